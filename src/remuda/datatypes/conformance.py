@@ -1,0 +1,169 @@
+"""Does a row, or a batch of rows, fit a schema? Checked once more where rows are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.coercion import integer_range
+from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import (
+    NotNullViolation,
+    NumericOverflow,
+    ObjectMismatch,
+    RowTooLarge,
+    StringTooLong,
+    TypeMismatch,
+)
+from remuda.limits import ROW_SIZE_MAX
+
+_INT64 = (-(2**63), 2**63 - 1)
+_INT32 = (-(2**31), 2**31 - 1)
+_MICROS_PER_DAY = 86_400_000_000
+
+Check = Callable[[PhysicalValue], bool]
+
+
+def _bounds(sql_type: SqlType) -> tuple[int, int] | None:
+    """Least and greatest physical value of types that are integers in the engine."""
+    match sql_type.kind:
+        case Kind.TINYINT | Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
+            return integer_range(sql_type.kind)
+        case Kind.DECIMAL:
+            limit = 10 ** (sql_type.precision or 0) - 1
+            return -limit, limit
+        case Kind.DATE:
+            return _INT32
+        case Kind.TIME:
+            return 0, _MICROS_PER_DAY - 1
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return _INT64
+        case _:
+            return None
+
+
+def _wanted(sql_type: SqlType) -> type:
+    match sql_type.kind:
+        case Kind.BOOLEAN:
+            return bool
+        case Kind.REAL | Kind.DOUBLE:
+            return float
+        case Kind.CHAR | Kind.VARCHAR:
+            return str
+        case Kind.BYTEA:
+            return bytes
+        case _:
+            return int
+
+
+class RowCheck:
+    """The checks of one schema, prepared for many rows of physical values."""
+
+    def __init__(self, schema: MapSchema) -> None:
+        self._schema = schema
+        self._width = len(schema.columns)
+        self._checks = [
+            (_wanted(c.type), _bounds(c.type), c.type.length, c.nullable) for c in schema.columns
+        ]
+        self._key_types = [self._checks[position][0] for position in schema.key_positions]
+
+    def key(self, values: Sequence[PhysicalValue]) -> None:
+        """Raises ObjectMismatch for a key of other columns or types."""
+        schema = self._schema
+        if len(values) != len(self._key_types):
+            raise ObjectMismatch(
+                f'map "{schema.name}": a key has {len(self._key_types)} columns '
+                f"({', '.join(schema.key)}), not {len(values)}"
+            )
+        for value, wanted, name in zip(values, self._key_types, schema.key, strict=True):
+            if type(value) is not wanted:
+                raise self._mismatch(schema.column(name), value)
+
+    def row(self, values: Sequence[PhysicalValue]) -> None:
+        """Raises ObjectMismatch, NotNullViolation, NumericOverflow, StringTooLong, RowTooLarge."""
+        if len(values) != self._width:
+            raise ObjectMismatch(
+                f'map "{self._schema.name}": a row has {self._width} columns, not {len(values)}'
+            )
+        size = 0
+        for position, (wanted, bounds, length, nullable) in enumerate(self._checks):
+            value = values[position]
+            if value is None:
+                if not nullable:
+                    raise not_null(self._schema, self._schema.columns[position])
+                continue
+            if type(value) is not wanted:
+                raise self._mismatch(self._schema.columns[position], value)
+            if bounds is not None:
+                assert isinstance(value, int)
+                if not bounds[0] <= value <= bounds[1]:
+                    raise overflow(self._schema, self._schema.columns[position])
+            elif wanted is str or wanted is bytes:
+                assert isinstance(value, str | bytes)
+                size += len(value)
+                if length is not None and len(value) > length:
+                    raise too_long(self._schema, self._schema.columns[position])
+        if size > ROW_SIZE_MAX:
+            raise RowTooLarge(
+                f'map "{self._schema.name}": a row has more than {ROW_SIZE_MAX} bytes'
+            )
+
+    def _mismatch(self, column: Column, value: PhysicalValue) -> ObjectMismatch:
+        return ObjectMismatch(
+            f'map "{self._schema.name}", column "{column.name}": expected {column.type}, '
+            f"found {type(value).__name__}"
+        )
+
+
+def check_batch(batch: pa.RecordBatch, schema: MapSchema) -> None:
+    """The same for a batch in engine form. Raises TypeMismatch for other columns as well."""
+    wanted = engine_schema(schema)
+    if batch.schema.names != wanted.names or batch.schema.types != wanted.types:
+        raise TypeMismatch(
+            f'map "{schema.name}": the columns of the batch are not those of the map',
+            detail=f"expected {_spelled(wanted)}; found {_spelled(batch.schema)}",
+        )
+    for column, array in zip(schema.columns, batch.columns, strict=True):
+        if not column.nullable and array.null_count:
+            raise not_null(schema, column)
+        if column.type.kind in {Kind.DECIMAL, Kind.TIME} and column.type.precision != 38:
+            _check_range(schema, column, array)
+        if column.type.length is not None:
+            longest = pc.max(pc.utf8_length(array)).as_py()
+            if longest is not None and longest > column.type.length:
+                raise too_long(schema, column)
+
+
+def _check_range(schema: MapSchema, column: Column, array: pa.Array) -> None:
+    bounds = _bounds(column.type)
+    if bounds is None or not pa.types.is_int64(array.type):
+        return
+    extremes = pc.min_max(array)
+    least, greatest = extremes["min"].as_py(), extremes["max"].as_py()
+    if least is not None and (least < bounds[0] or greatest > bounds[1]):
+        raise overflow(schema, column)
+
+
+def _spelled(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def not_null(schema: MapSchema, column: Column) -> NotNullViolation:
+    return NotNullViolation(f'map "{schema.name}": column "{column.name}" must not be NULL')
+
+
+def overflow(schema: MapSchema, column: Column) -> NumericOverflow:
+    return NumericOverflow(
+        f'map "{schema.name}": a value of column "{column.name}" is out of range for {column.type}'
+    )
+
+
+def too_long(schema: MapSchema, column: Column) -> StringTooLong:
+    return StringTooLong(
+        f'map "{schema.name}": a value of column "{column.name}" is too long for {column.type}'
+    )

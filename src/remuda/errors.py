@@ -1,0 +1,352 @@
+"""Every error that a user of Remuda can meet, with its SQLSTATE.
+
+The tree is cut by what the caller should do::
+
+    RemudaError
+    ├── InputError            fix the statement, the object or the option
+    │   ├── SqlSyntaxError, UndefinedColumn, UndefinedMap, TypeMismatch, ...
+    │   ├── DataError         a value is wrong: overflow, division by zero, bad text
+    │   └── ConstraintError   a value breaks a constraint of the map
+    ├── TransientError        the same call may succeed when it is made again
+    │   ├── MemberUnavailable, ConnectionBroken, QueryTimeout, QueryCanceled, ...
+    ├── ResourceError         memory, disk or a limit: change the limit or the work
+    ├── ProtocolError         the other side does not speak our protocol
+    └── InternalError         a bug in Remuda
+
+Errors travel between processes as ``ErrorReport`` (see ``to_report``) and are
+raised again on the other side with the same class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a statement: ``line`` and ``column`` count from 1, ``offset`` from 0."""
+
+    line: int
+    column: int
+    offset: int
+    length: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """An error as plain data: what crosses the wire."""
+
+    kind: str
+    sqlstate: str
+    message: str
+    detail: str = ""
+    hint: str = ""
+    member: str = ""
+    position: Position | None = None
+
+
+class RemudaError(Exception):
+    """The root of all errors raised on purpose."""
+
+    sqlstate: ClassVar[str] = "XX000"
+    retryable: ClassVar[bool] = False
+    kinds: ClassVar[dict[str, type[RemudaError]]] = {}
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        detail: str = "",
+        hint: str = "",
+        position: Position | None = None,
+        statement: str | None = None,
+        member: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.position = position
+        self.statement = statement
+        self.member = member
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        RemudaError.kinds[cls.__name__] = cls
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.position is not None and self.statement is not None:
+            lines += caret_lines(self.statement, self.position)
+        if self.detail:
+            lines.append(f"DETAIL: {self.detail}")
+        if self.hint:
+            lines.append(f"HINT: {self.hint}")
+        return "\n".join(lines)
+
+    def to_report(self) -> ErrorReport:
+        return ErrorReport(
+            kind=type(self).__name__,
+            sqlstate=self.sqlstate,
+            message=self.message,
+            detail=self.detail,
+            hint=self.hint,
+            member=self.member,
+            position=self.position,
+        )
+
+
+def from_report(report: ErrorReport, statement: str | None = None) -> RemudaError:
+    """The error that ``report`` describes; an unknown kind becomes an ``InternalError``."""
+    kind = RemudaError.kinds.get(report.kind, InternalError)
+    return kind(
+        report.message,
+        detail=report.detail,
+        hint=report.hint,
+        position=report.position,
+        statement=statement,
+        member=report.member,
+    )
+
+
+def caret_lines(statement: str, position: Position) -> list[str]:
+    """``LINE n: <text>`` and a caret below the place, as psql prints it."""
+    lines = statement.splitlines() or [""]
+    index = min(max(position.line, 1), len(lines)) - 1
+    text = lines[index]
+    column = min(max(position.column, 1), len(text) + 1)
+    start = max(0, column - 1 - 60)
+    shown = text[start : start + 120]
+    prefix = f"LINE {index + 1}: " + ("..." if start else "")
+    width = max(1, min(position.length, len(shown) - (column - 1 - start)))
+    return [prefix + shown, " " * (len(prefix) + column - 1 - start) + "^" * width]
+
+
+# --- fix the input -------------------------------------------------------------------------
+
+
+class InputError(RemudaError):
+    """The request itself is wrong."""
+
+    sqlstate = "22023"
+
+
+class SqlSyntaxError(InputError):
+    sqlstate = "42601"
+
+
+class UndefinedMap(InputError):
+    sqlstate = "42P01"
+
+
+class UndefinedColumn(InputError):
+    sqlstate = "42703"
+
+
+class UndefinedFunction(InputError):
+    sqlstate = "42883"
+
+
+class UndefinedType(InputError):
+    sqlstate = "42704"
+
+
+class AmbiguousColumn(InputError):
+    sqlstate = "42702"
+
+
+class DuplicateColumn(InputError):
+    sqlstate = "42701"
+
+
+class DuplicateAlias(InputError):
+    sqlstate = "42712"
+
+
+class DuplicateMap(InputError):
+    sqlstate = "42P07"
+
+
+class TypeMismatch(InputError):
+    sqlstate = "42804"
+
+
+class GroupingError(InputError):
+    sqlstate = "42803"
+
+
+class InvalidDefinition(InputError):
+    sqlstate = "42P16"
+
+
+class WrongParameters(InputError):
+    sqlstate = "07001"
+
+
+class UndefinedStatement(InputError):
+    """A prepared statement, query or job of this name is not known here."""
+
+    sqlstate = "26000"
+
+
+class NotSupported(InputError):
+    sqlstate = "0A000"
+
+
+class AuthenticationFailed(InputError):
+    sqlstate = "28000"
+
+
+class DataError(InputError):
+    """A value cannot be computed or stored."""
+
+    sqlstate = "22000"
+
+
+class DivisionByZero(DataError):
+    sqlstate = "22012"
+
+
+class NumericOverflow(DataError):
+    sqlstate = "22003"
+
+
+class InvalidText(DataError):
+    sqlstate = "22P02"
+
+
+class InvalidDatetime(DataError):
+    sqlstate = "22007"
+
+
+class StringTooLong(DataError):
+    sqlstate = "22001"
+
+
+class ObjectMismatch(DataError):
+    """An object does not fit the schema of its map; names map, field, expected and found type."""
+
+    sqlstate = "22000"
+
+
+class RowTooLarge(DataError):
+    sqlstate = "54000"
+
+
+class ConstraintError(InputError):
+    sqlstate = "23000"
+
+
+class NotNullViolation(ConstraintError):
+    sqlstate = "23502"
+
+
+class UniqueViolation(ConstraintError):
+    sqlstate = "23505"
+
+
+# --- try again -----------------------------------------------------------------------------
+
+
+class TransientError(RemudaError):
+    """Nothing is wrong with the request; the grid could not serve it now."""
+
+    sqlstate = "40000"
+    retryable = True
+
+
+class MemberUnavailable(TransientError):
+    """A member has left or does not answer; names the member and the cause."""
+
+    sqlstate = "57P03"
+
+
+class ConnectionBroken(TransientError):
+    sqlstate = "08006"
+
+
+class ConnectionRefused(TransientError):
+    sqlstate = "08001"
+
+
+class QueryTimeout(TransientError):
+    sqlstate = "57014"
+
+
+class QueryCanceled(TransientError):
+    sqlstate = "57014"
+
+
+class SchemaChanged(TransientError):
+    """The map was altered since the request was planned."""
+
+    sqlstate = "0A001"
+
+
+class ViewChanged(TransientError):
+    """The request comes from another view of the cluster."""
+
+    sqlstate = "55000"
+
+
+class JobAborted(TransientError):
+    sqlstate = "40003"
+
+
+class SnapshotTooOld(TransientError):
+    """The versions that a read timestamp needs have been collected."""
+
+    sqlstate = "72000"
+
+
+# --- resources -----------------------------------------------------------------------------
+
+
+class ResourceError(RemudaError):
+    sqlstate = "53000"
+
+
+class OutOfMemory(ResourceError):
+    sqlstate = "53200"
+
+
+class DiskFull(ResourceError):
+    sqlstate = "53100"
+
+
+class LimitExceeded(ResourceError):
+    sqlstate = "54000"
+
+
+# --- the other side ------------------------------------------------------------------------
+
+
+class ProtocolError(RemudaError):
+    sqlstate = "08P01"
+
+
+class FrameCorrupt(ProtocolError):
+    pass
+
+
+class FrameTooLarge(ProtocolError):
+    pass
+
+
+class VersionMismatch(ProtocolError):
+    pass
+
+
+class InternalError(RemudaError):
+    """A bug: please report it with the message."""
+
+    sqlstate = "XX000"
+
+
+@dataclass(slots=True)
+class RowErrors:
+    """Rejected rows with reasons, gathered by bulk operations; ``total`` counts beyond the kept ones."""
+
+    kept: list[tuple[int, str]] = field(default_factory=list)
+    total: int = 0

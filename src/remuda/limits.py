@@ -1,0 +1,75 @@
+"""Every bound of the system, with the relations between them asserted.
+
+Sizes are bytes unless the name says otherwise; times are seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+# --- data ---
+PARTITIONS: Final = 271
+KEY_HASH_SEED: Final = 42
+CHUNK_ROWS: Final = 64 * 1024
+"""Rows of a sealed chunk made by single puts; bulk loads may seal larger chunks."""
+TAIL_PIECE_ROWS: Final = 4 * 1024
+"""A tail is sealed in pieces of this size, so that the loop is never held for long."""
+ROW_SIZE_MAX: Final = 16 * MIB
+MEMBERS_MAX: Final = 1024
+
+# --- execution ---
+BATCH_ROWS: Final = 64 * 1024
+TUPLE_BATCH_ROWS: Final = 256
+AGGREGATE_BUFFER_ROWS: Final = 1024 * 1024
+ENCODED_BATCH_SIZE_MAX: Final = 4 * MIB
+STREAM_WINDOW_SIZE: Final = 8 * MIB
+FRAGMENT_RECEIVE_BUDGET: Final = 64 * MIB
+EARLY_BATCHES_SIZE_MAX: Final = 64 * MIB
+"""Batches kept for a query that has not started here yet (design rule 3)."""
+ADVANCE_TIME_SLICE: Final = 0.005
+SWITCH_INTERVAL: Final = 0.0005
+STATEMENT_LENGTH_MAX: Final = 4 * MIB
+EXPRESSION_DEPTH_MAX: Final = 400
+PLAN_CACHE_ENTRIES: Final = 10_000
+
+# --- cursors ---
+PAGE_ROWS: Final = 4096
+PAGES_IN_FLIGHT: Final = 3
+
+# --- wire ---
+FRAME_SIZE_MAX: Final = 64 * MIB
+HANDSHAKE_TIMEOUT: Final = 10.0
+CONNECT_TIMEOUT: Final = 30.0
+USER_HEARTBEAT_TIMEOUT: Final = 30.0
+MEMBER_HEARTBEAT_TIMEOUT: Final = 300.0
+USER_PORT: Final = 31010
+CONTROL_PORT: Final = 31011
+DATA_PORT: Final = 31012
+
+# --- queries ---
+QUERY_CHECK_INTERVAL: Final = 1.0
+QUERY_SUSPECT_AFTER: Final = 5.0
+STREAM_GAP_TIMEOUT: Final = 10.0
+CANCELLED_SURROGATE_TTL: Final = 60.0
+FINISHED_QUERIES_KEPT: Final = 200
+ACTIVE_QUERIES_MAX: Final = 1000
+"""Queries that one member initiates at a time."""
+ENDED_QUERY_IDS_KEPT: Final = 4096
+"""Ids remembered per member, so that late messages of ended queries are dropped at once."""
+
+# --- membership ---
+HEARTBEAT_INTERVAL: Final = 1.0
+HEARTBEAT_TIMEOUT: Final = 10.0
+CLOCK_SKEW_MAX: Final = 60.0
+JOB_IDLE_TIMEOUT: Final = 600.0
+"""A staged job without traffic for this long is aborted and its rows freed."""
+
+assert TAIL_PIECE_ROWS <= CHUNK_ROWS
+assert ENCODED_BATCH_SIZE_MAX <= STREAM_WINDOW_SIZE // 2, "a batch is at most half its window"
+assert ROW_SIZE_MAX <= FRAME_SIZE_MAX // 2
+assert ENCODED_BATCH_SIZE_MAX < FRAME_SIZE_MAX
+assert HEARTBEAT_INTERVAL * 3 <= HEARTBEAT_TIMEOUT
+assert TUPLE_BATCH_ROWS <= PAGE_ROWS <= BATCH_ROWS

@@ -1,0 +1,293 @@
+"""Chunks: the rows of a map on one member, each with its partition and its begin and end
+timestamps.
+
+A chunk is open or sealed. An open chunk (a *tail*) is a list of row tuples that single puts append
+to; sealing turns the tuples into one Arrow batch and changes nothing else, so slots stay valid.
+Columns never change after that; only ``ends`` does, and only by the event loop.
+
+A *slot* is a row's address: the chunk's number shifted left by ``OFFSET_BITS``, plus its offset.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.values import PhysicalValue, values_to_array
+from remuda.limits import TAIL_PIECE_ROWS
+from remuda.storage.readers import Reader, reader
+
+Row: TypeAlias = tuple[PhysicalValue, ...]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+Times: TypeAlias = npt.NDArray[np.int64]
+Offsets: TypeAlias = npt.NDArray[np.int64]
+
+OFFSET_BITS: Final = 17
+CHUNK_ROWS_MAX: Final = 1 << OFFSET_BITS
+OFFSET_MASK: Final = CHUNK_ROWS_MAX - 1
+
+_TUPLE_SIZE: Final = 120
+_VALUE_SIZE: Final = 40
+"""Estimates, in bytes, of what a row tuple and one of its values take in the Python heap."""
+
+
+class Chunk:
+    """Up to ``CHUNK_ROWS_MAX`` rows. ``begin`` is the latest begin; ``begins`` is None when all are
+    equal.
+
+    ``ends`` is None until the first row is closed; ``first_end`` is the earliest end, ``closed``
+    the number of rows with an end.
+    """
+
+    __slots__ = (
+        "_bounds",
+        "_getters",
+        "_prefix",
+        "_schema",
+        "base",
+        "batch",
+        "begin",
+        "begin_view",
+        "begins",
+        "closed",
+        "end_view",
+        "ends",
+        "first_end",
+        "length",
+        "partition_view",
+        "partitions",
+        "tuples",
+    )
+
+    def __init__(self, number: int, schema: MapSchema) -> None:
+        self.base = number << OFFSET_BITS
+        self.length = 0
+        self.batch: pa.RecordBatch | None = None
+        self.tuples: list[Row] | None = None
+        self.partitions: npt.NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
+        self.partition_view: memoryview | None = None
+        self.begin = 0
+        self.begins: Times | None = None
+        self.begin_view: memoryview | None = None
+        self.ends: Times | None = None
+        self.end_view: memoryview | None = None
+        self.first_end = FOREVER
+        self.closed = 0
+        self._schema = schema
+        self._getters: list[Reader] | None = None
+        self._prefix: pa.RecordBatch | None = None
+        self._bounds: dict[int, tuple[Any, Any]] = {}
+
+    # --- making ---
+
+    @classmethod
+    def open(cls, number: int, schema: MapSchema) -> Chunk:
+        """An empty tail with room for ``TAIL_PIECE_ROWS`` rows."""
+        chunk = cls(number, schema)
+        chunk.tuples = []
+        chunk.partitions = np.zeros(TAIL_PIECE_ROWS, dtype=np.uint16)
+        chunk.partition_view = chunk.partitions.data
+        chunk.begins = np.zeros(TAIL_PIECE_ROWS, dtype=np.int64)
+        chunk.begin_view = chunk.begins.data
+        chunk.ends = np.full(TAIL_PIECE_ROWS, FOREVER, dtype=np.int64)
+        chunk.end_view = chunk.ends.data
+        return chunk
+
+    @classmethod
+    def sealed(  # noqa: PLR0917 (a row's parts, in order)
+        cls,
+        number: int,
+        schema: MapSchema,
+        batch: pa.RecordBatch,
+        partitions: npt.NDArray[np.uint16],
+        begins: Times | int,
+        ends: Times | None = None,
+    ) -> Chunk:
+        chunk = cls(number, schema)
+        chunk.length = batch.num_rows
+        assert chunk.length <= CHUNK_ROWS_MAX
+        chunk.batch = batch
+        chunk.partitions = partitions
+        if isinstance(begins, int):
+            chunk.begin = begins
+        else:
+            chunk.begin = int(begins.max())
+            if int(begins.min()) != chunk.begin:
+                chunk.begins = begins
+                chunk.begin_view = begins.data
+        if ends is not None:
+            chunk.closed = int(np.count_nonzero(ends != FOREVER))
+            if chunk.closed:
+                chunk.first_end = int(ends.min())
+                chunk.ends = ends
+                chunk.end_view = ends.data
+        return chunk
+
+    @property
+    def number(self) -> int:
+        return self.base >> OFFSET_BITS
+
+    # --- reading ---
+
+    def row(self, offset: int) -> Row:
+        tuples = self.tuples
+        if tuples is not None:
+            return tuples[offset]
+        return tuple([get(offset) for get in self._getters or self._open_getters()])
+
+    def _open_getters(self) -> list[Reader]:
+        assert self.batch is not None
+        columns = self._schema.columns
+        self._getters = [
+            reader(array, column.type)
+            for array, column in zip(self.batch.columns, columns, strict=True)
+        ]
+        return self._getters
+
+    def values_at(self, offset: int, positions: tuple[int, ...]) -> Row:
+        tuples = self.tuples
+        if tuples is not None:
+            row = tuples[offset]
+            return tuple([row[position] for position in positions])
+        getters = self._getters or self._open_getters()
+        return tuple([getters[position](offset) for position in positions])
+
+    def columns(self, count: int) -> pa.RecordBatch:
+        """The first ``count`` rows in engine form; any thread may call it, tails are converted
+        once.
+        """
+        tuples = self.tuples  # read before `batch`: sealing sets `batch` first
+        if tuples is None:
+            batch = self.batch
+            assert batch is not None
+            return batch if count == batch.num_rows else batch.slice(0, count)
+        prefix = self._prefix
+        done = 0 if prefix is None else prefix.num_rows
+        if done < count:
+            fresh = rows_to_batch(tuples[done:count], self._schema)
+            prefix = fresh if prefix is None else pa.concat_batches([prefix, fresh])
+            self._prefix = prefix
+        assert prefix is not None
+        return prefix if prefix.num_rows == count else prefix.slice(0, count)
+
+    def bounds(self, position: int) -> tuple[Any, Any]:
+        """Smallest and largest value of a column as Arrow scalars (hidden rows included),
+        cached.
+        """
+        found = self._bounds.get(position)
+        if found is None:
+            both = pc.min_max(self.columns(self.length).column(position))
+            found = (both["min"], both["max"])
+            if self.tuples is None:
+                self._bounds[position] = found
+        return found
+
+    def begins_of(self, offsets: Offsets) -> Times | int:
+        return self.begin if self.begins is None else self.begins[offsets]
+
+    def ends_of(self, offsets: Offsets) -> Times | int:
+        return FOREVER if self.ends is None else self.ends[offsets]
+
+    def visible(self, count: int, at: int) -> Flags | bool:
+        """Which of the first ``count`` rows exist at ``at``: flags, or one answer for all."""
+        shown: Flags | bool = True
+        if self.begin > at:
+            if self.begins is None:
+                return False
+            shown = self.begins[:count] <= at
+        ends = self.ends
+        if ends is not None and self.first_end <= at:
+            alive = ends[:count] > at
+            shown = alive if shown is True else shown & alive
+        return shown
+
+    @property
+    def nbytes(self) -> int:
+        size: int = self.partitions.nbytes
+        size += 0 if self.begins is None else self.begins.nbytes
+        size += 0 if self.ends is None else self.ends.nbytes
+        if self.tuples is not None:
+            size += self.length * (_TUPLE_SIZE + _VALUE_SIZE * len(self._schema.columns))
+        elif self.batch is not None:
+            size += self.batch.nbytes
+        return size
+
+    # --- writing (event loop only) ---
+
+    def append(self, row: Row, partition: int, timestamp: int) -> int:
+        """Add a row to a tail that has room; returns its slot."""
+        assert self.tuples is not None
+        offset = self.length
+        self.tuples.append(row)
+        self.partition_view[offset] = partition  # type: ignore[index]
+        self.begin_view[offset] = timestamp  # type: ignore[index]
+        if timestamp > self.begin:  # noqa: PLR1730 (half the cost of max)
+            self.begin = timestamp
+        self.length = offset + 1
+        return self.base | offset
+
+    def close(self, offset: int, timestamp: int) -> None:
+        """End a row at ``timestamp``."""
+        view = self.end_view
+        if view is None:
+            view = self._allocate_ends()
+        if view[offset] == FOREVER:
+            self.closed += 1
+        view[offset] = timestamp
+        if timestamp < self.first_end:  # noqa: PLR1730 (half the cost of min)
+            self.first_end = timestamp
+
+    def close_many(self, offsets: Offsets, timestamp: int) -> int:
+        """End many different rows at ``timestamp``; returns how many had no end before."""
+        if self.ends is None:
+            self._allocate_ends()
+        assert self.ends is not None
+        if self.closed:
+            fresh = int(np.count_nonzero(self.ends[offsets] == FOREVER))
+        else:
+            fresh = len(offsets)
+        self.ends[offsets] = timestamp
+        self.closed += fresh
+        self.first_end = min(self.first_end, timestamp)
+        return fresh
+
+    def _allocate_ends(self) -> memoryview:
+        ends = np.full(self.length, FOREVER, dtype=np.int64)
+        self.ends = ends
+        self.end_view = ends.data
+        return self.end_view
+
+    def seal(self) -> None:
+        """Turn a full tail into Arrow."""
+        batch = self.columns(self.length)
+        self.batch = batch
+        self.tuples = None
+        self._prefix = None
+        self.partition_view = None
+        if self.closed == 0:
+            self.ends = self.end_view = None
+
+
+def rows_to_batch(rows: list[Row], schema: MapSchema) -> pa.RecordBatch:
+    """Row tuples as one engine-form batch."""
+    if not rows:
+        return _empty(schema)
+    arrays = [
+        values_to_array(values, column.type)
+        for values, column in zip(zip(*rows, strict=True), schema.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(schema))
+
+
+def _empty(schema: MapSchema) -> pa.RecordBatch:
+    arrow_schema = engine_schema(schema)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([], type=field.type) for field in arrow_schema], schema=arrow_schema
+    )

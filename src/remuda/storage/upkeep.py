@@ -1,0 +1,218 @@
+"""Background upkeep of a map, in slices of a few milliseconds.
+
+Four kinds of work, the first that is due is taken up: seal a full tail, turn a full delta into a
+run, merge runs of the key index, rewrite chunks (to drop versions that no reader can see, and to
+put small chunks together). One job is in progress at a time, as an iterator that is advanced slice
+by slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from remuda.datatypes.timestamp import FOREVER
+from remuda.limits import CHUNK_ROWS, MIB
+from remuda.storage.chunk import CHUNK_ROWS_MAX, Chunk, Flags, Times
+from remuda.storage.chunk_table import ChunkTable
+from remuda.storage.key_index import DELTA_ENTRIES, NOWHERE, Hashes, KeyIndex, Slots
+from remuda.storage.keys import KeyRule
+
+DEAD_SHARE: Final = 0.25
+"""A chunk is rewritten when at least this share of its rows can no longer be seen."""
+SMALL_CHUNK_ROWS: Final = CHUNK_ROWS // 2
+GROUP_CHUNKS: Final = 8
+"""So many small chunks of about the same size are put together even when they do not fill a
+chunk.
+"""
+REWRITE_SIZE_MAX: Final = 256 * MIB
+
+
+class Upkeep:
+    """The upkeep of one map on one member; only the event loop uses it."""
+
+    def __init__(self, table: ChunkTable, index: KeyIndex, keys: KeyRule) -> None:
+        self._table = table
+        self._index = index
+        self._keys = keys
+        self._work: Iterator[None] | None = None
+        self.floor = 0
+        """Versions that ended at or before this timestamp may be gone."""
+
+    def step(self, horizon: int) -> bool:
+        """One slice. No reader may ask for a time before ``horizon`` any more. True = there is
+        more.
+        """
+        if self._work is None:
+            self._work = self._due(horizon)
+            if self._work is None:
+                return False
+        try:
+            next(self._work)
+        except StopIteration:
+            self._work = None
+        return True
+
+    def finish_merges(self) -> None:
+        """Finish what is in progress and merge all runs that should be merged."""
+        if self._work is not None:
+            for _ in self._work:
+                pass
+            self._work = None
+        while (runs := self._index.wanted_merge()) is not None:
+            for _ in self._index.merge(runs):
+                pass
+
+    def _due(self, horizon: int) -> Iterator[None] | None:
+        if self._table.unsealed:
+            self._table.seal_one()
+            return iter(())
+        if self._index.delta_entries >= DELTA_ENTRIES:
+            self._index.freeze()
+            return iter(())
+        runs = self._index.wanted_merge()
+        if runs is not None:
+            return self._index.merge(runs)
+        group = self._dead_group(horizon) or self._small_group()
+        if group:
+            self.floor = max(self.floor, horizon)
+            return self._rewrite(group, horizon)
+        return None
+
+    # --- what to rewrite ---
+
+    def _settled(self) -> list[Chunk]:
+        """Sealed chunks."""
+        return [chunk for chunk in self._table.snapshot() if chunk.tuples is None]
+
+    def _dead_group(self, horizon: int) -> list[Chunk]:
+        for chunk in self._settled():
+            due = max(1, int(chunk.length * DEAD_SHARE))
+            if chunk.closed >= due and chunk.first_end <= horizon:
+                assert chunk.ends is not None
+                if np.count_nonzero(chunk.ends <= horizon) >= due:
+                    return [chunk]
+        return []
+
+    def _small_group(self) -> list[Chunk]:
+        """Small chunks of one size class, once they fill a chunk or are many."""
+        classes: dict[int, list[Chunk]] = {}
+        for chunk in self._settled():
+            if chunk.length < SMALL_CHUNK_ROWS:
+                group = classes.setdefault(chunk.length.bit_length() // 3, [])
+                group.append(chunk)
+                rows = sum(member.length for member in group)
+                if rows >= CHUNK_ROWS or (len(group) >= 4 * GROUP_CHUNKS):
+                    return _bounded(group)
+        for group in classes.values():
+            if len(group) >= GROUP_CHUNKS:
+                return _bounded(group)
+        return []
+
+    # --- rewriting ---
+
+    def _rewrite(self, group: list[Chunk], horizon: int) -> Iterator[None]:
+        """Replace chunks by one without the versions that ended at or before ``horizon``.
+
+        The columns and the places in the index are computed in slices; the switch is one step.
+        """
+        self._index.freeze()
+        kept: list[Flags] = []
+        batches: list[pa.RecordBatch] = []
+        hashes: list[Hashes] = []
+        for chunk in group:
+            keep = _kept(chunk, horizon)
+            kept.append(keep)
+            batch = chunk.columns(chunk.length)
+            hashes.append(self._keys.hashes(batch))
+            yield
+            batches.append(batch if keep.all() else batch.filter(pa.array(keep)))
+            yield
+        whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+        wanted = np.unique(np.concatenate(hashes))
+        yield
+        generation = self._index.generation
+        runs = len(self._index.runs)
+        entries = self._index.find_entries(wanted)
+        yield
+        if generation != self._index.generation or runs > len(self._index.runs):
+            entries = self._index.find_entries(wanted)
+        self._switch(group, kept, whole, horizon, entries)
+
+    def _switch(
+        self,
+        group: list[Chunk],
+        kept: list[Flags],
+        whole: pa.RecordBatch,
+        horizon: int,
+        entries: list,  # type: ignore[type-arg]
+    ) -> None:
+        base = NOWHERE
+        if whole.num_rows:
+            partitions = np.concatenate(
+                [c.partitions[: c.length][keep] for c, keep in zip(group, kept, strict=True)]
+            )
+            chunk = self._table.add(
+                whole, partitions, _begins(group, kept, horizon), _ends(group, kept)
+            )
+            base = chunk.base
+        moved: dict[int, Slots] = {}
+        placed = 0
+        for old, keep in zip(group, kept, strict=True):
+            targets = np.full(old.length, NOWHERE, dtype=np.int64)
+            count = int(np.count_nonzero(keep))
+            targets[keep] = np.arange(base + placed, base + placed + count)
+            placed += count
+            moved[old.number] = targets
+        self._index.relocate(entries, moved)
+        self._table.remove(group)
+
+
+def _bounded(group: list[Chunk]) -> list[Chunk]:
+    """As many of the chunks as fit into one."""
+    result: list[Chunk] = []
+    rows = size = 0
+    for chunk in group:
+        rows += chunk.length
+        size += chunk.nbytes
+        if result and (rows > CHUNK_ROWS_MAX or size > REWRITE_SIZE_MAX):
+            break
+        result.append(chunk)
+    return result if len(result) > 1 else []
+
+
+def _kept(chunk: Chunk, horizon: int) -> Flags:
+    if chunk.ends is None:
+        return np.ones(chunk.length, dtype=np.bool_)
+    return chunk.ends[: chunk.length] > horizon
+
+
+def _begins(group: list[Chunk], kept: list[Flags], horizon: int) -> Times | int:
+    """The begins of the kept rows; one number when no reader can tell them apart."""
+    latest = max(chunk.begin for chunk in group)
+    if latest <= horizon:
+        return latest
+    return np.concatenate(
+        [
+            np.full(int(np.count_nonzero(keep)), chunk.begin, dtype=np.int64)
+            if chunk.begins is None
+            else chunk.begins[: chunk.length][keep]
+            for chunk, keep in zip(group, kept, strict=True)
+        ]
+    )
+
+
+def _ends(group: list[Chunk], kept: list[Flags]) -> Times | None:
+    """The ends of the kept rows as they are now; None when no row has one."""
+    ends = np.concatenate(
+        [
+            np.full(int(np.count_nonzero(keep)), FOREVER, dtype=np.int64)
+            if chunk.ends is None
+            else chunk.ends[: chunk.length][keep]
+            for chunk, keep in zip(group, kept, strict=True)
+        ]
+    )
+    return ends if (ends != FOREVER).any() else None
