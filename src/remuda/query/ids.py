@@ -1,0 +1,45 @@
+"""The identity of a query and of its streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+MEMBER_SHIFT = 48
+_MASK_64 = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class QueryId:
+    """Two signed 64-bit halves, as on Drill's wire.
+
+    The high 15 bits of ``part2`` are the number of the coordinating member, so that anyone who
+    holds a query id knows whom to ask about it (design rule 10).
+    """
+
+    part1: int
+    part2: int
+
+    @property
+    def member(self) -> int:
+        return (self.part2 >> MEMBER_SHIFT) & 0x7FFF
+
+    def __str__(self) -> str:
+        return str(UUID(int=((self.part1 & _MASK_64) << 64) | (self.part2 & _MASK_64)))
+
+
+def new_query_id(member: int, now_micros: int, entropy: int) -> QueryId:
+    """``part1`` descends with time (newest first, as in Drill); ``entropy`` is 48 random bits."""
+    return QueryId(2**62 - now_micros, (member << MEMBER_SHIFT) | (entropy & (2**MEMBER_SHIFT - 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class StreamId:
+    """A stream of batches: ordinals, credits and ``last`` belong to it (design rule 2)."""
+
+    query: QueryId
+    edge: int
+    sender: int
+    receiver: int
+    sender_instance: int = 0
+    receiver_instance: int = 0

@@ -1,0 +1,337 @@
+"""Connections on a plain blocking socket, for the sync client: no event loop, no thread.
+
+The socket stays in blocking mode and bounds its waits with SO_RCVTIMEO and SO_SNDTIMEO: Python's
+own socket timeouts would poll before every call, which costs a system call per direction.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from google.protobuf.message import Message
+
+from remuda.errors import ConnectionBroken, ConnectionRefused, QueryTimeout, RemudaError
+from remuda.limits import CONNECT_TIMEOUT
+from remuda.rpc.connection import (
+    ChannelKind,
+    Close,
+    Connection,
+    Deliver,
+    Opened,
+    Reply,
+    Resolve,
+    Write,
+    refused,
+)
+from remuda.rpc.frame import RESPONSE, Buffer, FrameReader
+from remuda.rpc.handshake import ACK_TYPE, PROTOCOLS
+from remuda.rpc.messages import user_pb2
+
+_ACK = b"\x08\x01"  # Ack{ok = true}
+_now = time.monotonic
+SEND_TIMEOUT = 60.0
+_GATHER_MAX = 512
+"""Buffers per sendmsg; systems allow 1024."""
+
+
+@dataclass(slots=True)
+class Incoming:
+    """What ``receive`` gives: the answer to a ``send_request``, or a REQUEST of the server.
+
+    ``is_reply``: ``coordination_id`` is what ``send_request`` returned, ``error`` the server's
+    typed error or None. Otherwise it is the server's request, to answer with ``acknowledge``
+    (unless ``coordination_id`` is 0: one-way).
+    """
+
+    is_reply: bool
+    coordination_id: int
+    rpc_type: int
+    pbody: bytes
+    dbody: memoryview | bytes
+    error: RemudaError | None = None
+
+
+class BlockingChannel:
+    """One connection; one thread at a time.
+
+    ``peer`` is "host:port", ``handshake`` the server's welcome. Any ConnectionBroken closes it.
+    Raises ConnectionRefused (naming host:port and what to do) or the server's typed refusal.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        hello: Message,
+        kind: ChannelKind = ChannelKind.USER,
+        *,
+        timeout: float = CONNECT_TIMEOUT,
+    ) -> None:
+        self.peer = f"{host}:{port}"
+        self.closed = False
+        self._reader = FrameReader()
+        self._arrived: deque[Incoming] = deque()
+        self._owed = b""  # acknowledgements on their way out
+        self._awaited = 0  # the request that ``request`` waits for
+        self._answer: Reply | RemudaError | None = None
+        self._receive_timeout = 0.0  # seconds; what SO_RCVTIMEO is set to, 0 = not set
+        self._patience = PROTOCOLS[kind].heartbeat_timeout / 2
+        self._socket = _open(host, port, timeout)
+        if isinstance(hello, user_pb2.UserToBitHandshake):
+            # Nobody sends heartbeats while the caller is elsewhere: the server must not expect any.
+            hello = _without_heartbeats(hello)
+        self._connection: Connection[None] = Connection(kind, self.peer, _now(), hello=hello)
+        self._shake_hands(timeout)
+
+    def _shake_hands(self, timeout: float) -> None:
+        deadline = _now() + timeout
+        for effect in self._connection.start():
+            self._transmit(effect.data[0], effect.data[1:])
+        while self._connection.handshake is None:
+            if not self._read(deadline):
+                error = ConnectionRefused(
+                    f"{self.peer} did not shake hands within {timeout:g} s",
+                    hint="Does a Remuda member listen on this port?",
+                )
+                self._break(error)
+                raise error
+
+    @property
+    def handshake(self) -> Message:
+        message = self._connection.handshake
+        assert message is not None
+        return message
+
+    def __repr__(self) -> str:
+        return f"<blocking channel to {self.peer}{', closed' if self.closed else ''}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- for the owner ----
+
+    def request(
+        self,
+        rpc_type: int,
+        body: Message,
+        dbody: Sequence[Buffer] = (),
+        *,
+        timeout: float | None = None,
+    ) -> Reply:
+        """Send and wait for the answer; what else arrives meanwhile waits for ``receive``.
+
+        Raises the server's typed error, QueryTimeout after ``timeout`` seconds, ConnectionBroken.
+        """
+        identifier = self.send_request(rpc_type, body, dbody)
+        self._awaited = identifier
+        try:
+            deadline = self._listen(timeout)
+            while self._answer is None:
+                if not self._read(deadline):
+                    raise QueryTimeout(f"{self.peer} did not answer within {timeout:g} s")
+            answer = self._answer
+        except BaseException:
+            self._connection.abandon(identifier)
+            raise
+        finally:
+            self._awaited = 0
+            self._answer = None
+        if isinstance(answer, RemudaError):
+            raise answer
+        return answer
+
+    def send_request(self, rpc_type: int, body: Message, dbody: Sequence[Buffer] = ()) -> int:
+        """Send without waiting; ``receive`` gives the answer under the returned number."""
+        size = sum(map(len, dbody)) if dbody else 0
+        identifier, head = self._connection.request(rpc_type, body.SerializeToString(), size, None)
+        self._transmit(head, dbody)
+        return identifier
+
+    def receive(self, timeout: float | None = None) -> Incoming:
+        """The next message in the order of arrival. Raises QueryTimeout, ConnectionBroken.
+
+        Messages that came before the connection broke are given out first.
+        """
+        arrived = self._arrived
+        if arrived:
+            return arrived.popleft()
+        self._connection.require_open()
+        deadline = self._listen(timeout)
+        while not arrived:
+            if not self._read(deadline):
+                raise QueryTimeout(f"{self.peer} sent nothing for {timeout:g} s")
+        return arrived.popleft()
+
+    def acknowledge(self, incoming: Incoming) -> None:
+        """Answer a request of the server with ACK: the server's back pressure.
+
+        The answer leaves with the next frame, before the next wait, or by ``flush``: several pages
+        that arrived together cost one system call.
+        """
+        if incoming.coordination_id != 0:
+            self._connection.require_open()
+            self._owed += self._connection.response(incoming.coordination_id, ACK_TYPE, _ACK, 0)
+
+    def flush(self) -> None:
+        """Send the acknowledgements that are still here."""
+        if self._owed:
+            owed, self._owed = self._owed, b""
+            self._transmit(owed, ())
+
+    def abandon(self, identifier: int) -> None:
+        """Drop the answer to a ``send_request`` when it comes."""
+        self._connection.abandon(identifier)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._break(ConnectionBroken(f"the connection to {self.peer} was closed here"))
+
+    # ---- the socket ----
+
+    def _listen(self, timeout: float | None) -> float | None:
+        """The deadline of a wait that begins now: silence counts only while somebody listens."""
+        now = _now()
+        self._connection.last_heard = now
+        return None if timeout is None else now + timeout
+
+    def _read(self, deadline: float | None) -> bool:
+        """Receive once, or do what is due after a silence; False when ``deadline`` has passed."""
+        self.flush()
+        bound = self._patience
+        if deadline is not None:
+            bound = min(bound, deadline - _now())
+            if bound <= 0:
+                return False
+        if not bound / 2 <= self._receive_timeout <= bound:  # waking up early does no harm
+            bound = max(bound, 0.001)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(bound))
+            self._receive_timeout = bound
+        try:
+            count = self._socket.recv_into(self._reader.buffer())
+        except BlockingIOError:  # SO_RCVTIMEO
+            for effect in self._connection.tick(_now()):
+                self._perform(effect)
+            return True
+        except OSError as cause:
+            raise self._break(self._broken(cause.strerror or str(cause))) from None
+        if count == 0:
+            raise self._break(self._broken("by the other side"))
+        self._take(count)
+        return True
+
+    def _take(self, count: int) -> None:
+        reader, connection = self._reader, self._connection
+        frames = reader.received(count)
+        connection.last_heard = _now()
+        for frame in frames:
+            if frame.mode == RESPONSE and frame.coordination_id == self._awaited:  # the usual case
+                del connection.pending[self._awaited]
+                self._awaited = 0
+                self._answer = Reply(frame.rpc_type, frame.pbody, frame.dbody)
+                continue
+            for effect in connection.receive(frame):
+                self._perform(effect)
+        if reader.error is not None:
+            for effect in connection.malformed(reader.error, None):
+                self._perform(effect)
+
+    def _perform(self, effect: Write | Deliver | Resolve[None] | Opened | Close) -> None:
+        if isinstance(effect, Resolve):
+            outcome, identifier = effect.outcome, effect.identifier
+            if identifier == self._awaited:
+                self._answer = outcome
+            elif isinstance(outcome, Reply):
+                self._arrived.append(
+                    Incoming(True, identifier, outcome.rpc_type, outcome.pbody, outcome.dbody)
+                )
+            else:
+                self._arrived.append(Incoming(True, identifier, 0, b"", b"", outcome))
+        elif isinstance(effect, Deliver):
+            frame = effect.frame
+            self._arrived.append(
+                Incoming(False, frame.coordination_id, frame.rpc_type, frame.pbody, frame.dbody)
+            )
+        elif isinstance(effect, Write):
+            self._transmit(effect.data[0], effect.data[1:])
+        elif isinstance(effect, Close):
+            raise self._break(effect.error)
+
+    def _transmit(self, head: Buffer, dbody: Sequence[Buffer]) -> None:
+        """Write a whole frame; an interrupted one breaks the connection."""
+        if self._owed:
+            owed, self._owed = self._owed, b""
+            head = b"".join((owed, head))
+        started = False
+        try:
+            if not dbody:
+                pending = [head]
+                sent = self._socket.send(head)
+                if sent == len(head):
+                    return
+                started = True
+            else:
+                pending, sent = [head, *dbody], 0
+            self._transmit_rest(pending, sent)
+        except (BlockingIOError, TimeoutError):  # SO_SNDTIMEO
+            why = f"the other side took nothing for {SEND_TIMEOUT:g} s"
+            raise self._break(self._broken(why)) from None
+        except OSError as cause:
+            raise self._break(self._broken(cause.strerror or str(cause))) from None
+        except BaseException:
+            if started or dbody:
+                self._break(self._broken("interrupted while sending"))
+            raise
+
+    def _transmit_rest(self, pending: list[Buffer], sent: int) -> None:
+        views = deque(memoryview(part).cast("B") for part in pending if len(part))
+        while True:
+            while views and sent >= len(views[0]):
+                sent -= len(views.popleft())
+            if not views:
+                return
+            views[0] = views[0][sent:]
+            sent = self._socket.sendmsg([views[i] for i in range(min(len(views), _GATHER_MAX))])
+
+    def _broken(self, why: str) -> ConnectionBroken:
+        return ConnectionBroken(f"the connection to {self.peer} was closed: {why}")
+
+    def _break(self, error: RemudaError) -> RemudaError:
+        self._connection.lost(error)
+        if not self.closed:
+            self.closed = True
+            self._socket.close()
+        return error
+
+
+def _timeval(seconds: float) -> bytes:
+    whole = int(seconds)
+    return struct.pack("ll", whole, int((seconds - whole) * 1_000_000))
+
+
+def _open(host: str, port: int, timeout: float) -> socket.socket:
+    try:
+        sock = socket.create_connection((host, port), timeout=timeout)
+    except TimeoutError:
+        raise ConnectionRefused(f"{host}:{port} did not answer within {timeout:g} s") from None
+    except OSError as cause:
+        raise refused(host, port, cause) from None
+    sock.settimeout(None)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(SEND_TIMEOUT))
+    return sock
+
+
+def _without_heartbeats(hello: user_pb2.UserToBitHandshake) -> user_pb2.UserToBitHandshake:
+    message = user_pb2.UserToBitHandshake()
+    message.CopyFrom(hello)
+    message.support_timeout = False
+    return message

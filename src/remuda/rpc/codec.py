@@ -1,0 +1,256 @@
+"""Values and small objects <-> protobuf messages.
+
+Rows are on the path of every get and put: ``fill_row`` writes into a message that protobuf has
+already allocated inside its parent, which halves the cost of building one and copying it in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from remuda.datatypes.schema import Column, MapSchema, ValueShape
+from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.view import MemberInfo, View
+from remuda.errors import ErrorReport, Position, ProtocolError, RemudaError, from_report
+from remuda.rpc.messages import common_pb2, user_pb2
+
+_INT64_MIN = -(2**63)
+_INT64_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every message between members carries (design D4)."""
+
+    clock: int = 0
+    view: int = 0
+    cut_version: int = 0
+    sender: int = 0
+
+
+def encode_context(context: Context) -> common_pb2.Context:
+    return common_pb2.Context(
+        clock=context.clock,
+        view=context.view,
+        cut_version=context.cut_version,
+        sender=context.sender,
+    )
+
+
+def decode_context(message: common_pb2.Context) -> Context:
+    return Context(message.clock, message.view, message.cut_version, message.sender)
+
+
+# ---- values and rows ----
+
+
+def fill_value(message: common_pb2.Value, value: PhysicalValue) -> None:
+    """Set an empty message to ``value``."""
+    kind = type(value)
+    if kind is int:
+        if _INT64_MIN <= value <= _INT64_MAX:  # type: ignore[operator]
+            message.integer = value  # type: ignore[assignment]
+        else:
+            message.big_integer = str(value)
+    elif kind is str:
+        message.text = value  # type: ignore[assignment]
+    elif kind is float:
+        message.number = value  # type: ignore[assignment]
+    elif kind is bool:
+        message.boolean = value  # type: ignore[assignment]
+    elif kind is bytes:
+        message.binary = value  # type: ignore[assignment]
+    elif value is not None:
+        raise TypeError(f"{kind.__name__} is not a physical value")
+
+
+def encode_value(value: PhysicalValue) -> common_pb2.Value:
+    message = common_pb2.Value()
+    fill_value(message, value)
+    return message
+
+
+def decode_value(message: common_pb2.Value) -> PhysicalValue:
+    kind = message.WhichOneof("kind")
+    if kind is None:
+        return None
+    value: PhysicalValue = getattr(message, kind)
+    return int(value) if kind == "big_integer" else value  # type: ignore[arg-type]
+
+
+def encode_values(values: Iterable[PhysicalValue]) -> list[common_pb2.Value]:
+    return [encode_value(value) for value in values]
+
+
+def decode_values(messages: Iterable[common_pb2.Value]) -> tuple[PhysicalValue, ...]:
+    return tuple([decode_value(message) for message in messages])
+
+
+def fill_row(message: common_pb2.Row, values: Sequence[PhysicalValue]) -> None:
+    """Write into an existing, empty message: ``fill_row(request.keys.add(), key)``."""
+    add = message.values.add
+    for value in values:
+        kind = type(value)
+        if kind is str:  # the commonest kinds without a call
+            add().text = value  # type: ignore[assignment]
+        elif kind is int and _INT64_MIN <= value <= _INT64_MAX:  # type: ignore[operator]
+            add().integer = value  # type: ignore[assignment]
+        else:
+            fill_value(add(), value)
+
+
+def decode_row(message: common_pb2.Row) -> tuple[PhysicalValue, ...]:
+    out: list[PhysicalValue] = []
+    for value in message.values:
+        kind = value.WhichOneof("kind")
+        if kind == "integer":
+            out.append(value.integer)
+        elif kind == "text":
+            out.append(value.text)
+        elif kind == "number":
+            out.append(value.number)
+        else:
+            out.append(decode_value(value))
+    return tuple(out)
+
+
+# ---- types, columns, schemas ----
+
+
+def encode_type(t: SqlType) -> common_pb2.SqlType:
+    return common_pb2.SqlType(
+        kind=t.kind.name, precision=t.precision, scale=t.scale, length=t.length
+    )
+
+
+def decode_type(message: common_pb2.SqlType) -> SqlType:
+    try:
+        kind = Kind[message.kind]
+    except KeyError:
+        raise ProtocolError(f"unknown SQL type {message.kind!r}") from None
+    return SqlType(
+        kind,
+        precision=message.precision if message.HasField("precision") else None,
+        scale=message.scale if message.HasField("scale") else None,
+        length=message.length if message.HasField("length") else None,
+    )
+
+
+def encode_column(column: Column) -> common_pb2.Column:
+    return common_pb2.Column(
+        name=column.name, type=encode_type(column.type), nullable=column.nullable
+    )
+
+
+def decode_column(message: common_pb2.Column) -> Column:
+    return Column(message.name, decode_type(message.type), message.nullable)
+
+
+def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
+    return common_pb2.MapSchema(
+        name=schema.name,
+        columns=[encode_column(column) for column in schema.columns],
+        key=schema.key,
+        partition_by=schema.partition_by,
+        replicated=schema.replicated,
+        value_shape=schema.value_shape.value,
+        map_id=schema.map_id,
+        version=schema.version,
+    )
+
+
+def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
+    return MapSchema(
+        name=message.name,
+        columns=tuple(decode_column(column) for column in message.columns),
+        key=tuple(message.key),
+        partition_by=tuple(message.partition_by),
+        replicated=message.replicated,
+        value_shape=ValueShape(message.value_shape or ValueShape.ROW.value),
+        map_id=message.map_id,
+        version=message.version,
+    )
+
+
+# ---- members and views ----
+
+
+def encode_member(member: MemberInfo) -> common_pb2.Member:
+    return common_pb2.Member(
+        number=member.number,
+        uuid=member.uuid,
+        host=member.host,
+        user_port=member.user_port,
+        control_port=member.control_port,
+        data_port=member.data_port,
+    )
+
+
+def decode_member(message: common_pb2.Member) -> MemberInfo:
+    return MemberInfo(
+        number=message.number,
+        uuid=message.uuid,
+        host=message.host,
+        user_port=message.user_port,
+        control_port=message.control_port,
+        data_port=message.data_port,
+    )
+
+
+def encode_view(view: View) -> common_pb2.View:
+    return common_pb2.View(
+        number=view.number,
+        members=[encode_member(member) for member in view.members],
+        owners=view.owners,
+    )
+
+
+def decode_view(message: common_pb2.View) -> View:
+    return View(
+        number=message.number,
+        members=tuple(decode_member(member) for member in message.members),
+        owners=tuple(message.owners),
+    )
+
+
+# ---- errors ----
+
+
+def encode_error(error: RemudaError) -> user_pb2.PBError:
+    """``message`` is what a stock client shows; the rest lets ours raise the same class."""
+    report = error.to_report()
+    message = user_pb2.PBError(
+        message=report.message,
+        kind=report.kind,
+        sqlstate=report.sqlstate,
+        detail=report.detail or None,
+        hint=report.hint or None,
+        member=report.member or None,
+    )
+    if report.position is not None:
+        place = report.position
+        message.position.line = place.line
+        message.position.column = place.column
+        message.position.offset = place.offset
+        message.position.length = place.length
+    return message
+
+
+def decode_error(message: user_pb2.PBError, statement: str | None = None) -> RemudaError:
+    """The error as the other side raised it; ``statement`` gives its position a text."""
+    position = None
+    if message.HasField("position"):
+        place = message.position
+        position = Position(place.line, place.column, place.offset, place.length)
+    report = ErrorReport(
+        kind=message.kind,
+        sqlstate=message.sqlstate,
+        message=message.message,
+        detail=message.detail,
+        hint=message.hint,
+        member=message.member,
+        position=position,
+    )
+    return from_report(report, statement)

@@ -1,0 +1,355 @@
+"""One connection as a pure state machine, for either side of any channel.
+
+It knows the handshake, coordination ids and pending requests, PING and PONG, timeouts and typed
+refusals; it knows no socket and no clock. A shell (``transport`` on asyncio, ``blocking`` on a
+plain socket) tells it what arrived and when, and performs the effects that it returns::
+
+    Write(data)             put these buffers on the wire, in order
+    Deliver(frame)          a REQUEST of the peer for the owner
+    Resolve(id, token, outcome) a pending request is answered, failed, or lost with the connection
+    Opened(handshake)       the handshake is through
+    Close(error, linger)    close; ``linger``: let the peer read what was written first
+
+Coordination ids count from 1 per connection and sender, and are used again; 0 marks a one-way
+REQUEST. Heartbeats as
+in Drill: the connecting side sends PING after half the timeout without a byte and closes when the
+other half passes in silence too; the accepting side closes after the whole timeout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Generic, TypeVar
+
+from google.protobuf.message import Message
+
+from remuda.errors import (
+    ConnectionBroken,
+    ConnectionRefused,
+    FrameTooLarge,
+    InternalError,
+    LimitExceeded,
+    ProtocolError,
+    RemudaError,
+    from_report,
+)
+from remuda.limits import HANDSHAKE_TIMEOUT
+from remuda.rpc.codec import decode_error, encode_error
+from remuda.rpc.frame import (
+    PING,
+    PONG,
+    REQUEST,
+    RESPONSE,
+    RESPONSE_FAILURE,
+    Buffer,
+    Frame,
+    encode_head,
+)
+from remuda.rpc.handshake import (
+    HANDSHAKE_TYPE,
+    PROTOCOLS,
+    Answer,
+    ChannelKind,
+    complete_hello,
+    heartbeat_timeout,
+    parse,
+    read_hello,
+    read_welcome,
+    refusal,
+    welcome,
+)
+from remuda.rpc.messages import user_pb2
+
+__all__ = ["Answer", "ChannelKind", "Connection", "Reply"]
+
+ONE_WAY = 0
+_SHORT_IDENTIFIER_MAX = 2**14 - 1
+"""Identifiers start again here, so that they keep to two bytes on the wire ..."""
+_IDENTIFIER_MAX = 2**21 - 1
+"""... unless very many are in use."""
+_PENDING_MAX = 2**20
+_PING_FRAME = encode_head(PING, 0, 0, b"\x08\x01")
+_PONG_FRAME = encode_head(PONG, 0, 0, b"\x08\x01")
+
+K = TypeVar("K")
+
+
+@dataclass(slots=True)
+class Reply:
+    """The answer to a request. ``dbody`` is b"" when absent."""
+
+    rpc_type: int
+    pbody: bytes
+    dbody: memoryview | bytes
+
+
+@dataclass(slots=True)
+class Write:
+    data: Sequence[Buffer]
+
+
+@dataclass(slots=True)
+class Deliver:
+    frame: Frame
+
+
+@dataclass(slots=True)
+class Resolve(Generic[K]):
+    identifier: int
+    token: K
+    outcome: Reply | RemudaError
+
+
+@dataclass(slots=True)
+class Opened:
+    handshake: Message
+
+
+@dataclass(slots=True)
+class Close:
+    error: RemudaError
+    linger: bool = False
+
+
+class State(Enum):
+    HANDSHAKE = auto()
+    OPEN = auto()
+    CLOSED = auto()
+
+
+class Connection(Generic[K]):
+    """``K`` is whatever the shell gives ``request`` to find the asker again."""
+
+    def __init__(
+        self,
+        kind: ChannelKind,
+        peer: str,
+        now: float,
+        *,
+        hello: Message | None = None,
+        answer: Answer | None = None,
+    ) -> None:
+        """The connecting side gives its ``hello``, the accepting side ``answer``."""
+        assert (hello is None) != (answer is None)
+        self.protocol = PROTOCOLS[kind]
+        self.peer = peer
+        self.state = State.HANDSHAKE
+        self.error: RemudaError | None = None
+        """Why it is closed."""
+        self.handshake: Message | None = None
+        self.pending: dict[int, K] = {}
+        self._answer = answer
+        self._hello = None if hello is None else complete_hello(self.protocol, hello)
+        self._abandoned: set[int] = set()
+        self._next_identifier = 1
+        self.last_heard = now
+        """When bytes arrived last, whatever they were, or somebody began to listen."""
+        self._opened_at = now
+        self._pinged_at = now
+        self._timeout: float | None = None
+
+    # ---- what the shell asks ----
+
+    def start(self) -> list[Write]:
+        """The connecting side speaks first."""
+        if self._hello is None:
+            return []
+        identifier = self._identifier()
+        pbody = self._hello.SerializeToString()
+        return [Write((encode_head(REQUEST, identifier, HANDSHAKE_TYPE, pbody),))]
+
+    def request(self, rpc_type: int, pbody: bytes, dbody_size: int, token: K) -> tuple[int, bytes]:
+        """The coordination id and the head of a new request; the caller writes the dbody behind it.
+
+        Raises the reason when the connection is not open, and FrameTooLarge.
+        """
+        if self.state is not State.OPEN:
+            self.require_open()
+        identifier = self._identifier()
+        head = encode_head(REQUEST, identifier, rpc_type, pbody, dbody_size)
+        self.pending[identifier] = token
+        return identifier, head
+
+    def one_way(self, rpc_type: int, pbody: bytes, dbody_size: int) -> bytes:
+        """The head of a REQUEST that expects no answer."""
+        self.require_open()
+        return encode_head(REQUEST, ONE_WAY, rpc_type, pbody, dbody_size)
+
+    def abandon(self, identifier: int) -> None:
+        """Nobody waits for this answer any more; it is dropped when it comes."""
+        if identifier in self.pending:
+            del self.pending[identifier]
+            self._abandoned.add(identifier)
+
+    @staticmethod
+    def response(identifier: int, rpc_type: int, pbody: bytes, dbody_size: int) -> bytes:
+        return encode_head(RESPONSE, identifier, rpc_type, pbody, dbody_size)
+
+    @staticmethod
+    def failure(identifier: int, error: RemudaError) -> bytes:
+        return encode_head(RESPONSE_FAILURE, identifier, 0, encode_error(error).SerializeToString())
+
+    def require_open(self) -> None:
+        if self.state is not State.OPEN:
+            if self.error is not None:
+                raise from_report(self.error.to_report())
+            raise ConnectionBroken(f"{self.peer}: the handshake is not through")
+
+    def _identifier(self) -> int:
+        identifier = self._next_identifier
+        used = len(self.pending) + len(self._abandoned)
+        if used == 0 and identifier < _SHORT_IDENTIFIER_MAX:
+            self._next_identifier = identifier + 1
+            return identifier
+        if used >= _PENDING_MAX:
+            raise LimitExceeded(f"{self.peer} owes {used} answers")
+        highest = _SHORT_IDENTIFIER_MAX if used * 2 < _SHORT_IDENTIFIER_MAX else _IDENTIFIER_MAX
+        while identifier in self.pending or identifier in self._abandoned:
+            identifier = 1 if identifier >= highest else identifier + 1
+        self._next_identifier = 1 if identifier >= highest else identifier + 1
+        return identifier
+
+    # ---- what happens ----
+
+    def receive(self, frame: Frame) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+        """One frame of the peer. ``last_heard`` is set separately, once per read."""
+        mode = frame.mode
+        if self.state is State.OPEN:
+            if mode == REQUEST:
+                return [Deliver(frame)]
+            if mode in (RESPONSE, RESPONSE_FAILURE):
+                return self._resolve(frame)
+        if self.state is State.CLOSED or mode == PONG:
+            return []
+        if mode == PING:
+            return [Write((_PONG_FRAME,))]
+        return self._shake_hands(frame)
+
+    def _resolve(self, frame: Frame) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+        identifier = frame.coordination_id
+        if identifier not in self.pending:
+            if identifier in self._abandoned:
+                self._abandoned.remove(identifier)
+                return []
+            return self._broken(
+                ProtocolError(f"{self.peer} answered request {identifier}, which was never asked")
+            )
+        token = self.pending.pop(identifier)
+        if frame.mode == RESPONSE:
+            return [Resolve(identifier, token, Reply(frame.rpc_type, frame.pbody, frame.dbody))]
+        return [Resolve(identifier, token, self._failure_of(frame))]
+
+    def _failure_of(self, frame: Frame) -> RemudaError:
+        try:
+            message = parse(user_pb2.PBError, frame.pbody)
+        except ProtocolError as error:
+            return error
+        assert isinstance(message, user_pb2.PBError)
+        return decode_error(message)
+
+    def _shake_hands(self, frame: Frame) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+        expected = RESPONSE if self._answer is None else REQUEST
+        if frame.rpc_type != HANDSHAKE_TYPE or frame.mode != expected:
+            if self._answer is None and frame.mode == RESPONSE_FAILURE:
+                return self._broken(self._failure_of(frame))
+            return self._broken(
+                ProtocolError(f"{self.peer} sent {frame!r} instead of its handshake")
+            )
+        if self._answer is None:
+            try:
+                self.handshake = read_welcome(self.protocol, frame.pbody)
+            except RemudaError as error:
+                return self._broken(error)
+            self._timeout = self.protocol.heartbeat_timeout
+            self.state = State.OPEN
+            return [Opened(self.handshake)]
+        return self._accept(frame, self._answer)
+
+    def _accept(
+        self, frame: Frame, answer: Answer
+    ) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+        try:
+            hello = read_hello(self.protocol, frame.pbody)
+            message = welcome(self.protocol, hello, answer)
+        except RemudaError as error:
+            no = refusal(self.protocol, error).SerializeToString()
+            head = encode_head(RESPONSE, frame.coordination_id, HANDSHAKE_TYPE, no)
+            return [Write((head,)), *self._broken(error, linger=True)]
+        self.handshake = hello
+        self._timeout = heartbeat_timeout(self.protocol, hello)
+        self.state = State.OPEN
+        head = encode_head(
+            RESPONSE, frame.coordination_id, HANDSHAKE_TYPE, message.SerializeToString()
+        )
+        return [Write((head,)), Opened(hello)]
+
+    def malformed(
+        self, error: ProtocolError, request: int | None
+    ) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+        """The reader gave up on the bytes. ``request``: the id of a request that was too large."""
+        if self.state is State.CLOSED:
+            return []
+        closing = self._broken(error, linger=True)
+        if isinstance(error, FrameTooLarge) and request:
+            return [Write((self.failure(request, error),)), *closing]
+        return closing
+
+    def tick(self, now: float) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+        """Time has passed; see ``deadline``."""
+        if self.state is State.CLOSED or now < (self.deadline() or now + 1):
+            return []
+        if self.state is State.HANDSHAKE:
+            text = f"{self.peer} did not shake hands within {HANDSHAKE_TIMEOUT:g} s"
+            if self._answer is None:
+                return self._broken(
+                    ConnectionRefused(text, hint="Does a Remuda member listen on this port?")
+                )
+            return self._broken(ProtocolError(text))
+        if self._answer is None and self._pinged_at <= self.last_heard:
+            self._pinged_at = now
+            return [Write((_PING_FRAME,))]
+        return self._broken(ConnectionBroken(f"{self.peer} was silent for {self._timeout:g} s"))
+
+    def deadline(self) -> float | None:
+        """When ``tick`` has something to do next, or None."""
+        if self.state is State.HANDSHAKE:
+            return self._opened_at + HANDSHAKE_TIMEOUT
+        if self._timeout is None or self.state is State.CLOSED:
+            return None
+        half = self._answer is None and self._pinged_at <= self.last_heard
+        return self.last_heard + (self._timeout / 2 if half else self._timeout)
+
+    def lost(self, error: RemudaError) -> list[Resolve[K]]:
+        """The connection is gone: every pending request ends with the reason."""
+        if self.state is State.CLOSED:
+            return []
+        self.state = State.CLOSED
+        self.error = error
+        pending = list(self.pending.items())
+        self.pending.clear()
+        self._abandoned.clear()
+        # One exception object each: raising an object again and again grows its traceback.
+        return [Resolve(key, token, from_report(error.to_report())) for key, token in pending]
+
+    def _broken(
+        self, error: RemudaError, linger: bool = False
+    ) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+        return [*self.lost(error), Close(error, linger)]
+
+
+def unexpected(error: Exception) -> InternalError:
+    """What the peer is told when a handler raises something that is not a RemudaError."""
+    return InternalError(
+        f"{type(error).__name__}: {error}",
+        hint="This is a bug in Remuda; the member's log has more.",
+    )
+
+
+def refused(host: str, port: int, cause: OSError) -> ConnectionRefused:
+    """What the caller is told when nobody can be reached at an address."""
+    return ConnectionRefused(
+        f"cannot connect to {host}:{port}: {cause.strerror or cause}",
+        hint="Check that the member is running and that host and port are right.",
+    )

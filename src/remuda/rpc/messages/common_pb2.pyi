@@ -1,0 +1,135 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class QueryId(_message.Message):
+    __slots__ = ("part1", "part2")
+    PART1_FIELD_NUMBER: _ClassVar[int]
+    PART2_FIELD_NUMBER: _ClassVar[int]
+    part1: int
+    part2: int
+    def __init__(self, part1: _Optional[int] = ..., part2: _Optional[int] = ...) -> None: ...
+
+class Ack(_message.Message):
+    __slots__ = ("ok",)
+    OK_FIELD_NUMBER: _ClassVar[int]
+    ok: bool
+    def __init__(self, ok: _Optional[bool] = ...) -> None: ...
+
+class Position(_message.Message):
+    __slots__ = ("line", "column", "offset", "length")
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    line: int
+    column: int
+    offset: int
+    length: int
+    def __init__(self, line: _Optional[int] = ..., column: _Optional[int] = ..., offset: _Optional[int] = ..., length: _Optional[int] = ...) -> None: ...
+
+class Value(_message.Message):
+    __slots__ = ("boolean", "integer", "number", "text", "binary", "big_integer")
+    BOOLEAN_FIELD_NUMBER: _ClassVar[int]
+    INTEGER_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    BINARY_FIELD_NUMBER: _ClassVar[int]
+    BIG_INTEGER_FIELD_NUMBER: _ClassVar[int]
+    boolean: bool
+    integer: int
+    number: float
+    text: str
+    binary: bytes
+    big_integer: str
+    def __init__(self, boolean: _Optional[bool] = ..., integer: _Optional[int] = ..., number: _Optional[float] = ..., text: _Optional[str] = ..., binary: _Optional[bytes] = ..., big_integer: _Optional[str] = ...) -> None: ...
+
+class Row(_message.Message):
+    __slots__ = ("values",)
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedCompositeFieldContainer[Value]
+    def __init__(self, values: _Optional[_Iterable[_Union[Value, _Mapping]]] = ...) -> None: ...
+
+class Context(_message.Message):
+    __slots__ = ("clock", "view", "cut_version", "sender")
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    CUT_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SENDER_FIELD_NUMBER: _ClassVar[int]
+    clock: int
+    view: int
+    cut_version: int
+    sender: int
+    def __init__(self, clock: _Optional[int] = ..., view: _Optional[int] = ..., cut_version: _Optional[int] = ..., sender: _Optional[int] = ...) -> None: ...
+
+class SqlType(_message.Message):
+    __slots__ = ("kind", "precision", "scale", "length")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    precision: int
+    scale: int
+    length: int
+    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., length: _Optional[int] = ...) -> None: ...
+
+class Column(_message.Message):
+    __slots__ = ("name", "type", "nullable")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    NULLABLE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    type: SqlType
+    nullable: bool
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[SqlType, _Mapping]] = ..., nullable: _Optional[bool] = ...) -> None: ...
+
+class MapSchema(_message.Message):
+    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_BY_FIELD_NUMBER: _ClassVar[int]
+    REPLICATED_FIELD_NUMBER: _ClassVar[int]
+    VALUE_SHAPE_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    columns: _containers.RepeatedCompositeFieldContainer[Column]
+    key: _containers.RepeatedScalarFieldContainer[str]
+    partition_by: _containers.RepeatedScalarFieldContainer[str]
+    replicated: bool
+    value_shape: str
+    map_id: int
+    version: int
+    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ...) -> None: ...
+
+class Member(_message.Message):
+    __slots__ = ("number", "uuid", "host", "user_port", "control_port", "data_port")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    UUID_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    USER_PORT_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_PORT_FIELD_NUMBER: _ClassVar[int]
+    DATA_PORT_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    uuid: str
+    host: str
+    user_port: int
+    control_port: int
+    data_port: int
+    def __init__(self, number: _Optional[int] = ..., uuid: _Optional[str] = ..., host: _Optional[str] = ..., user_port: _Optional[int] = ..., control_port: _Optional[int] = ..., data_port: _Optional[int] = ...) -> None: ...
+
+class View(_message.Message):
+    __slots__ = ("number", "members", "owners")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    OWNERS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    members: _containers.RepeatedCompositeFieldContainer[Member]
+    owners: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., owners: _Optional[_Iterable[int]] = ...) -> None: ...

@@ -1,0 +1,383 @@
+from remuda.rpc.messages import common_pb2 as _common_pb2
+from remuda.rpc.messages import user_pb2 as _user_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    HANDSHAKE: _ClassVar[RpcType]
+    ACK: _ClassVar[RpcType]
+    GOODBYE: _ClassVar[RpcType]
+    INITIALIZE_FRAGMENTS: _ClassVar[RpcType]
+    CANCEL_FRAGMENT: _ClassVar[RpcType]
+    RECEIVER_FINISHED: _ClassVar[RpcType]
+    FRAGMENT_STATUS: _ClassVar[RpcType]
+    QUERY_STATUS: _ClassVar[RpcType]
+    CUSTOM: _ClassVar[RpcType]
+    QUERY_START: _ClassVar[RpcType]
+    QUERY_CANCEL: _ClassVar[RpcType]
+    QUERY_CHECK: _ClassVar[RpcType]
+    QUERY_CHECK_RESPONSE: _ClassVar[RpcType]
+    FRAGMENT_DONE: _ClassVar[RpcType]
+    JOIN: _ClassVar[RpcType]
+    VIEW_INSTALL: _ClassVar[RpcType]
+    HEARTBEAT: _ClassVar[RpcType]
+    CLOCK: _ClassVar[RpcType]
+    CATALOG_CHANGE: _ClassVar[RpcType]
+    CATALOG_INSTALL: _ClassVar[RpcType]
+    MAP_STATISTICS: _ClassVar[RpcType]
+    COMMIT_PREPARE: _ClassVar[RpcType]
+    COMMIT_FINISH: _ClassVar[RpcType]
+    STAGE_ROWS: _ClassVar[RpcType]
+    COMMIT_TURN: _ClassVar[RpcType]
+    COMMIT_TURN_END: _ClassVar[RpcType]
+    JOB_TOUCH: _ClassVar[RpcType]
+    COMMIT_STATUS: _ClassVar[RpcType]
+    FORWARD: _ClassVar[RpcType]
+HANDSHAKE: RpcType
+ACK: RpcType
+GOODBYE: RpcType
+INITIALIZE_FRAGMENTS: RpcType
+CANCEL_FRAGMENT: RpcType
+RECEIVER_FINISHED: RpcType
+FRAGMENT_STATUS: RpcType
+QUERY_STATUS: RpcType
+CUSTOM: RpcType
+QUERY_START: RpcType
+QUERY_CANCEL: RpcType
+QUERY_CHECK: RpcType
+QUERY_CHECK_RESPONSE: RpcType
+FRAGMENT_DONE: RpcType
+JOIN: RpcType
+VIEW_INSTALL: RpcType
+HEARTBEAT: RpcType
+CLOCK: RpcType
+CATALOG_CHANGE: RpcType
+CATALOG_INSTALL: RpcType
+MAP_STATISTICS: RpcType
+COMMIT_PREPARE: RpcType
+COMMIT_FINISH: RpcType
+STAGE_ROWS: RpcType
+COMMIT_TURN: RpcType
+COMMIT_TURN_END: RpcType
+JOB_TOUCH: RpcType
+COMMIT_STATUS: RpcType
+FORWARD: RpcType
+
+class ControlHandshake(_message.Message):
+    __slots__ = ("rpc_version", "channel", "member", "rpc_version_min", "context", "refusal")
+    RPC_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    RPC_VERSION_MIN_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    rpc_version: int
+    channel: _user_pb2.RpcChannel
+    member: _common_pb2.Member
+    rpc_version_min: int
+    context: _common_pb2.Context
+    refusal: _user_pb2.PBError
+    def __init__(self, rpc_version: _Optional[int] = ..., channel: _Optional[_Union[_user_pb2.RpcChannel, str]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., rpc_version_min: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ...) -> None: ...
+
+class QueryStart(_message.Message):
+    __slots__ = ("context", "query_id", "plan_digest", "plan", "parameters", "participants", "read_timestamp", "timeout", "catalog_version", "sites", "analyze")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    PLAN_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    PARTICIPANTS_FIELD_NUMBER: _ClassVar[int]
+    READ_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SITES_FIELD_NUMBER: _ClassVar[int]
+    ANALYZE_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    query_id: _common_pb2.QueryId
+    plan_digest: bytes
+    plan: bytes
+    parameters: _containers.RepeatedCompositeFieldContainer[_common_pb2.Value]
+    participants: _containers.RepeatedScalarFieldContainer[int]
+    read_timestamp: int
+    timeout: float
+    catalog_version: int
+    sites: _containers.RepeatedCompositeFieldContainer[FragmentSites]
+    analyze: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., plan_digest: _Optional[bytes] = ..., plan: _Optional[bytes] = ..., parameters: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ..., participants: _Optional[_Iterable[int]] = ..., read_timestamp: _Optional[int] = ..., timeout: _Optional[float] = ..., catalog_version: _Optional[int] = ..., sites: _Optional[_Iterable[_Union[FragmentSites, _Mapping]]] = ..., analyze: _Optional[bool] = ...) -> None: ...
+
+class FragmentSites(_message.Message):
+    __slots__ = ("fragment", "members", "limited", "partitions")
+    FRAGMENT_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    LIMITED_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    fragment: int
+    members: _containers.RepeatedScalarFieldContainer[int]
+    limited: bool
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, fragment: _Optional[int] = ..., members: _Optional[_Iterable[int]] = ..., limited: _Optional[bool] = ..., partitions: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class QueryCancel(_message.Message):
+    __slots__ = ("context", "query_id", "cancel_initiator", "error")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    CANCEL_INITIATOR_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    query_id: _common_pb2.QueryId
+    cancel_initiator: int
+    error: _user_pb2.PBError
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., cancel_initiator: _Optional[int] = ..., error: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ...) -> None: ...
+
+class QueryCheck(_message.Message):
+    __slots__ = ("context", "suspected")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    SUSPECTED_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    suspected: _containers.RepeatedCompositeFieldContainer[_common_pb2.QueryId]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., suspected: _Optional[_Iterable[_Union[_common_pb2.QueryId, _Mapping]]] = ...) -> None: ...
+
+class QueryCheckResponse(_message.Message):
+    __slots__ = ("context", "inactive")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    INACTIVE_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    inactive: _containers.RepeatedCompositeFieldContainer[_common_pb2.QueryId]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., inactive: _Optional[_Iterable[_Union[_common_pb2.QueryId, _Mapping]]] = ...) -> None: ...
+
+class OperatorProfile(_message.Message):
+    __slots__ = ("operator", "rows", "batches", "bytes", "seconds", "name")
+    OPERATOR_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BATCHES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    operator: int
+    rows: int
+    batches: int
+    bytes: int
+    seconds: float
+    name: str
+    def __init__(self, operator: _Optional[int] = ..., rows: _Optional[int] = ..., batches: _Optional[int] = ..., bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., name: _Optional[str] = ...) -> None: ...
+
+class FragmentDone(_message.Message):
+    __slots__ = ("context", "query_id", "fragment", "operators", "seconds", "peak_memory")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    FRAGMENT_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    PEAK_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    query_id: _common_pb2.QueryId
+    fragment: int
+    operators: _containers.RepeatedCompositeFieldContainer[OperatorProfile]
+    seconds: float
+    peak_memory: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., fragment: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorProfile, _Mapping]]] = ..., seconds: _Optional[float] = ..., peak_memory: _Optional[int] = ...) -> None: ...
+
+class Join(_message.Message):
+    __slots__ = ("context", "member", "cluster")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    member: _common_pb2.Member
+    cluster: str
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., cluster: _Optional[str] = ...) -> None: ...
+
+class ViewInstall(_message.Message):
+    __slots__ = ("context", "view")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    view: _common_pb2.View
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ...) -> None: ...
+
+class Heartbeat(_message.Message):
+    __slots__ = ("context",)
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class CatalogChange(_message.Message):
+    __slots__ = ("context", "create", "drop")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    CREATE_FIELD_NUMBER: _ClassVar[int]
+    DROP_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    create: _user_pb2.CreateMap
+    drop: _user_pb2.MapName
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., create: _Optional[_Union[_user_pb2.CreateMap, _Mapping]] = ..., drop: _Optional[_Union[_user_pb2.MapName, _Mapping]] = ...) -> None: ...
+
+class CatalogState(_message.Message):
+    __slots__ = ("context", "version", "maps")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    MAPS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    version: int
+    maps: _containers.RepeatedCompositeFieldContainer[_common_pb2.MapSchema]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ...) -> None: ...
+
+class ColumnStatistics(_message.Message):
+    __slots__ = ("position", "null_fraction", "distinct", "minimum", "maximum", "width")
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    NULL_FRACTION_FIELD_NUMBER: _ClassVar[int]
+    DISTINCT_FIELD_NUMBER: _ClassVar[int]
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    position: int
+    null_fraction: float
+    distinct: float
+    minimum: _common_pb2.Value
+    maximum: _common_pb2.Value
+    width: float
+    def __init__(self, position: _Optional[int] = ..., null_fraction: _Optional[float] = ..., distinct: _Optional[float] = ..., minimum: _Optional[_Union[_common_pb2.Value, _Mapping]] = ..., maximum: _Optional[_Union[_common_pb2.Value, _Mapping]] = ..., width: _Optional[float] = ...) -> None: ...
+
+class StatisticsRequest(_message.Message):
+    __slots__ = ("context", "map_ids")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAP_IDS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    map_ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class MapStatistics(_message.Message):
+    __slots__ = ("map_id", "rows", "bytes", "columns")
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    map_id: int
+    rows: int
+    bytes: int
+    columns: _containers.RepeatedCompositeFieldContainer[ColumnStatistics]
+    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., columns: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ...) -> None: ...
+
+class StatisticsReply(_message.Message):
+    __slots__ = ("context", "maps")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAPS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    maps: _containers.RepeatedCompositeFieldContainer[MapStatistics]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., maps: _Optional[_Iterable[_Union[MapStatistics, _Mapping]]] = ...) -> None: ...
+
+class CommitPrepare(_message.Message):
+    __slots__ = ("context", "job", "tasks", "overwrite", "map_id", "schema_version", "insert_only", "participants", "removed_keys")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    OVERWRITE_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    INSERT_ONLY_FIELD_NUMBER: _ClassVar[int]
+    PARTICIPANTS_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_KEYS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    job: str
+    tasks: _containers.RepeatedCompositeFieldContainer[_user_pb2.JobTask]
+    overwrite: bool
+    map_id: int
+    schema_version: int
+    insert_only: bool
+    participants: _containers.RepeatedScalarFieldContainer[int]
+    removed_keys: _containers.RepeatedCompositeFieldContainer[_common_pb2.Row]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_user_pb2.JobTask, _Mapping]]] = ..., overwrite: _Optional[bool] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., insert_only: _Optional[bool] = ..., participants: _Optional[_Iterable[int]] = ..., removed_keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ...) -> None: ...
+
+class CommitPrepared(_message.Message):
+    __slots__ = ("context", "prepare_timestamp", "rows", "refusal")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    PREPARE_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    prepare_timestamp: int
+    rows: int
+    refusal: _user_pb2.PBError
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., prepare_timestamp: _Optional[int] = ..., rows: _Optional[int] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ...) -> None: ...
+
+class CommitFinish(_message.Message):
+    __slots__ = ("context", "job", "commit_timestamp")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    job: str
+    commit_timestamp: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., commit_timestamp: _Optional[int] = ...) -> None: ...
+
+class StageRows(_message.Message):
+    __slots__ = ("context", "job", "task", "map_id", "schema_version", "sequence")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    job: str
+    task: str
+    map_id: int
+    schema_version: int
+    sequence: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., task: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., sequence: _Optional[int] = ...) -> None: ...
+
+class CommitTurn(_message.Message):
+    __slots__ = ("context", "map_id", "job")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    map_id: int
+    job: str
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., job: _Optional[str] = ...) -> None: ...
+
+class CommitStatus(_message.Message):
+    __slots__ = ("context", "job", "lost")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    job: str
+    lost: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., lost: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class CommitStatusReply(_message.Message):
+    __slots__ = ("context", "state", "commit_timestamp")
+    class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        UNKNOWN: _ClassVar[CommitStatusReply.State]
+        PREPARED: _ClassVar[CommitStatusReply.State]
+        COMMITTED: _ClassVar[CommitStatusReply.State]
+        ABORTED: _ClassVar[CommitStatusReply.State]
+    UNKNOWN: CommitStatusReply.State
+    PREPARED: CommitStatusReply.State
+    COMMITTED: CommitStatusReply.State
+    ABORTED: CommitStatusReply.State
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    state: CommitStatusReply.State
+    commit_timestamp: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., state: _Optional[_Union[CommitStatusReply.State, str]] = ..., commit_timestamp: _Optional[int] = ...) -> None: ...
+
+class Forward(_message.Message):
+    __slots__ = ("context", "rpc_type", "body")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    RPC_TYPE_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    rpc_type: int
+    body: bytes
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rpc_type: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...

@@ -1,0 +1,600 @@
+from remuda.rpc.messages import common_pb2 as _common_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    HANDSHAKE: _ClassVar[RpcType]
+    ACK: _ClassVar[RpcType]
+    GOODBYE: _ClassVar[RpcType]
+    RUN_QUERY: _ClassVar[RpcType]
+    CANCEL_QUERY: _ClassVar[RpcType]
+    REQUEST_RESULTS: _ClassVar[RpcType]
+    QUERY_DATA: _ClassVar[RpcType]
+    QUERY_HANDLE: _ClassVar[RpcType]
+    GET_SERVER_META: _ClassVar[RpcType]
+    SERVER_META: _ClassVar[RpcType]
+    QUERY_RESULT: _ClassVar[RpcType]
+    RESUME_PAUSED_QUERY: _ClassVar[RpcType]
+    GET_QUERY_PLAN_FRAGMENTS: _ClassVar[RpcType]
+    QUERY_PLAN_FRAGMENTS: _ClassVar[RpcType]
+    GET_CATALOGS: _ClassVar[RpcType]
+    GET_SCHEMAS: _ClassVar[RpcType]
+    GET_TABLES: _ClassVar[RpcType]
+    GET_COLUMNS: _ClassVar[RpcType]
+    CATALOGS: _ClassVar[RpcType]
+    SCHEMAS: _ClassVar[RpcType]
+    TABLES: _ClassVar[RpcType]
+    COLUMNS: _ClassVar[RpcType]
+    CREATE_PREPARED_STATEMENT: _ClassVar[RpcType]
+    PREPARED_STATEMENT: _ClassVar[RpcType]
+    SASL_MESSAGE: _ClassVar[RpcType]
+    CLUSTER_INFO: _ClassVar[RpcType]
+    DESCRIBE_MAP: _ClassVar[RpcType]
+    CREATE_MAP: _ClassVar[RpcType]
+    DROP_MAP: _ClassVar[RpcType]
+    MAP_GET: _ClassVar[RpcType]
+    MAP_PUT: _ClassVar[RpcType]
+    MAP_REMOVE: _ClassVar[RpcType]
+    MAP_SIZE: _ClassVar[RpcType]
+    MAP_PUT_BATCH: _ClassVar[RpcType]
+    JOB_BEGIN: _ClassVar[RpcType]
+    JOB_WRITE: _ClassVar[RpcType]
+    JOB_TASK_END: _ClassVar[RpcType]
+    JOB_COMMIT: _ClassVar[RpcType]
+    JOB_ABORT: _ClassVar[RpcType]
+    MEMBER_STATE: _ClassVar[RpcType]
+
+class RpcChannel(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    BIT_CONTROL: _ClassVar[RpcChannel]
+    BIT_DATA: _ClassVar[RpcChannel]
+    USER: _ClassVar[RpcChannel]
+
+class HandshakeStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    UNKNOWN_STATUS: _ClassVar[HandshakeStatus]
+    SUCCESS: _ClassVar[HandshakeStatus]
+    RPC_VERSION_MISMATCH: _ClassVar[HandshakeStatus]
+    AUTH_FAILED: _ClassVar[HandshakeStatus]
+    UNKNOWN_FAILURE: _ClassVar[HandshakeStatus]
+    AUTH_REQUIRED: _ClassVar[HandshakeStatus]
+
+class QueryType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    UNKNOWN_TYPE: _ClassVar[QueryType]
+    SQL: _ClassVar[QueryType]
+    LOGICAL: _ClassVar[QueryType]
+    PHYSICAL: _ClassVar[QueryType]
+    EXECUTION: _ClassVar[QueryType]
+    PREPARED_STATEMENT_TYPE: _ClassVar[QueryType]
+
+class QueryResultsMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    UNKNOWN_MODE: _ClassVar[QueryResultsMode]
+    STREAM_FULL: _ClassVar[QueryResultsMode]
+
+class RequestStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    UNKNOWN_STATUS_: _ClassVar[RequestStatus]
+    OK: _ClassVar[RequestStatus]
+    FAILED_: _ClassVar[RequestStatus]
+    TIMEOUT: _ClassVar[RequestStatus]
+HANDSHAKE: RpcType
+ACK: RpcType
+GOODBYE: RpcType
+RUN_QUERY: RpcType
+CANCEL_QUERY: RpcType
+REQUEST_RESULTS: RpcType
+QUERY_DATA: RpcType
+QUERY_HANDLE: RpcType
+GET_SERVER_META: RpcType
+SERVER_META: RpcType
+QUERY_RESULT: RpcType
+RESUME_PAUSED_QUERY: RpcType
+GET_QUERY_PLAN_FRAGMENTS: RpcType
+QUERY_PLAN_FRAGMENTS: RpcType
+GET_CATALOGS: RpcType
+GET_SCHEMAS: RpcType
+GET_TABLES: RpcType
+GET_COLUMNS: RpcType
+CATALOGS: RpcType
+SCHEMAS: RpcType
+TABLES: RpcType
+COLUMNS: RpcType
+CREATE_PREPARED_STATEMENT: RpcType
+PREPARED_STATEMENT: RpcType
+SASL_MESSAGE: RpcType
+CLUSTER_INFO: RpcType
+DESCRIBE_MAP: RpcType
+CREATE_MAP: RpcType
+DROP_MAP: RpcType
+MAP_GET: RpcType
+MAP_PUT: RpcType
+MAP_REMOVE: RpcType
+MAP_SIZE: RpcType
+MAP_PUT_BATCH: RpcType
+JOB_BEGIN: RpcType
+JOB_WRITE: RpcType
+JOB_TASK_END: RpcType
+JOB_COMMIT: RpcType
+JOB_ABORT: RpcType
+MEMBER_STATE: RpcType
+BIT_CONTROL: RpcChannel
+BIT_DATA: RpcChannel
+USER: RpcChannel
+UNKNOWN_STATUS: HandshakeStatus
+SUCCESS: HandshakeStatus
+RPC_VERSION_MISMATCH: HandshakeStatus
+AUTH_FAILED: HandshakeStatus
+UNKNOWN_FAILURE: HandshakeStatus
+AUTH_REQUIRED: HandshakeStatus
+UNKNOWN_TYPE: QueryType
+SQL: QueryType
+LOGICAL: QueryType
+PHYSICAL: QueryType
+EXECUTION: QueryType
+PREPARED_STATEMENT_TYPE: QueryType
+UNKNOWN_MODE: QueryResultsMode
+STREAM_FULL: QueryResultsMode
+UNKNOWN_STATUS_: RequestStatus
+OK: RequestStatus
+FAILED_: RequestStatus
+TIMEOUT: RequestStatus
+
+class Empty(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class UserCredentials(_message.Message):
+    __slots__ = ("user_name",)
+    USER_NAME_FIELD_NUMBER: _ClassVar[int]
+    user_name: str
+    def __init__(self, user_name: _Optional[str] = ...) -> None: ...
+
+class Property(_message.Message):
+    __slots__ = ("key", "value")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    value: str
+    def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+
+class UserProperties(_message.Message):
+    __slots__ = ("properties",)
+    PROPERTIES_FIELD_NUMBER: _ClassVar[int]
+    properties: _containers.RepeatedCompositeFieldContainer[Property]
+    def __init__(self, properties: _Optional[_Iterable[_Union[Property, _Mapping]]] = ...) -> None: ...
+
+class RpcEndpointInfos(_message.Message):
+    __slots__ = ("name", "version", "majorVersion", "minorVersion", "patchVersion", "application", "buildNumber", "versionQualifier")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    MAJORVERSION_FIELD_NUMBER: _ClassVar[int]
+    MINORVERSION_FIELD_NUMBER: _ClassVar[int]
+    PATCHVERSION_FIELD_NUMBER: _ClassVar[int]
+    APPLICATION_FIELD_NUMBER: _ClassVar[int]
+    BUILDNUMBER_FIELD_NUMBER: _ClassVar[int]
+    VERSIONQUALIFIER_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    version: str
+    majorVersion: int
+    minorVersion: int
+    patchVersion: int
+    application: str
+    buildNumber: int
+    versionQualifier: str
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., majorVersion: _Optional[int] = ..., minorVersion: _Optional[int] = ..., patchVersion: _Optional[int] = ..., application: _Optional[str] = ..., buildNumber: _Optional[int] = ..., versionQualifier: _Optional[str] = ...) -> None: ...
+
+class UserToBitHandshake(_message.Message):
+    __slots__ = ("channel", "support_listening", "rpc_version", "credentials", "properties", "support_complex_types", "support_timeout", "client_infos", "sasl_support", "rpc_version_min")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    SUPPORT_LISTENING_FIELD_NUMBER: _ClassVar[int]
+    RPC_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CREDENTIALS_FIELD_NUMBER: _ClassVar[int]
+    PROPERTIES_FIELD_NUMBER: _ClassVar[int]
+    SUPPORT_COMPLEX_TYPES_FIELD_NUMBER: _ClassVar[int]
+    SUPPORT_TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_INFOS_FIELD_NUMBER: _ClassVar[int]
+    SASL_SUPPORT_FIELD_NUMBER: _ClassVar[int]
+    RPC_VERSION_MIN_FIELD_NUMBER: _ClassVar[int]
+    channel: RpcChannel
+    support_listening: bool
+    rpc_version: int
+    credentials: UserCredentials
+    properties: UserProperties
+    support_complex_types: bool
+    support_timeout: bool
+    client_infos: RpcEndpointInfos
+    sasl_support: int
+    rpc_version_min: int
+    def __init__(self, channel: _Optional[_Union[RpcChannel, str]] = ..., support_listening: _Optional[bool] = ..., rpc_version: _Optional[int] = ..., credentials: _Optional[_Union[UserCredentials, _Mapping]] = ..., properties: _Optional[_Union[UserProperties, _Mapping]] = ..., support_complex_types: _Optional[bool] = ..., support_timeout: _Optional[bool] = ..., client_infos: _Optional[_Union[RpcEndpointInfos, _Mapping]] = ..., sasl_support: _Optional[int] = ..., rpc_version_min: _Optional[int] = ...) -> None: ...
+
+class BitToUserHandshake(_message.Message):
+    __slots__ = ("rpc_version", "status", "errorId", "errorMessage", "server_infos", "authenticationMechanisms", "supported_methods", "encrypted", "maxWrappedSize", "arrow_results", "member", "rpc_version_min", "refusal")
+    RPC_VERSION_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    ERRORID_FIELD_NUMBER: _ClassVar[int]
+    ERRORMESSAGE_FIELD_NUMBER: _ClassVar[int]
+    SERVER_INFOS_FIELD_NUMBER: _ClassVar[int]
+    AUTHENTICATIONMECHANISMS_FIELD_NUMBER: _ClassVar[int]
+    SUPPORTED_METHODS_FIELD_NUMBER: _ClassVar[int]
+    ENCRYPTED_FIELD_NUMBER: _ClassVar[int]
+    MAXWRAPPEDSIZE_FIELD_NUMBER: _ClassVar[int]
+    ARROW_RESULTS_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    RPC_VERSION_MIN_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    rpc_version: int
+    status: HandshakeStatus
+    errorId: str
+    errorMessage: str
+    server_infos: RpcEndpointInfos
+    authenticationMechanisms: _containers.RepeatedScalarFieldContainer[str]
+    supported_methods: _containers.RepeatedScalarFieldContainer[int]
+    encrypted: bool
+    maxWrappedSize: int
+    arrow_results: bool
+    member: int
+    rpc_version_min: int
+    refusal: PBError
+    def __init__(self, rpc_version: _Optional[int] = ..., status: _Optional[_Union[HandshakeStatus, str]] = ..., errorId: _Optional[str] = ..., errorMessage: _Optional[str] = ..., server_infos: _Optional[_Union[RpcEndpointInfos, _Mapping]] = ..., authenticationMechanisms: _Optional[_Iterable[str]] = ..., supported_methods: _Optional[_Iterable[int]] = ..., encrypted: _Optional[bool] = ..., maxWrappedSize: _Optional[int] = ..., arrow_results: _Optional[bool] = ..., member: _Optional[int] = ..., rpc_version_min: _Optional[int] = ..., refusal: _Optional[_Union[PBError, _Mapping]] = ...) -> None: ...
+
+class PreparedStatementHandle(_message.Message):
+    __slots__ = ("server_info",)
+    SERVER_INFO_FIELD_NUMBER: _ClassVar[int]
+    server_info: bytes
+    def __init__(self, server_info: _Optional[bytes] = ...) -> None: ...
+
+class RunQuery(_message.Message):
+    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameters", "parameter_types", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows")
+    RESULTS_MODE_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    PREPARED_STATEMENT_HANDLE_FIELD_NUMBER: _ClassVar[int]
+    AUTOLIMIT_ROWCOUNT_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    PARAMETER_TYPES_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    READ_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_ONLY_FIELD_NUMBER: _ClassVar[int]
+    PAGE_ROWS_FIELD_NUMBER: _ClassVar[int]
+    results_mode: QueryResultsMode
+    type: QueryType
+    plan: str
+    prepared_statement_handle: PreparedStatementHandle
+    autolimit_rowcount: int
+    parameters: _containers.RepeatedCompositeFieldContainer[_common_pb2.Value]
+    parameter_types: _containers.RepeatedCompositeFieldContainer[_common_pb2.SqlType]
+    context: _common_pb2.Context
+    timeout: float
+    read_timestamp: int
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    local_only: bool
+    page_rows: int
+    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameters: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ..., parameter_types: _Optional[_Iterable[_Union[_common_pb2.SqlType, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ...) -> None: ...
+
+class NamePart(_message.Message):
+    __slots__ = ("type", "name")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    type: int
+    name: str
+    def __init__(self, type: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
+
+class RecordBatchDef(_message.Message):
+    __slots__ = ("record_count", "carries_two_byte_selection_vector", "affected_rows_count")
+    RECORD_COUNT_FIELD_NUMBER: _ClassVar[int]
+    CARRIES_TWO_BYTE_SELECTION_VECTOR_FIELD_NUMBER: _ClassVar[int]
+    AFFECTED_ROWS_COUNT_FIELD_NUMBER: _ClassVar[int]
+    record_count: int
+    carries_two_byte_selection_vector: bool
+    affected_rows_count: int
+    def __init__(self, record_count: _Optional[int] = ..., carries_two_byte_selection_vector: _Optional[bool] = ..., affected_rows_count: _Optional[int] = ...) -> None: ...
+
+class QueryData(_message.Message):
+    __slots__ = ("query_id", "row_count", "affected_rows_count", "columns")
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    ROW_COUNT_FIELD_NUMBER: _ClassVar[int]
+    DEF_FIELD_NUMBER: _ClassVar[int]
+    AFFECTED_ROWS_COUNT_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    query_id: _common_pb2.QueryId
+    row_count: int
+    affected_rows_count: int
+    columns: _containers.RepeatedCompositeFieldContainer[_common_pb2.Column]
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., row_count: _Optional[int] = ..., affected_rows_count: _Optional[int] = ..., columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., **kwargs) -> None: ...
+
+class QueryResult(_message.Message):
+    __slots__ = ("query_state", "query_id", "error", "context", "affected_rows", "tag")
+    class QueryState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STARTING: _ClassVar[QueryResult.QueryState]
+        RUNNING: _ClassVar[QueryResult.QueryState]
+        COMPLETED: _ClassVar[QueryResult.QueryState]
+        CANCELED: _ClassVar[QueryResult.QueryState]
+        FAILED: _ClassVar[QueryResult.QueryState]
+        CANCELLATION_REQUESTED: _ClassVar[QueryResult.QueryState]
+        ENQUEUED: _ClassVar[QueryResult.QueryState]
+        PREPARING: _ClassVar[QueryResult.QueryState]
+        PLANNING: _ClassVar[QueryResult.QueryState]
+    STARTING: QueryResult.QueryState
+    RUNNING: QueryResult.QueryState
+    COMPLETED: QueryResult.QueryState
+    CANCELED: QueryResult.QueryState
+    FAILED: QueryResult.QueryState
+    CANCELLATION_REQUESTED: QueryResult.QueryState
+    ENQUEUED: QueryResult.QueryState
+    PREPARING: QueryResult.QueryState
+    PLANNING: QueryResult.QueryState
+    QUERY_STATE_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    AFFECTED_ROWS_FIELD_NUMBER: _ClassVar[int]
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    query_state: QueryResult.QueryState
+    query_id: _common_pb2.QueryId
+    error: _containers.RepeatedCompositeFieldContainer[PBError]
+    context: _common_pb2.Context
+    affected_rows: int
+    tag: str
+    def __init__(self, query_state: _Optional[_Union[QueryResult.QueryState, str]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., error: _Optional[_Iterable[_Union[PBError, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., affected_rows: _Optional[int] = ..., tag: _Optional[str] = ...) -> None: ...
+
+class PBError(_message.Message):
+    __slots__ = ("error_id", "error_type", "message", "kind", "sqlstate", "detail", "hint", "member", "position")
+    ERROR_ID_FIELD_NUMBER: _ClassVar[int]
+    ERROR_TYPE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SQLSTATE_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    HINT_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    error_id: str
+    error_type: int
+    message: str
+    kind: str
+    sqlstate: str
+    detail: str
+    hint: str
+    member: str
+    position: _common_pb2.Position
+    def __init__(self, error_id: _Optional[str] = ..., error_type: _Optional[int] = ..., message: _Optional[str] = ..., kind: _Optional[str] = ..., sqlstate: _Optional[str] = ..., detail: _Optional[str] = ..., hint: _Optional[str] = ..., member: _Optional[str] = ..., position: _Optional[_Union[_common_pb2.Position, _Mapping]] = ...) -> None: ...
+
+class CreatePreparedStatementReq(_message.Message):
+    __slots__ = ("sql_query",)
+    SQL_QUERY_FIELD_NUMBER: _ClassVar[int]
+    sql_query: str
+    def __init__(self, sql_query: _Optional[str] = ...) -> None: ...
+
+class PreparedStatement(_message.Message):
+    __slots__ = ("result_columns", "server_handle", "parameter_types", "route_map", "route_parameters")
+    RESULT_COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    SERVER_HANDLE_FIELD_NUMBER: _ClassVar[int]
+    PARAMETER_TYPES_FIELD_NUMBER: _ClassVar[int]
+    ROUTE_MAP_FIELD_NUMBER: _ClassVar[int]
+    ROUTE_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    result_columns: _containers.RepeatedCompositeFieldContainer[_common_pb2.Column]
+    server_handle: PreparedStatementHandle
+    parameter_types: _containers.RepeatedCompositeFieldContainer[_common_pb2.SqlType]
+    route_map: str
+    route_parameters: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, result_columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., server_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., parameter_types: _Optional[_Iterable[_Union[_common_pb2.SqlType, _Mapping]]] = ..., route_map: _Optional[str] = ..., route_parameters: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class CreatePreparedStatementResp(_message.Message):
+    __slots__ = ("status", "prepared_statement", "error")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    PREPARED_STATEMENT_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    status: RequestStatus
+    prepared_statement: PreparedStatement
+    error: PBError
+    def __init__(self, status: _Optional[_Union[RequestStatus, str]] = ..., prepared_statement: _Optional[_Union[PreparedStatement, _Mapping]] = ..., error: _Optional[_Union[PBError, _Mapping]] = ...) -> None: ...
+
+class ClusterInfo(_message.Message):
+    __slots__ = ("view", "maps", "context", "catalog_version", "member")
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    MAPS_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    view: _common_pb2.View
+    maps: _containers.RepeatedCompositeFieldContainer[_common_pb2.MapSchema]
+    context: _common_pb2.Context
+    catalog_version: int
+    member: int
+    def __init__(self, view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., member: _Optional[int] = ...) -> None: ...
+
+class MapName(_message.Message):
+    __slots__ = ("name", "if_exists", "context")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    IF_EXISTS_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    if_exists: bool
+    context: _common_pb2.Context
+    def __init__(self, name: _Optional[str] = ..., if_exists: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class CreateMap(_message.Message):
+    __slots__ = ("schema", "if_not_exists")
+    SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    IF_NOT_EXISTS_FIELD_NUMBER: _ClassVar[int]
+    schema: _common_pb2.MapSchema
+    if_not_exists: bool
+    def __init__(self, schema: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., if_not_exists: _Optional[bool] = ...) -> None: ...
+
+class MapDescription(_message.Message):
+    __slots__ = ("schema", "rows", "bytes")
+    SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    schema: _common_pb2.MapSchema
+    rows: int
+    bytes: int
+    def __init__(self, schema: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
+
+class Count(_message.Message):
+    __slots__ = ("count", "context")
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    context: _common_pb2.Context
+    def __init__(self, count: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class KeysRequest(_message.Message):
+    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "keys_only", "context")
+    MAP_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    WANT_OLD_FIELD_NUMBER: _ClassVar[int]
+    KEYS_ONLY_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    map: str
+    map_id: int
+    schema_version: int
+    keys: _containers.RepeatedCompositeFieldContainer[_common_pb2.Row]
+    want_old: bool
+    keys_only: bool
+    context: _common_pb2.Context
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class OptionalRow(_message.Message):
+    __slots__ = ("row",)
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    row: _common_pb2.Row
+    def __init__(self, row: _Optional[_Union[_common_pb2.Row, _Mapping]] = ...) -> None: ...
+
+class RowsResponse(_message.Message):
+    __slots__ = ("rows", "context")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    rows: _containers.RepeatedCompositeFieldContainer[OptionalRow]
+    context: _common_pb2.Context
+    def __init__(self, rows: _Optional[_Iterable[_Union[OptionalRow, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class PutRequest(_message.Message):
+    __slots__ = ("map", "map_id", "schema_version", "rows", "condition", "want_old", "context")
+    class Condition(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        ALWAYS: _ClassVar[PutRequest.Condition]
+        IF_ABSENT: _ClassVar[PutRequest.Condition]
+        IF_PRESENT: _ClassVar[PutRequest.Condition]
+    ALWAYS: PutRequest.Condition
+    IF_ABSENT: PutRequest.Condition
+    IF_PRESENT: PutRequest.Condition
+    MAP_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
+    WANT_OLD_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    map: str
+    map_id: int
+    schema_version: int
+    rows: _containers.RepeatedCompositeFieldContainer[_common_pb2.Row]
+    condition: PutRequest.Condition
+    want_old: bool
+    context: _common_pb2.Context
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., rows: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., condition: _Optional[_Union[PutRequest.Condition, str]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class PutBatchRequest(_message.Message):
+    __slots__ = ("map", "map_id", "schema_version", "context")
+    MAP_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    map: str
+    map_id: int
+    schema_version: int
+    context: _common_pb2.Context
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class JobBegin(_message.Message):
+    __slots__ = ("map", "overwrite", "label")
+    MAP_FIELD_NUMBER: _ClassVar[int]
+    OVERWRITE_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    map: str
+    overwrite: bool
+    label: str
+    def __init__(self, map: _Optional[str] = ..., overwrite: _Optional[bool] = ..., label: _Optional[str] = ...) -> None: ...
+
+class JobHandle(_message.Message):
+    __slots__ = ("job", "schema")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    schema: _common_pb2.MapSchema
+    def __init__(self, job: _Optional[str] = ..., schema: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ...) -> None: ...
+
+class JobWrite(_message.Message):
+    __slots__ = ("job", "task", "sequence")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    task: str
+    sequence: int
+    def __init__(self, job: _Optional[str] = ..., task: _Optional[str] = ..., sequence: _Optional[int] = ...) -> None: ...
+
+class JobTaskEnd(_message.Message):
+    __slots__ = ("job", "task", "rows")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    task: str
+    rows: int
+    def __init__(self, job: _Optional[str] = ..., task: _Optional[str] = ..., rows: _Optional[int] = ...) -> None: ...
+
+class JobTask(_message.Message):
+    __slots__ = ("task", "members")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    members: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, task: _Optional[str] = ..., members: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class JobCommit(_message.Message):
+    __slots__ = ("job", "tasks")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    tasks: _containers.RepeatedCompositeFieldContainer[JobTask]
+    def __init__(self, job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[JobTask, _Mapping]]] = ...) -> None: ...
+
+class JobAbort(_message.Message):
+    __slots__ = ("job",)
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    def __init__(self, job: _Optional[str] = ...) -> None: ...
+
+class Gauge(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: int
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+
+class MemberState(_message.Message):
+    __slots__ = ("member", "gauges", "context")
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    GAUGES_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    member: int
+    gauges: _containers.RepeatedCompositeFieldContainer[Gauge]
+    context: _common_pb2.Context
+    def __init__(self, member: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[Gauge, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...

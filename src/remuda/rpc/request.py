@@ -1,0 +1,56 @@
+"""A request of the peer, as a handler gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from google.protobuf.message import Message
+
+from remuda.errors import RemudaError
+from remuda.rpc.frame import Buffer, Frame
+
+if TYPE_CHECKING:
+    from remuda.rpc.transport import Channel
+
+Buffers: TypeAlias = Sequence[Buffer]
+"""A dbody in pieces (bytes or views of bytes), written one after the other."""
+
+
+class Request:
+    """A REQUEST of the peer. The handler may keep it and answer later, once.
+
+    ``one_way``: the peer expects no answer; ``reply`` and ``fail`` then send nothing.
+    """
+
+    __slots__ = ("_answered", "channel", "coordination_id", "dbody", "pbody", "rpc_type")
+
+    def __init__(self, channel: Channel, frame: Frame) -> None:
+        self.channel = channel
+        self.coordination_id = frame.coordination_id
+        self.rpc_type = frame.rpc_type
+        self.pbody = frame.pbody
+        self.dbody = frame.dbody
+        self._answered = False
+
+    @property
+    def one_way(self) -> bool:
+        return self.coordination_id == 0
+
+    @property
+    def answered(self) -> bool:
+        return self._answered
+
+    def reply(self, rpc_type: int, body: Message, dbody: Buffers = ()) -> None:
+        """Send the answer. FrameTooLarge when it does not fit a frame: ``fail`` may follow then."""
+        assert not self._answered, "a request is answered once"
+        if self.coordination_id != 0:
+            self.channel.respond(self.coordination_id, rpc_type, body, dbody)
+        self._answered = True
+
+    def fail(self, error: RemudaError) -> None:
+        """Send RESPONSE_FAILURE; the peer raises an error of the same class."""
+        assert not self._answered, "a request is answered once"
+        if self.coordination_id != 0:
+            self.channel.respond_failure(self.coordination_id, error)
+        self._answered = True

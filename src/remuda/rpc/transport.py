@@ -1,0 +1,508 @@
+"""Connections on asyncio: the shell around ``rpc.connection``.
+
+A ``Channel`` is the protocol object of one TCP connection, on either side. Frames are received
+into the reader's own buffers (BufferedProtocol), requests are dispatched synchronously from the
+read callback, and what is written meanwhile leaves in one piece at its end. Works on any loop;
+members run uvloop, which also gathers writes made later in the same turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Iterable
+from typing import ParamSpec, TypeAlias, cast
+
+from google.protobuf.message import Message
+
+from remuda.errors import (
+    ConnectionBroken,
+    ConnectionRefused,
+    InternalError,
+    LimitExceeded,
+    MemberUnavailable,
+    QueryTimeout,
+    RemudaError,
+)
+from remuda.limits import CONNECT_TIMEOUT, FRAME_SIZE_MAX, KIB, MIB
+from remuda.rpc.connection import (
+    Answer,
+    ChannelKind,
+    Close,
+    Connection,
+    Deliver,
+    Opened,
+    Reply,
+    Resolve,
+    State,
+    Write,
+    refused,
+    unexpected,
+)
+from remuda.rpc.frame import REQUEST, RESPONSE, Buffer, Frame, FrameReader
+from remuda.rpc.request import Buffers, Request
+
+__all__ = [
+    "Answer", "Buffers", "Channel", "ChannelKind", "Handler", "Reply", "Request", "Server",
+    "connect", "listen",
+]  # fmt: skip
+
+OnReply: TypeAlias = Callable[[Reply | RemudaError], None]
+Handler: TypeAlias = Callable[[Request], None]
+
+WRITE_BUFFER_HIGH = 8 * MIB
+WRITE_BUFFER_LOW = 2 * MIB
+CLIENT_WRITE_BUFFER_MAX = 4 * FRAME_SIZE_MAX
+"""A client that lets so much pile up unread is cut off."""
+JOIN_SIZE_MAX = 32 * KIB
+"""Smaller pieces are copied together; larger ones are written as they are."""
+CLOSE_TIMEOUT = 5.0
+"""How long a closing connection may take to flush, or to let its peer read a refusal."""
+
+_log = logging.getLogger(__name__)
+P = ParamSpec("P")
+
+
+def _size(dbody: Buffers) -> int:
+    return sum(map(len, dbody)) if dbody else 0
+
+
+class Channel(asyncio.BufferedProtocol):
+    """One connection, either side; all methods on the loop's thread.
+
+    ``peer`` is "host:port" of the other end, ``handshake`` its handshake message. ``writable`` is
+    False while the write buffer is between its high and low water mark; nothing ever blocks, but a
+    polite producer waits for ``on_writable``. ``on_closed`` runs once, with the reason.
+    ``attachment`` is free for the owner.
+    """
+
+    def __init__(
+        self,
+        kind: ChannelKind,
+        peer: str,
+        handler: Handler | None,
+        on_open: Callable[[Channel], None],
+        *,
+        hello: Message | None = None,
+        answer: Answer | None = None,
+    ) -> None:
+        self.kind = kind
+        self.peer = peer
+        self.connected = False
+        """TCP has connected; the handshake may still be under way."""
+        self.closed = False
+        self.writable = True
+        self.on_writable: list[Callable[[], None]] = []
+        self.on_closed: list[Callable[[RemudaError], None]] = []
+        self.attachment: object = None
+        self._loop = asyncio.get_running_loop()
+        self._handler = handler
+        self._on_open = on_open
+        self._hello = hello
+        self._answer = answer
+        self._reader = FrameReader()
+        self._connection: Connection[OnReply]
+        self._transport: asyncio.Transport
+        self._timer: asyncio.TimerHandle | None = None
+        self._corked: list[Buffer] | None = None
+        self.get_buffer = self._reader.buffer  # type: ignore[method-assign]
+
+    @property
+    def handshake(self) -> Message:
+        """The other side's handshake message; there once the channel is open."""
+        message = self._connection.handshake
+        assert message is not None
+        return message
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.value} channel to {self.peer}{', closed' if self.closed else ''}>"
+
+    # ---- for the owner ----
+
+    async def request(
+        self, rpc_type: int, body: Message, dbody: Buffers = (), timeout: float | None = None
+    ) -> Reply:
+        """Send and wait for the answer.
+
+        Raises the peer's error, ConnectionBroken, or, when ``timeout`` seconds pass, QueryTimeout
+        (user channel) or MemberUnavailable (control and data channel).
+        """
+        future: asyncio.Future[Reply] = self._loop.create_future()
+
+        def settle(outcome: Reply | RemudaError) -> None:
+            if future.done():
+                return
+            if isinstance(outcome, Reply):
+                future.set_result(outcome)
+            else:
+                future.set_exception(outcome)
+
+        identifier = self._request(rpc_type, body, dbody, settle)
+        timer = None
+        if timeout is not None:
+            timer = self._loop.call_later(
+                timeout, lambda: settle(self._overdue(identifier, timeout))
+            )
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._connection.abandon(identifier)
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def request_nowait(
+        self, rpc_type: int, body: Message, dbody: Buffers, on_reply: OnReply
+    ) -> None:
+        """Send; ``on_reply`` runs with the answer or the error, also when the channel is closed."""
+        try:
+            self._request(rpc_type, body, dbody, on_reply)
+        except RemudaError as error:
+            self._loop.call_soon(on_reply, error)
+
+    def send(self, rpc_type: int, body: Message, dbody: Buffers = ()) -> None:
+        """One-way. On a closed channel it is dropped: ``on_closed`` has told. FrameTooLarge."""
+        if self.closed:
+            return
+        pbody = body.SerializeToString()
+        self._write(self._connection.one_way(rpc_type, pbody, _size(dbody)), dbody)
+
+    def close(self, error: RemudaError | None = None) -> None:
+        """Flush and close; pending requests fail with ``error`` (default ConnectionBroken)."""
+        if not self.closed:
+            reason = error or ConnectionBroken(f"the connection to {self.peer} was closed here")
+            self._shut(reason, linger=False)
+
+    def require_open(self) -> None:
+        """Raise the reason when the channel is closed."""
+        self._connection.require_open()
+
+    # ---- sending ----
+
+    def _request(self, rpc_type: int, body: Message, dbody: Buffers, on_reply: OnReply) -> int:
+        pbody = body.SerializeToString()
+        identifier, head = self._connection.request(rpc_type, pbody, _size(dbody), on_reply)
+        self._write(head, dbody)
+        return identifier
+
+    def _overdue(self, identifier: int, timeout: float) -> RemudaError:
+        self._connection.abandon(identifier)
+        kind = QueryTimeout if self.kind is ChannelKind.USER else MemberUnavailable
+        return kind(f"{self.peer} did not answer within {timeout:g} s")
+
+    def respond(self, identifier: int, rpc_type: int, body: Message, dbody: Buffers) -> None:
+        head = self._connection.response(
+            identifier, rpc_type, body.SerializeToString(), _size(dbody)
+        )
+        if not self.closed:
+            self._write(head, dbody)
+
+    def respond_failure(self, identifier: int, error: RemudaError) -> None:
+        if not self.closed:
+            self._write(self._connection.failure(identifier, error), ())
+
+    def _write(self, head: Buffer, dbody: Iterable[Buffer]) -> None:
+        corked = self._corked
+        if corked is not None:
+            corked.append(head)
+            corked.extend(dbody)
+            return
+        if dbody:
+            self._flush([head, *dbody])
+        else:
+            self._transport.write(head)
+        if not self.writable:
+            self._bound_write_buffer()
+
+    def _flush(self, parts: list[Buffer]) -> None:
+        """Write the parts in order, small neighbours joined."""
+        write = self._transport.write
+        if len(parts) == 1:
+            write(parts[0])
+            return
+        small: list[Buffer] = []
+        for part in parts:
+            if len(part) < JOIN_SIZE_MAX:
+                small.append(part)
+                continue
+            if small:
+                write(b"".join(small))
+                small = []
+            write(part)
+        if small:
+            write(b"".join(small))
+
+    def _bound_write_buffer(self) -> None:
+        size = self._transport.get_write_buffer_size()
+        if self.kind is ChannelKind.USER and size > CLIENT_WRITE_BUFFER_MAX and not self.closed:
+            reason = f"{self.peer} has left {size} bytes unread"
+            self._shut(LimitExceeded(reason), linger=False, abort=True)
+
+    # ---- asyncio's side ----
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass of it
+        transport = self._transport
+        self.connected = True
+        sock = transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH, low=WRITE_BUFFER_LOW)
+        if not self.peer:
+            address = transport.get_extra_info("peername")
+            self.peer = f"{address[0]}:{address[1]}" if address else "?"
+        self._connection = Connection(
+            self.kind, self.peer, self._loop.time(), hello=self._hello, answer=self._answer
+        )
+        for effect in self._connection.start():
+            self._write(effect.data[0], effect.data[1:])
+        self._wind_timer()
+
+    def buffer_updated(self, count: int) -> None:
+        reader = self._reader
+        frames = reader.received(count)
+        self._connection.last_heard = self._loop.time()
+        if len(frames) == 1 and reader.error is None:
+            self._take(frames[0])
+        elif frames or reader.error is not None:
+            self._take_all(frames)
+
+    def _take(self, frame: Frame) -> None:
+        """``Connection.receive`` and its effect in one, for the two usual cases."""
+        connection = self._connection
+        if frame.mode == REQUEST:
+            if connection.state is State.OPEN:
+                self._dispatch(frame)
+                return
+        elif frame.mode == RESPONSE:
+            on_reply = connection.pending.pop(frame.coordination_id, None)
+            if on_reply is not None:
+                self._call(on_reply, Reply(frame.rpc_type, frame.pbody, frame.dbody))
+                return
+        self._perform(connection.receive(frame))
+
+    def _take_all(self, frames: list[Frame]) -> None:
+        """Several frames of one read: what is written meanwhile leaves in one piece."""
+        reader = self._reader
+        corked: list[Buffer] = []
+        self._corked = corked
+        try:
+            for frame in frames:
+                self._take(frame)
+            if reader.error is not None and not self.closed:
+                self._perform(self._connection.malformed(reader.error, reader.refused_id))
+        finally:
+            self._corked = None
+            if corked and not self._transport.is_closing():
+                self._flush(corked)
+                if not self.writable:
+                    self._bound_write_buffer()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self.closed:
+            why = f": {exc}" if exc else " by the other side"
+            self._ended(ConnectionBroken(f"the connection to {self.peer} was closed{why}"))
+
+    def pause_writing(self) -> None:
+        self.writable = False
+
+    def resume_writing(self) -> None:
+        self.writable = True
+        for callback in list(self.on_writable):
+            self._call(callback)
+
+    # ---- effects ----
+
+    def _perform(
+        self, effects: Iterable[Write | Deliver | Resolve[OnReply] | Opened | Close]
+    ) -> None:
+        for effect in effects:
+            kind = type(effect)
+            if kind is Deliver:
+                self._dispatch(effect.frame)  # type: ignore[union-attr]
+            elif kind is Resolve:
+                self._call(effect.token, effect.outcome)  # type: ignore[union-attr]
+            elif isinstance(effect, Write):
+                self._write(effect.data[0], effect.data[1:])
+            elif isinstance(effect, Opened):
+                self._wind_timer()
+                self._call(self._on_open, self)
+            elif isinstance(effect, Close):
+                self._shut(effect.error, effect.linger)
+
+    def _call(self, callback: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            callback(*args, **kwargs)
+        except Exception:  # noqa: BLE001  (a bug in one callback must not end the channel)
+            _log.exception("a callback of the %s channel to %s failed", self.kind.value, self.peer)
+
+    def _dispatch(self, frame: Frame) -> None:
+        request = Request(self, frame)
+        try:
+            if self._handler is None:
+                raise InternalError(f"no requests are expected on this side of {self!r}")
+            self._handler(request)
+        except RemudaError as error:
+            self._handler_failed(request, error)
+        except Exception as error:  # noqa: BLE001  (a bug in one handler must not end the channel)
+            _log.exception("request of type %d from %s failed", frame.rpc_type, self.peer)
+            self._handler_failed(request, unexpected(error))
+
+    def _handler_failed(self, request: Request, error: RemudaError) -> None:
+        if request.one_way or request.answered:
+            what = f"message of type {request.rpc_type} from {self.peer}"
+            _log.warning("%s: %s: %s", what, type(error).__name__, error)
+        else:
+            request.fail(error)
+
+    def _shut(self, error: RemudaError, linger: bool, abort: bool = False) -> None:
+        """Close the connection; a lingering one goes on reading, so that no reset overtakes what
+        was just written."""
+        if self._corked:
+            self._flush(self._corked)
+            self._corked.clear()
+        if isinstance(error, ConnectionBroken):
+            _log.debug("%s: %s", self.peer, error.message)
+        else:
+            text = f"{type(error).__name__}: {error.message}"
+            _log.warning("closing the %s channel to %s: %s", self.kind.value, self.peer, text)
+        if abort:
+            self._transport.abort()
+        elif linger and self._transport.can_write_eof():
+            self._transport.write_eof()
+        else:
+            self._transport.close()
+        self._ended(error)
+        self._wind(self._loop.time() + CLOSE_TIMEOUT, self._transport.abort)
+
+    def _ended(self, error: RemudaError) -> None:
+        self.closed = True
+        self._perform(self._connection.lost(error))
+        callbacks, self.on_closed = self.on_closed, []
+        for callback in callbacks:
+            self._call(callback, error)
+
+    def _wind_timer(self) -> None:
+        deadline = self._connection.deadline()
+        if deadline is not None:
+            self._wind(deadline, self._tick)
+        elif self._timer is not None:
+            self._timer.cancel()
+
+    def _wind(self, when: float, callback: Callable[[], None]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, callback)
+
+    def _tick(self) -> None:
+        if self._connection.state is State.CLOSED:
+            return
+        self._perform(self._connection.tick(self._loop.time()))
+        if not self.closed:
+            self._wind_timer()
+
+
+class Server:
+    """A listening socket. ``address`` is (host, port); ``channels`` the open ones."""
+
+    def __init__(
+        self, server: asyncio.Server, channels: set[Channel], accepted: set[Channel]
+    ) -> None:
+        self._server = server
+        self.channels = channels
+        self._accepted = accepted  # those that still shake hands, too
+        name = server.sockets[0].getsockname()
+        self.address: tuple[str, int] = (name[0], name[1])
+
+    async def close(self, error: RemudaError | None = None) -> None:
+        """Stop listening and close every channel."""
+        self._server.close()
+        for channel in list(self._accepted):
+            if channel.connected:
+                channel.close(error)
+        await self._server.wait_closed()
+
+
+async def listen(
+    sock: socket.socket,
+    kind: ChannelKind,
+    answer: Answer,
+    handler: Handler,
+    on_connect: Callable[[Channel], None] | None = None,
+) -> Server:
+    """Serve on a bound socket.
+
+    ``answer(hello) -> welcome`` runs after the version check, for the messages of
+    ``handshake.PROTOCOLS[kind]``; a RemudaError raised in it is sent as the typed refusal. Version
+    and status fields are filled in here. ``handler(request)`` runs on the loop and must not block;
+    a RemudaError raised in it is the answer. ``on_connect(channel)`` runs once hands are shaken.
+    """
+    channels: set[Channel] = set()
+    accepted: set[Channel] = set()
+
+    def on_open(channel: Channel) -> None:
+        channels.add(channel)
+        channel.on_closed.append(lambda _: channels.discard(channel))
+        if on_connect is not None:
+            on_connect(channel)
+
+    def accept() -> Channel:
+        channel = Channel(kind, "", handler, on_open, answer=answer)
+        accepted.add(channel)
+        channel.on_closed.append(lambda _: accepted.discard(channel))
+        return channel
+
+    loop = asyncio.get_running_loop()
+    return Server(await loop.create_server(accept, sock=sock), channels, accepted)
+
+
+async def connect(
+    host: str,
+    port: int,
+    kind: ChannelKind,
+    hello: Message,
+    handler: Handler | None = None,
+    *,
+    timeout: float = CONNECT_TIMEOUT,
+) -> Channel:
+    """Connect and shake hands; ``hello``'s channel and version fields are filled in here.
+
+    Raises ConnectionRefused (naming host:port), or the server's typed refusal (VersionMismatch,
+    AuthenticationFailed, whatever its ``answer`` raised).
+    """
+    loop = asyncio.get_running_loop()
+    opened: asyncio.Future[None] = loop.create_future()
+
+    def on_open(_: Channel) -> None:
+        if not opened.done():
+            opened.set_result(None)
+
+    def on_closed(error: RemudaError) -> None:
+        if not opened.done():
+            opened.set_exception(error)
+
+    channel = Channel(kind, f"{host}:{port}", handler, on_open, hello=hello)
+    channel.on_closed.append(on_closed)
+    shaken = False
+    try:
+        async with asyncio.timeout(timeout):
+            await loop.create_connection(lambda: channel, host, port)
+            await opened
+        channel.require_open()  # it may have been closed since
+        shaken = True
+    except TimeoutError:
+        raise ConnectionRefused(f"{host}:{port} did not answer within {timeout:g} s") from None
+    except OSError as cause:
+        raise refused(host, port, cause) from None
+    finally:
+        if not channel.closed:
+            channel.on_closed.remove(on_closed)
+            if channel.connected and not shaken:  # timed out, or the caller was cancelled
+                channel.close()
+    return channel
