@@ -1,0 +1,191 @@
+"""Plans and expressions as bytes: compact JSON over a registry of dataclasses; never pickle.
+
+The text is ``[version, nodes]``. A node is ``[tag, field, ...]`` and comes after the nodes that it
+refers to; equal nodes are written once (types and columns recur everywhere); the last node is the
+value. A field is a JSON scalar, ``[n]`` (node n), ``["t", ...]`` (tuple), ``["b", base64]`` (bytes)
+or ``["f", text]`` (a float that JSON has no number for).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from dataclasses import fields
+from enum import Enum
+from typing import Any
+
+from remuda.datatypes import sql
+from remuda.errors import InternalError, ProtocolError
+from remuda.plan import expression as ex
+from remuda.plan import logical, physical
+from remuda.plan.physical import PhysicalPlan
+
+VERSION = 1
+
+_DATACLASSES: tuple[type, ...] = (
+    sql.SqlType,
+    ex.ColumnRef,
+    ex.Literal,
+    ex.Parameter,
+    ex.Call,
+    ex.Cast,
+    ex.Case,
+    ex.InList,
+    ex.AggregateCall,
+    ex.SortKey,
+    logical.OutputColumn,
+    physical.Distribution,
+    physical.Traits,
+    physical.TableScan,
+    physical.KeyLookup,
+    physical.ValuesScan,
+    physical.FilterRows,
+    physical.ProjectRows,
+    physical.HashJoin,
+    physical.NestedLoopJoin,
+    physical.HashAggregate,
+    physical.SortRows,
+    physical.LimitRows,
+    physical.UnionRows,
+    physical.Exchange,
+    physical.Receive,
+    physical.Send,
+    physical.Root,
+    physical.Pruning,
+    physical.Fragment,
+    physical.MapDependency,
+    physical.PhysicalPlan,
+)
+_ENUMS: tuple[type[Enum], ...] = (
+    sql.Kind,
+    logical.JoinKind,
+    physical.Placement,
+    physical.AggregatePhase,
+    physical.ExchangeKind,
+    physical.Site,
+)
+
+_FIELDS: dict[type, tuple[str, ...]] = {t: tuple(f.name for f in fields(t)) for t in _DATACLASSES}
+_CLASS_BY_TAG: dict[str, type] = {t.__name__: t for t in _DATACLASSES}
+_ENUM_BY_TAG: dict[str, type[Enum]] = {t.__name__: t for t in _ENUMS}
+
+
+def encode_plan(plan: PhysicalPlan) -> bytes:
+    return encode(plan)
+
+
+def decode_plan(data: bytes | memoryview) -> PhysicalPlan:
+    """Raises ``ProtocolError`` when ``data`` is not a plan of this version."""
+    plan = decode(data)
+    if not isinstance(plan, PhysicalPlan):
+        raise ProtocolError(f"expected a plan, found {type(plan).__name__}")
+    return plan
+
+
+def encode(value: object) -> bytes:
+    """Any plan value: a Fragment, an Expression, a PhysicalPlan, a tuple of them ...
+
+    Raises ``InternalError`` for a value of a type that is not registered.
+    """
+    writer = _Writer()
+    # A tuple or a scalar needs no node of its own: it is written after the nodes.
+    root = writer.write(value)
+    text = json.dumps([VERSION, writer.nodes, root], separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.nodes: list[list[Any]] = []
+        self._index: dict[str, int] = {}
+
+    def write(self, value: object) -> Any:
+        kind = type(value)
+        if value is None or kind in (int, bool, str):
+            return value
+        if kind is float:
+            assert isinstance(value, float)
+            return value if math.isfinite(value) else ["f", repr(value)]
+        if kind is tuple:
+            assert isinstance(value, tuple)
+            written: list[Any] = ["t"]
+            for item in value:
+                written.append(self.write(item))  # noqa: PERF401 (a frame less per level)
+            return written
+        if kind is bytes:
+            assert isinstance(value, bytes)
+            return ["b", base64.b64encode(value).decode("ascii")]
+        return self._node(value, kind)
+
+    def _node(self, value: object, kind: type) -> list[int]:
+        if isinstance(value, Enum) and kind in _ENUMS:
+            node: list[Any] = [kind.__name__, value.name]
+        elif kind in _FIELDS:
+            node = [kind.__name__]
+            for name in _FIELDS[kind]:
+                node.append(self.write(getattr(value, name)))
+        else:
+            raise InternalError(f"{kind.__name__} is not a plan value")
+        key = repr(node)
+        index = self._index.get(key)
+        if index is None:
+            index = self._index[key] = len(self.nodes)
+            self.nodes.append(node)
+        return [index]
+
+
+def decode(data: bytes | memoryview) -> object:
+    """Raises ``ProtocolError`` for anything that ``encode`` of this version does not write."""
+    try:
+        document = json.loads(bytes(data).decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"a plan is not readable: {error}") from error
+    match document:
+        case [int(version), list(nodes), root]:
+            if version != VERSION:
+                raise ProtocolError(f"plan version {version} is not {VERSION}")
+        case _:
+            raise ProtocolError("a plan must be [version, nodes, root]")
+    done: list[object] = []
+    for node in nodes:
+        done.append(_decode_node(node, done))
+    return _decode_field(root, done)
+
+
+def _decode_node(node: object, done: list[object]) -> object:
+    match node:
+        case [str(tag), str(name)] if tag in _ENUM_BY_TAG:
+            try:
+                return _ENUM_BY_TAG[tag][name]
+            except KeyError:
+                raise ProtocolError(f"a plan names {tag}.{name}, which does not exist") from None
+        case [str(tag), *values] if tag in _CLASS_BY_TAG:
+            cls = _CLASS_BY_TAG[tag]
+            if len(values) != len(_FIELDS[cls]):
+                raise ProtocolError(f"{tag} has {len(_FIELDS[cls])} fields, found {len(values)}")
+            return cls(*[_decode_field(value, done) for value in values])
+    raise ProtocolError(f"a plan contains an unknown node: {str(node)[:80]}")
+
+
+def _decode_field(value: object, done: list[object]) -> object:
+    if not isinstance(value, list):
+        if isinstance(value, dict):
+            raise ProtocolError("a plan contains a JSON object")
+        return value
+    match value:
+        case [bool()]:
+            pass
+        case [int(index)] if 0 <= index < len(done):
+            return done[index]
+        case ["t", *items]:
+            return tuple([_decode_field(item, done) for item in items])
+        case ["b", str(text)]:
+            try:
+                return base64.b64decode(text, validate=True)
+            except binascii.Error as error:
+                raise ProtocolError("a plan contains broken base64") from error
+        case ["f", ("nan" | "inf" | "-inf") as text]:
+            return float(str(text))
+    raise ProtocolError(f"a plan contains an unknown value: {str(value)[:80]}")

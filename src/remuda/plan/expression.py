@@ -1,0 +1,161 @@
+"""Scalar expressions and aggregate calls: bound, typed, immutable.
+
+Columns are referred to by a *column id*, an integer that is unique in one statement and keeps its
+meaning wherever the column travels in the plan. Positions are resolved only when operators are
+built. Every implicit conversion has been made an explicit ``Cast`` by the binder, so both the
+optimizer and the evaluator may take the types of arguments at face value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from remuda.datatypes.sql import BOOLEAN, SqlType
+from remuda.datatypes.values import PhysicalValue
+
+ColumnId: TypeAlias = int
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """The root of the scalar algebra; ``type`` is always known."""
+
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef(Expression):
+    column: ColumnId
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expression):
+    value: PhysicalValue
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Expression):
+    """A positional parameter, counted from 0; its value comes with the execution, not with the plan."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """A strict or special function by its catalog name: ``+``, ``=``, ``and``, ``like``, ``upper`` ...
+
+    The names, their argument types and their NULL rules are in ``plan.functions``.
+    """
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expression):
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expression):
+    """Searched CASE: ``branches`` are (condition, value); arms not taken are not evaluated."""
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class InList(Expression):
+    """``operand IN (values)``, three-valued; NOT IN is ``not`` around it."""
+
+    operand: Expression
+    values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate of an Aggregate operator: ``count``, ``sum``, ``avg``, ``min``, ``max``, ...
+
+    ``argument`` is None for ``count(*)``. ``filter`` is the FILTER clause.
+    """
+
+    function: str
+    argument: Expression | None
+    type: SqlType
+    distinct: bool = False
+    filter: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    column: ColumnId
+    descending: bool = False
+    nulls_first: bool = False
+
+
+def children(expression: Expression) -> tuple[Expression, ...]:
+    match expression:
+        case Call(arguments=arguments):
+            return arguments
+        case Cast(operand=operand):
+            return (operand,)
+        case Case(branches=branches, otherwise=otherwise):
+            return (*(part for branch in branches for part in branch), otherwise)
+        case InList(operand=operand, values=values):
+            return (operand, *values)
+        case _:
+            return ()
+
+
+def with_children(expression: Expression, parts: tuple[Expression, ...]) -> Expression:
+    """``expression`` with ``children`` replaced, in the same order."""
+    match expression:
+        case Call():
+            return Call(expression.type, expression.function, parts)
+        case Cast():
+            return Cast(expression.type, parts[0])
+        case Case(branches=branches):
+            pairs = tuple((parts[2 * i], parts[2 * i + 1]) for i in range(len(branches)))
+            return Case(expression.type, pairs, parts[-1])
+        case InList():
+            return InList(expression.type, parts[0], parts[1:])
+        case _:
+            return expression
+
+
+def transform(expression: Expression, rewrite: Callable[[Expression], Expression]) -> Expression:
+    """Rewrite bottom-up."""
+    parts = children(expression)
+    if parts:
+        new_parts = tuple(transform(part, rewrite) for part in parts)
+        if any(new is not old for new, old in zip(new_parts, parts, strict=True)):
+            expression = with_children(expression, new_parts)
+    return rewrite(expression)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    yield expression
+    for part in children(expression):
+        yield from walk(part)
+
+
+def columns_of(expression: Expression) -> frozenset[ColumnId]:
+    return frozenset(part.column for part in walk(expression) if isinstance(part, ColumnRef))
+
+
+def conjuncts(condition: Expression | None) -> tuple[Expression, ...]:
+    """The parts of a top-level AND; () for no condition."""
+    if condition is None:
+        return ()
+    if isinstance(condition, Call) and condition.function == "and":
+        return tuple(c for part in condition.arguments for c in conjuncts(part))
+    return (condition,)
+
+
+def conjunction(parts: tuple[Expression, ...]) -> Expression | None:
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else Call(BOOLEAN, "and", parts)

@@ -1,0 +1,290 @@
+"""Physical operators: *how* to compute. Immutable, serializable (``plan.codec``), printable
+(``plan.explain``), still with column ids; the operators of ``execution`` resolve positions.
+
+Traits travel with every node: ``distribution`` says where its rows are, ``rows`` and ``cost`` are
+the optimizer's estimates (for EXPLAIN and for buffers; never needed for correctness).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from remuda.datatypes.values import PhysicalValue
+from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
+from remuda.plan.logical import JoinKind, OutputColumn
+
+
+class Placement(Enum):
+    PARTITIONED = "PARTITIONED"
+    REPLICATED = "REPLICATED"
+    SINGLETON = "SINGLETON"
+    ANY = "ANY"
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Where rows live. ``keys`` (for PARTITIONED) are alternatives, each a tuple of column ids whose
+    partition hash, in that order, places the row: all alternatives hold at once (key equivalence).
+    PARTITIONED without keys = spread in an unknown way.
+    """
+
+    placement: Placement
+    keys: tuple[tuple[ColumnId, ...], ...] = ()
+
+
+SINGLETON = Distribution(Placement.SINGLETON)
+REPLICATED = Distribution(Placement.REPLICATED)
+ANY = Distribution(Placement.ANY)
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    distribution: Distribution
+    collation: tuple[SortKey, ...] = ()
+    rows: float = 0.0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Physical:
+    output: tuple[OutputColumn, ...]
+    traits: Traits
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan(Physical):
+    """Rows of the local primaries (all rows, if the map is replicated) that pass ``filter``.
+
+    ``output[i]`` is schema column ``positions[i]``. ``filter`` may use columns that are not put
+    out: ``filter_columns`` maps their ids to schema positions (it covers every column of the filter).
+    ``partitioned_replica``: scan a replicated map as if it were partitioned by its key, each member
+    keeping only the keys whose partition it owns (replicated -> partitioned without network).
+    """
+
+    map_name: str
+    map_id: int
+    schema_version: int
+    alias: str
+    positions: tuple[int, ...]
+    filter: Expression | None
+    filter_columns: tuple[tuple[ColumnId, int], ...] = ()
+    partitioned_replica: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLookup(Physical):
+    """Rows by whole key: each of ``keys`` is one key (expressions without columns, in key order,
+    of the key columns' types). ``filter`` is the rest of the condition."""
+
+    map_name: str
+    map_id: int
+    schema_version: int
+    alias: str
+    positions: tuple[int, ...]
+    keys: tuple[tuple[Expression, ...], ...]
+    filter: Expression | None
+    filter_columns: tuple[tuple[ColumnId, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesScan(Physical):
+    rows: tuple[tuple[PhysicalValue, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRows(Physical):
+    input: Physical
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRows(Physical):
+    input: Physical
+    expressions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HashJoin(Physical):
+    """Equi-join: ``left_keys[i] = right_keys[i]`` (same types), NULL never matches. The right side is
+    built, the left side probes. ``residual`` is part of the ON condition: it decides matches, so for
+    LEFT a row whose matches all fail it comes out once, padded with NULL. ``output`` may be any
+    subset of both sides' columns (late materialization)."""
+
+    kind: JoinKind
+    left: Physical
+    right: Physical
+    left_keys: tuple[ColumnId, ...]
+    right_keys: tuple[ColumnId, ...]
+    residual: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class NestedLoopJoin(Physical):
+    """Any condition, or none; the right side is held in memory."""
+
+    kind: JoinKind
+    left: Physical
+    right: Physical
+    condition: Expression | None
+
+
+class AggregatePhase(Enum):
+    """SINGLE: rows in, results out. PARTIAL: rows in, states out. FINAL: states in, results out.
+
+    The state columns of a call are listed by ``state_columns`` of the operator: for ``avg`` a sum
+    and a count, for the others one column.
+    """
+
+    SINGLE = "single"
+    PARTIAL = "partial"
+    FINAL = "final"
+
+
+@dataclass(frozen=True, slots=True)
+class HashAggregate(Physical):
+    """``output`` = group columns, then results (SINGLE, FINAL) or states (PARTIAL).
+
+    ``states[i]`` are the ids of the state columns of ``calls[i]`` (empty for SINGLE).
+    """
+
+    input: Physical
+    phase: AggregatePhase
+    group: tuple[ColumnId, ...]
+    calls: tuple[AggregateCall, ...]
+    states: tuple[tuple[ColumnId, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SortRows(Physical):
+    """Full sort; with ``limit`` a Top-N that keeps ``limit`` rows (offset already added)."""
+
+    input: Physical
+    keys: tuple[SortKey, ...]
+    limit: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRows(Physical):
+    input: Physical
+    limit: Expression | None
+    offset: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnionRows(Physical):
+    inputs: tuple[Physical, ...]
+
+
+class ExchangeKind(Enum):
+    UNICAST = "unicast"
+    """Each row to the owner of the partition of ``hash_keys``."""
+    BROADCAST = "broadcast"
+    """Every row to every member."""
+    GATHER = "gather"
+    """Every row to the initiator, in any order."""
+    MERGE = "merge"
+    """Every row to the initiator, sorted inputs merged by ``collation``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange(Physical):
+    """Rows move between members; exists only before fragments are cut."""
+
+    input: Physical
+    kind: ExchangeKind
+    hash_keys: tuple[ColumnId, ...] = ()
+    collation: tuple[SortKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Receive(Physical):
+    """The reading end of an exchange. ``ordered`` streams keep the order of each sender; with
+    ``collation`` they are merged."""
+
+    edge: int
+    sender_fragment: int
+    collation: tuple[SortKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Send(Physical):
+    """The writing end of an exchange: the root of a fragment."""
+
+    input: Physical
+    edge: int
+    kind: ExchangeKind
+    receiver_fragment: int
+    hash_keys: tuple[ColumnId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Root(Physical):
+    """The root of the root fragment: rows go to the user's cursor."""
+
+    input: Physical
+
+
+class Site(Enum):
+    """Where a fragment runs."""
+
+    INITIATOR = "initiator"
+    DATA_MEMBERS = "data members"
+    """Every member that owns partitions (or only those that ``prune`` leaves)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """The scan of this fragment touches only the partitions of these keys (expressions without
+    columns, of the types of the partition columns); evaluated by the initiator at start."""
+
+    keys: tuple[tuple[Expression, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A piece of plan that runs in one thread at a time on each of its members."""
+
+    id: int
+    root: Physical
+    site: Site
+    pruning: Pruning | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MapDependency:
+    map_name: str
+    map_id: int
+    schema_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalPlan:
+    """A finished plan. ``fragments[0]`` is the root fragment; ``rules`` names what fired."""
+
+    fragments: tuple[Fragment, ...]
+    output: tuple[OutputColumn, ...]
+    parameter_types: tuple[str, ...]
+    dependencies: tuple[MapDependency, ...]
+    rules: tuple[str, ...] = ()
+
+
+def inputs_of(node: Physical) -> tuple[Physical, ...]:
+    match node:
+        case HashJoin(left=left, right=right) | NestedLoopJoin(left=left, right=right):
+            return (left, right)
+        case UnionRows(inputs=nodes):
+            return nodes
+        case (
+            FilterRows(input=child)
+            | ProjectRows(input=child)
+            | HashAggregate(input=child)
+            | SortRows(input=child)
+            | LimitRows(input=child)
+            | Exchange(input=child)
+            | Send(input=child)
+            | Root(input=child)
+        ):
+            return (child,)
+        case _:
+            return ()

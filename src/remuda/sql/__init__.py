@@ -1,0 +1,1 @@
+"""SQL: parsing (sqlglot), name resolution, typing, validation. Only this package uses sqlglot."""

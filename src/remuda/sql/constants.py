@@ -1,0 +1,180 @@
+"""Conversions of constants at bind time: only where the result cannot depend on anything."""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+import re
+from decimal import Decimal
+from typing import Final
+
+from remuda.datatypes.coercion import integer_range
+from remuda.datatypes.sql import (
+    BIGINT,
+    DATE,
+    DECIMAL_PRECISION_MAX,
+    DOUBLE,
+    INTEGER,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Kind,
+    SqlType,
+    decimal,
+)
+from remuda.datatypes.text import MICROS_PER_DAY, check_length, parse_text, rescale, type_name
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import InvalidDatetime, NumericOverflow
+from remuda.plan.expression import Literal
+
+_EPOCH: Final = datetime.date(1970, 1, 1)
+_INTEGER = re.compile(r"[0-9]+\Z")
+_EXACT = re.compile(r"[0-9]*\.[0-9]*\Z")
+
+
+def number_literal(text: str) -> Literal:
+    """INTEGER, BIGINT, DECIMAL or (with an exponent) DOUBLE, by the form of the literal.
+
+    Raises NumericOverflow for what fits into none of them.
+    """
+    if _INTEGER.match(text):
+        if len(text) < 10 or int(text) <= 2**31 - 1:
+            return Literal(INTEGER, int(text))
+        if len(text) < 19 or (len(text) <= 40 and int(text) <= 2**63 - 1):
+            return Literal(BIGINT, int(text))
+        text += "."
+    if _EXACT.match(text):
+        whole, fraction = text.split(".")
+        whole = whole.lstrip("0")
+        scale = len(fraction)
+        if len(whole) + scale > DECIMAL_PRECISION_MAX:
+            raise NumericOverflow(
+                f"number {text if len(text) < 60 else text[:57] + '...'} has more than "
+                f"{DECIMAL_PRECISION_MAX} digits"
+            )
+        return Literal(decimal(max(1, len(whole) + scale), scale), int(whole + fraction or "0"))
+    value = float(text)
+    if value == float("inf"):
+        raise NumericOverflow(f'"{text}" is out of range for type double precision')
+    return Literal(DOUBLE, value)
+
+
+def negated(literal: Literal) -> Literal | None:
+    """``-literal`` in the narrowest type again (-2147483648 is INTEGER)."""
+    value = literal.value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if literal.type == BIGINT and value == 2**31:
+        return Literal(INTEGER, -value)
+    if literal.type.kind is Kind.DECIMAL and value == 2**63 and literal.type.scale == 0:
+        return Literal(BIGINT, -value)
+    if literal.type.is_integer and value == integer_range(literal.type.kind)[0]:
+        return None
+    return Literal(literal.type, -value)
+
+
+def minimal_decimal(literal: Literal) -> Literal:
+    """An integer literal as the DECIMAL of just its digits: keeps results of arithmetic small."""
+    assert isinstance(literal.value, int)
+    return Literal(decimal(len(str(abs(literal.value))), 0), literal.value)
+
+
+def exactly(literal: Literal, target: SqlType) -> Literal | None:
+    """``literal`` as a ``target`` of the same value, or None if there is none (or no such rule)."""
+    value, source = literal.value, literal.type
+    if value is None:
+        return Literal(target, None)
+    if source == target:
+        return literal
+    if source.kind is Kind.DECIMAL or source.is_integer:
+        return _exact_number(literal, target)
+    if source == TIMESTAMP and target == DATE:
+        assert isinstance(value, int)
+        return None if value % MICROS_PER_DAY else Literal(DATE, value // MICROS_PER_DAY)
+    if source == DATE and target in (TIMESTAMP, TIMESTAMPTZ):
+        assert isinstance(value, int)
+        return Literal(target, value * MICROS_PER_DAY)
+    if source.is_text and target == SqlType(Kind.VARCHAR):
+        return Literal(target, value)
+    return None
+
+
+def _exact_number(literal: Literal, target: SqlType) -> Literal | None:
+    value, scale = literal.value, literal.type.scale or 0
+    assert isinstance(value, int)
+    if target.is_integer:
+        whole, rest = divmod(value, 10**scale)
+        low, high = integer_range(target.kind)
+        return Literal(target, whole) if not rest and low <= whole <= high else None
+    if target.kind is Kind.DECIMAL:
+        new_scale = target.scale or 0
+        unscaled = rescale(value, scale, new_scale)
+        if rescale(unscaled, new_scale, scale) != value:
+            return None
+        fits = abs(unscaled) < 10 ** (target.precision or DECIMAL_PRECISION_MAX)
+        return Literal(target, unscaled) if fits else None
+    if target.kind is Kind.DOUBLE:
+        return Literal(target, float(Decimal(value).scaleb(-scale)))
+    return None
+
+
+def folded_cast(literal: Literal, target: SqlType) -> Literal | None:
+    """CAST of a constant, where that is trivial; None leaves it to the evaluator.
+
+    Raises a DataError (without position) if the value does not fit.
+    """
+    if literal.value is None:
+        return Literal(target, None)
+    if literal.type.is_text and not target.is_text:
+        return Literal(target, parse_text(str(literal.value), target))
+    exact = exactly(literal, target)
+    if exact is not None:
+        return exact
+    if literal.type.is_text and target.is_text:
+        return Literal(target, check_length(str(literal.value), target))
+    source, value = literal.type, literal.value
+    if source.kind is Kind.DECIMAL or source.is_integer:
+        assert isinstance(value, int)
+        return _rounded(value, source, target)
+    return None
+
+
+def _rounded(value: int, source: SqlType, target: SqlType) -> Literal | None:
+    scale = source.scale or 0
+    if target.is_integer:
+        whole = rescale(value, scale, 0)
+        low, high = integer_range(target.kind)
+        if not low <= whole <= high:
+            raise NumericOverflow(f"{type_name(target)} out of range")
+        return Literal(target, whole)
+    if target.kind is Kind.DECIMAL:
+        unscaled = rescale(value, scale, target.scale or 0)
+        if abs(unscaled) >= 10 ** (target.precision or DECIMAL_PRECISION_MAX):
+            raise NumericOverflow(f"numeric field overflow: value does not fit {target}")
+        return Literal(target, unscaled)
+    return None
+
+
+def add_interval(value: PhysicalValue, source: SqlType, months: int, days: int, micros: int) -> int:
+    """A DATE or TIMESTAMP constant plus an interval, as a TIMESTAMP value.
+
+    Raises InvalidDatetime when it leaves the years 1 to 9999.
+    """
+    assert isinstance(value, int)
+    total = value * MICROS_PER_DAY if source == DATE else value
+    day, time = divmod(total, MICROS_PER_DAY)
+    try:
+        date = _EPOCH + datetime.timedelta(days=day)
+        date = add_months(date, months) + datetime.timedelta(days=days)
+        result = (date - _EPOCH).days * MICROS_PER_DAY + time + micros
+        _EPOCH + datetime.timedelta(days=result // MICROS_PER_DAY)
+    except (ValueError, OverflowError) as error:
+        raise InvalidDatetime("timestamp out of range") from error
+    return result
+
+
+def add_months(date: datetime.date, months: int) -> datetime.date:
+    """The same day ``months`` later, or the month's last day if it is shorter."""
+    year, month = divmod(date.year * 12 + date.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        raise ValueError("year out of range")
+    return datetime.date(year, month + 1, min(date.day, calendar.monthrange(year, month + 1)[1]))

@@ -1,0 +1,325 @@
+"""Typed construction of expressions: implicit conversions become explicit casts here.
+
+An expression is *untyped* while its type is Kind.NULL: a string literal, NULL, or a parameter
+that nothing has told its type yet. Its neighbours type it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from remuda.datatypes.coercion import (
+    common_type,
+    is_assignable,
+    is_explicit,
+    is_implicit,
+    same_representation,
+)
+from remuda.datatypes.sql import BOOLEAN, VARCHAR, Kind, SqlType, decimal
+from remuda.datatypes.text import parse_text, type_name
+from remuda.errors import DataError, TypeMismatch, UndefinedFunction
+from remuda.plan.expression import Call, Cast, Expression, Literal, Parameter
+from remuda.plan.functions import SCALAR_FUNCTIONS, Signature, with_digits
+from remuda.sql.constants import exactly, folded_cast, minimal_decimal
+from remuda.sql.context import Context
+
+COMPARISONS: Final = frozenset(
+    {"=", "<>", "<", "<=", ">", ">=", "is_distinct_from", "is_not_distinct_from"}
+)
+_SAME_TYPE: Final = COMPARISONS | {"coalesce", "nullif", "greatest", "least"}
+_ARITHMETIC: Final = frozenset({"+", "-", "*", "/", "%"})
+FREE_DECIMAL: Final = decimal(28, 10)
+"""The type of a parameter of which only ``some exact number`` is known."""
+_TO_TEXT: Final = frozenset({"||", "concat"})
+"""Functions that turn any argument into text."""
+_SYMBOLS: Final = frozenset({"+", "-", "*", "/", "%", "||", "=", "<>", "<", "<=", ">", ">="})
+_WORDS: Final = {
+    "is_distinct_from": "IS DISTINCT FROM",
+    "is_not_distinct_from": "IS NOT DISTINCT FROM",
+}
+
+
+def is_untyped(expression: Expression) -> bool:
+    return expression.type.kind is Kind.NULL
+
+
+class Converter:
+    """Builds calls and casts with the catalog's types; errors carry the place of ``node``."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    # --- one expression to one type ---
+
+    def implicit(
+        self, expression: Expression, target: SqlType, node: exp.Expr | None, what: str = ""
+    ) -> Expression:
+        """``expression`` as ``target``; TypeMismatch unless that goes without a CAST."""
+        if is_untyped(expression):
+            return self.typed(expression, target, node)
+        if same_representation(expression.type, target):
+            return expression
+        if not is_implicit(expression.type, target):
+            raise self.mismatch(expression, target, node, what)
+        return self.cast(expression, target, node)
+
+    def assigned(
+        self, expression: Expression, target: SqlType, node: exp.Expr | None, what: str
+    ) -> Expression:
+        """``expression`` as it is stored in a column of ``target``: exactly of that type."""
+        if is_untyped(expression):
+            expression = self.typed(expression, target, node)
+        if expression.type == target:
+            return expression
+        if not is_assignable(expression.type, target):
+            raise self.context.error(
+                TypeMismatch,
+                f"{what} is of type {type_name(target)} but expression is of type "
+                f"{type_name(expression.type)}",
+                node,
+                hint="Rewrite the expression or convert it with CAST.",
+            )
+        return self.cast(expression, target, node)
+
+    def mismatch(
+        self, expression: Expression, target: SqlType, node: exp.Expr | None, what: str
+    ) -> TypeMismatch:
+        return self.context.error(
+            TypeMismatch,
+            f"{what or 'expression'} is of type {type_name(expression.type)}, "
+            f"but {type_name(target)} is needed",
+            node,
+            hint="Rewrite the expression or convert it with CAST.",
+        )
+
+    def explicit(
+        self, expression: Expression, target: SqlType, node: exp.Expr | None
+    ) -> Expression:
+        """``CAST(expression AS target)``."""
+        if is_untyped(expression):
+            expression = self.typed(expression, target, node)
+        if expression.type == target:
+            return expression
+        if not is_explicit(expression.type, target):
+            raise self.context.error(
+                TypeMismatch,
+                f"cannot cast type {type_name(expression.type)} to {type_name(target)}",
+                node,
+            )
+        return self.cast(expression, target, node)
+
+    def cast(self, expression: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
+        """A Cast, folded if the operand is a constant."""
+        if isinstance(expression, Literal):
+            try:
+                folded = folded_cast(expression, target)
+            except DataError as error:
+                raise self.context.located(error, node) from None
+            if folded is not None:
+                return folded
+        return Cast(target, expression)
+
+    def typed(self, expression: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
+        """An untyped expression takes the type ``target``, text without a limit of length."""
+        wanted = VARCHAR if target.is_text else target
+        if isinstance(expression, Literal):
+            if expression.value is None:
+                return Literal(target, None)
+            try:
+                value = parse_text(str(expression.value), wanted)
+            except DataError as error:
+                raise self.context.located(error, node) from None
+            return Literal(wanted, value)
+        assert isinstance(expression, Parameter)
+        known = self.context.parameter_types
+        found = known[expression.index]
+        if found is None or found.kind is Kind.NULL:
+            known[expression.index] = wanted
+            return Parameter(wanted, expression.index)
+        return self.implicit(
+            Parameter(found, expression.index), target, node, f"parameter ${expression.index + 1}"
+        )
+
+    def settled(self, expression: Expression, node: exp.Expr | None) -> Expression:
+        """An expression that nothing will type any more: literals become VARCHAR."""
+        if not is_untyped(expression):
+            return expression
+        if isinstance(expression, Parameter):
+            found = self.context.parameter_types[expression.index]
+            if found is None:
+                raise self.context.undetermined(expression.index, node)
+            return Parameter(found, expression.index)
+        return self.typed(expression, VARCHAR, node)
+
+    def condition(self, expression: Expression, node: exp.Expr, clause: str) -> Expression:
+        if not is_untyped(expression) and expression.type != BOOLEAN:
+            raise self.context.error(
+                TypeMismatch,
+                f"argument of {clause} must be type boolean, not type {type_name(expression.type)}",
+                node,
+            )
+        return self.implicit(expression, BOOLEAN, node)
+
+    # --- several expressions to one type ---
+
+    def unified(
+        self,
+        expressions: Sequence[Expression],
+        nodes: Sequence[exp.Expr | None],
+        what: str,
+    ) -> tuple[Expression, ...]:
+        """All as their common type: CASE, IN, UNION."""
+        adapted = self.adapt(expressions)
+        self._require_some_type(adapted, nodes)
+        self._widen_parameters(adapted)
+        common = common_type(e.type for e in adapted)
+        if common is None:
+            types = list(dict.fromkeys(type_name(e.type) for e in adapted if not is_untyped(e)))
+            raise self.context.error(
+                TypeMismatch,
+                f"{what} types {types[0]} and {types[1]} cannot be matched",
+                _last_of(nodes),
+                hint="Convert one of them with CAST.",
+            )
+        return tuple(self.implicit(e, common, node) for e, node in zip(adapted, nodes, strict=True))
+
+    def _require_some_type(
+        self, expressions: Sequence[Expression], nodes: Sequence[exp.Expr | None]
+    ) -> None:
+        """Parameters need a neighbour with a type (a string literal will do)."""
+        if not expressions or not all(
+            is_untyped(e) and (isinstance(e, Parameter) or _is_null(e)) for e in expressions
+        ):
+            return
+        for expression, node in zip(expressions, nodes, strict=True):
+            if (
+                isinstance(expression, Parameter)
+                and self.context.parameter_types[expression.index] is None
+            ):
+                raise self.context.undetermined(expression.index, node)
+
+    def adapt(self, expressions: Sequence[Expression]) -> list[Expression]:
+        """Constants take the type of the other side where that is exact, so that columns stay bare:
+        ``price < 24`` compares DECIMAL(15,2) with 24.00, a DATE column is
+        compared with a DATE even if the constant is a midnight TIMESTAMP."""
+        adapted = [self._refreshed(e) for e in expressions]
+        others = {e.type for e in adapted if not isinstance(e, Literal) and not is_untyped(e)}
+        if len(others) != 1:
+            return adapted
+        target = others.pop()
+        for index, expression in enumerate(adapted):
+            if isinstance(expression, Literal) and not is_untyped(expression):
+                exact = exactly(expression, target)
+                if exact is not None:
+                    adapted[index] = exact
+        return adapted
+
+    def _refreshed(self, expression: Expression) -> Expression:
+        """A parameter may have been typed by another occurrence since it was bound."""
+        if isinstance(expression, Parameter) and is_untyped(expression):
+            return self.context.parameter(expression.index)
+        return expression
+
+    def _widen_parameters(self, expressions: list[Expression]) -> None:
+        """``? * 1.5``: a parameter beside DECIMAL literals alone is not as narrow as they are."""
+        typed = [e for e in expressions if not is_untyped(e)]
+        if not typed or any(
+            not isinstance(e, Literal) or e.type.kind is not Kind.DECIMAL for e in typed
+        ):
+            return
+        for index, expression in enumerate(expressions):
+            if isinstance(expression, Parameter) and is_untyped(expression):
+                expressions[index] = self.typed(expression, FREE_DECIMAL, None)
+
+    # --- calls ---
+
+    def call(
+        self,
+        name: str,
+        arguments: Sequence[Expression],
+        nodes: Sequence[exp.Expr | None],
+        node: exp.Expr | None,
+        shown: str = "",
+    ) -> Expression:
+        """``name(arguments)`` with its conversions; UndefinedFunction if the types do not fit."""
+        if name in _SAME_TYPE:
+            prepared = self.adapt(arguments)
+            self._require_some_type(prepared, nodes)
+            self._widen_parameters(prepared)
+        else:
+            prepared = [self._refreshed(e) for e in arguments]
+            if name in _ARITHMETIC:
+                prepared = _arithmetic_literals(prepared)
+                self._widen_parameters(prepared)
+        signature = SCALAR_FUNCTIONS[name].resolve(tuple(e.type for e in prepared))
+        if signature is None:
+            raise self._no_such_call(name, prepared, nodes, node, shown)
+        signature = _sharpened(name, signature, prepared)
+        convert = self.explicit if name in _TO_TEXT else self.implicit
+        converted = tuple(
+            convert(e, t, n) for e, t, n in zip(prepared, signature.arguments, nodes, strict=True)
+        )
+        return Call(signature.result, name, converted)
+
+    def _no_such_call(
+        self,
+        name: str,
+        arguments: Sequence[Expression],
+        nodes: Sequence[exp.Expr | None],
+        node: exp.Expr | None,
+        shown: str,
+    ) -> Exception:
+        for argument, place in zip(arguments, nodes, strict=True):
+            if isinstance(argument, Parameter) and is_untyped(argument):
+                return self.context.undetermined(argument.index, place)
+        types = ["unknown" if is_untyped(e) else type_name(e.type) for e in arguments]
+        place = node if node is not None else _last_of(nodes)
+        if name in _SYMBOLS or name in _WORDS or name == "neg":
+            symbol = "-" if name == "neg" else _WORDS.get(name, name)
+            call = f"{symbol} {types[0]}" if len(types) == 1 else f"{types[0]} {symbol} {types[-1]}"
+            hint = "Convert one side with CAST." if len(types) == 2 else ""
+            return self.context.error(
+                UndefinedFunction, f"operator does not exist: {call}", place, hint
+            )
+        return self.context.error(
+            UndefinedFunction,
+            f"function {shown or name}({', '.join(types)}) does not exist",
+            place,
+            hint="No function of this name takes these argument types. You may need a CAST.",
+        )
+
+
+def _is_null(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
+
+
+def _last_of(nodes: Sequence[exp.Expr | None]) -> exp.Expr | None:
+    return next((n for n in reversed(nodes) if n is not None), None)
+
+
+def _arithmetic_literals(arguments: list[Expression]) -> list[Expression]:
+    """``1 - discount``: an integer literal beside a DECIMAL is the DECIMAL of its digits."""
+    if len(arguments) != 2:
+        return arguments
+    for index in (0, 1):
+        literal, other = arguments[index], arguments[1 - index]
+        if (
+            isinstance(literal, Literal)
+            and literal.value is not None
+            and literal.type.is_integer
+            and other.type.kind is Kind.DECIMAL
+        ):
+            arguments[index] = minimal_decimal(literal)
+    return arguments
+
+
+def _sharpened(name: str, signature: Signature, arguments: Sequence[Expression]) -> Signature:
+    """Result types that depend on a literal argument: ``round(x, 2)``."""
+    if name in ("round", "trunc") and len(arguments) == 2:
+        digits = arguments[1]
+        if isinstance(digits, Literal) and isinstance(digits.value, int):
+            return with_digits(signature, digits.value)
+    return signature

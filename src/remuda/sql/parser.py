@@ -1,0 +1,238 @@
+"""Text -> parsed statements. sqlglot reads queries and INSERT, we read definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NoReturn, TypeVar
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from remuda.errors import NotSupported, RemudaError, SqlSyntaxError
+from remuda.sql.definitions import DefinitionParser
+from remuda.sql.places import end_of, position_of_token
+from remuda.sql.statements import ParsedStatement
+from remuda.sql.suggest import did_you_mean
+from remuda.sql.syntax import ExplainTree, InsertTree, QueryTree, Tree
+from remuda.sql.tokens import (
+    DIALECT,
+    TokenList,
+    check_text,
+    command_word,
+    is_blank,
+    near,
+    prepare,
+    semicolons,
+    tokenize,
+    too_deep,
+)
+
+_T = TokenType
+Result = TypeVar("Result")
+_QUERY_STARTS: Final = frozenset({_T.SELECT, _T.WITH, _T.VALUES, _T.L_PAREN})
+_STATEMENTS: Final = (
+    "SELECT, VALUES, INSERT, SINK INTO, CREATE TABLE, DROP TABLE, SHOW, DESCRIBE, EXPLAIN"
+)
+_KNOWN_WORDS: Final = frozenset(
+    {
+        "update",
+        "delete",
+        "merge",
+        "alter",
+        "truncate",
+        "begin",
+        "commit",
+        "rollback",
+        "set",
+        "reset",
+    }
+    | {"prepare", "execute", "deallocate", "call", "copy", "grant", "revoke", "comment", "analyze"}
+    | {"vacuum", "lock", "declare", "fetch", "close", "start", "savepoint", "release", "refresh"}
+    | {"table", "replace", "upsert", "use", "from", "pivot", "do", "cluster", "reindex", "import"}
+)
+_STATEMENT_WORDS: Final = (
+    "select", "values", "with", "insert", "sink", "create", "drop", "show", "describe", "explain",
+)  # fmt: skip
+
+
+def parse(text: str) -> ParsedStatement:
+    """The one statement in ``text`` (a semicolon after it is allowed).
+
+    Raises SqlSyntaxError or NotSupported with a position; LimitExceeded for what is too long or
+    nested too deeply.
+    """
+    return _with_statement(text, _parse_single)
+
+
+def parse_script(text: str) -> list[ParsedStatement]:
+    """All statements of ``text``, in order; empty ones are skipped."""
+    return [_reparsed(statement, start) for start, statement in split_script(text)]
+
+
+def split_script(text: str) -> list[tuple[int, str]]:
+    """(offset, text) of each statement of a script, without its semicolon. Only quotes and comments
+    are looked at, so a wrong statement does not hide the others."""
+    return _with_statement(text, _split)
+
+
+def _reparsed(text: str, start: int) -> ParsedStatement:
+    parsed = parse(text)
+    return ParsedStatement(parsed.text, parsed.tree, parsed.parameters, start)
+
+
+def _with_statement(text: str, work: Callable[[str], Result]) -> Result:
+    """``work(text)``; errors learn the text that their position refers to."""
+    try:
+        return work(text)
+    except RemudaError as error:
+        error.statement = text
+        raise
+    except RecursionError:
+        deep = too_deep(None)
+        deep.statement = text
+        raise deep from None
+
+
+def _split(text: str) -> list[tuple[int, str]]:
+    check_text(text)
+    parts: list[tuple[int, str]] = []
+    start = 0
+    for end in [*semicolons(text), len(text)]:
+        piece = text[start:end]
+        if not is_blank(piece):
+            stripped = piece.strip()
+            parts.append((start + piece.index(stripped), stripped))
+        start = end + 1
+    return parts
+
+
+def _parse_single(text: str) -> ParsedStatement:
+    check_text(text)
+    word, blanked = command_word(text)
+    tokens = tokenize(blanked)
+    while tokens and tokens[-1].token_type is _T.SEMICOLON:
+        tokens.pop()
+    semicolon = next((i for i, t in enumerate(tokens) if t.token_type is _T.SEMICOLON), None)
+    if semicolon is not None:
+        raise SqlSyntaxError(
+            "only one statement is allowed here",
+            position=position_of_token(text, tokens[semicolon + 1]),
+            hint="Send the statements one by one.",
+        )
+    if not tokens and not word:
+        raise SqlSyntaxError("the statement is empty", position=end_of(text))
+    if word in ("show", "describe"):
+        definition = DefinitionParser(text, tokens)
+        return ParsedStatement(
+            text, definition.show() if word == "show" else definition.describe(), 0
+        )
+    if word == "explain":
+        return _explain(text, tokens)
+    return _statement(text, tokens)
+
+
+def _explain(text: str, tokens: list[Token]) -> ParsedStatement:
+    """``EXPLAIN [ANALYZE] [VERBOSE] statement`` or ``EXPLAIN (ANALYZE, VERBOSE) statement``."""
+    options = {"analyze": False, "verbose": False}
+    index = 0
+    listed = (
+        len(tokens) > 1 and tokens[0].token_type is _T.L_PAREN and tokens[1].text.lower() in options
+    )
+    index += listed
+    while index < len(tokens) and (name := tokens[index].text.lower()) in options:
+        options[name] = True
+        index += 1
+        if listed and index < len(tokens) and tokens[index].token_type is _T.COMMA:
+            index += 1
+    if listed:
+        if index >= len(tokens) or tokens[index].token_type is not _T.R_PAREN:
+            _syntax_error(text, tokens, index)
+        index += 1
+    if index >= len(tokens):
+        _syntax_error(text, tokens, index)
+    inner = _statement(text, tokens[index:])
+    if not isinstance(inner.tree, QueryTree | InsertTree):
+        raise NotSupported(
+            "only queries and INSERT can be explained",
+            position=position_of_token(text, tokens[index]),
+        )
+    tree = ExplainTree(options["analyze"], options["verbose"], inner.tree)
+    return ParsedStatement(text, tree, inner.parameters)
+
+
+def _syntax_error(text: str, tokens: list[Token], index: int) -> NoReturn:
+    if index < len(tokens):
+        raise near(text, tokens[index])
+    raise SqlSyntaxError("syntax error at end of input", position=end_of(text))
+
+
+def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
+    if not tokens:
+        raise SqlSyntaxError("syntax error at end of input", position=end_of(text))
+    first = tokens[0]
+    word = first.text.lower()
+    if first.token_type in _QUERY_STARTS or first.token_type is _T.INSERT or word == "sink":
+        prepared = prepare(text, tokens)
+        return ParsedStatement(text, _parse_tokens(prepared), prepared.parameters)
+    if first.token_type in (_T.CREATE, _T.DROP):
+        definition = DefinitionParser(text, tokens)
+        created = first.token_type is _T.CREATE
+        return ParsedStatement(text, definition.create() if created else definition.drop(), 0)
+    position = position_of_token(text, first)
+    if word in _KNOWN_WORDS:
+        raise NotSupported(
+            f"{word.upper()} is not supported",
+            position=position,
+            hint=f"Supported statements: {_STATEMENTS}.",
+        )
+    raise near(text, first, did_you_mean(word, _STATEMENT_WORDS).replace('"', ""))
+
+
+def _parse_tokens(prepared: TokenList) -> Tree:
+    """A query or an INSERT."""
+    text, tokens = prepared.text, prepared.tokens
+    sink = tokens[0].text.lower() == "sink"
+    if sink:
+        first = tokens[0]
+        tokens[0] = Token(_T.INSERT, "INSERT", first.line, first.col, first.start, first.end)
+    try:
+        roots = PostgresParser(dialect=DIALECT).parse(tokens, text)
+    except ParseError as error:
+        raise _translated(prepared, error) from None
+    root = roots[0] if roots else None
+    if isinstance(root, exp.Insert):
+        return InsertTree(root, sink)
+    if isinstance(root, exp.Query | exp.Values):
+        return QueryTree(root)
+    raise near(text, tokens[0])
+
+
+def _translated(prepared: TokenList, error: ParseError) -> SqlSyntaxError:
+    """sqlglot's error in PostgreSQL's words.
+
+    sqlglot reports the last token both for a wrong last token and for a missing next one, so
+    the tokens are parsed again with one that never fits behind them: an error there is at the end.
+    """
+    text, tokens = prepared.text, prepared.tokens
+    line, column = _place(error)
+    last = tokens[-1]
+    if (last.line, last.col) == (line, column):
+        if str(error).startswith("Required keyword"):
+            return SqlSyntaxError("syntax error at end of input", position=end_of(text))
+        sentinel = Token(_T.UNKNOWN, "", last.line, last.col + 1, len(text), len(text))
+        try:
+            PostgresParser(dialect=DIALECT).parse([*tokens, sentinel], text)
+        except ParseError as second:
+            if _place(second) == (sentinel.line, sentinel.col):
+                return SqlSyntaxError("syntax error at end of input", position=end_of(text))
+    for token in tokens:
+        if (token.line, token.col) == (line, column):
+            return near(text, token)
+    return SqlSyntaxError("syntax error", position=position_of_token(text, tokens[0]))
+
+
+def _place(error: ParseError) -> tuple[int, int]:
+    details = error.errors[0] if error.errors else {}
+    return int(details.get("line") or 0), int(details.get("col") or 0)

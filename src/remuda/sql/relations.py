@@ -1,0 +1,326 @@
+"""FROM: maps, derived tables, CTEs, joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from sqlglot import exp
+
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import (
+    AmbiguousColumn,
+    DuplicateAlias,
+    SqlSyntaxError,
+    UndefinedColumn,
+    UndefinedMap,
+)
+from remuda.plan.expression import ColumnRef, Expression, conjunction
+from remuda.plan.logical import JoinKind, Logical, OutputColumn, Project, Scan
+from remuda.sql.context import Context, identifier
+from remuda.sql.conversion import Converter
+from remuda.sql.expressions import ExpressionBinder, Forbidding
+from remuda.sql.output import joined
+from remuda.sql.scope import Scope, column_refs
+from remuda.sql.suggest import closest
+
+
+@dataclass(slots=True)
+class CommonTable:
+    """A CTE. Its plan is bound once for its errors; that plan serves the first use, later uses bind
+    it again to get columns of their own."""
+
+    node: exp.Expr
+    columns: list[exp.Expr]
+    environment: Environment
+    first_plan: Logical | None = None
+
+
+@dataclass(slots=True)
+class Environment:
+    """What a query sees besides its own FROM: CTEs, and the scope of the query around it."""
+
+    tables: dict[str, CommonTable] = field(default_factory=dict)
+    parent: Scope | None = None
+
+
+QueryBinder: TypeAlias = Callable[[exp.Expr, Environment], Logical]
+
+_SIDES: Final = {
+    "": JoinKind.INNER,
+    "LEFT": JoinKind.LEFT,
+    "RIGHT": JoinKind.RIGHT,
+    "FULL": JoinKind.FULL,
+}
+
+
+class RelationBinder:
+    """Binds the FROM clause of one query to a plan and a scope."""
+
+    def __init__(self, context: Context, environment: Environment, bind_query: QueryBinder) -> None:
+        self.context = context
+        self.environment = environment
+        self.bind_query = bind_query
+
+    def from_clause(self, first: exp.Expr, joins: list[exp.Expr]) -> tuple[Logical, Scope]:
+        plan, scope = self.relation(first)
+        scope.parent = self.environment.parent
+        for join in joins:
+            plan, scope = self.join(plan, scope, join)
+        return plan, scope
+
+    def relation(self, node: exp.Expr) -> tuple[Logical, Scope]:
+        self.context.count_relation(node)
+        if isinstance(node, exp.Table):
+            return self.table(node)
+        if isinstance(node, exp.Subquery):
+            return self.derived(node)
+        if isinstance(node, exp.Values):
+            return self.aliased(self.bind_query(node, self.environment), node)
+        what = {"Lateral": "LATERAL", "Unnest": "a table function"}.get(type(node).__name__)
+        raise self.context.unsupported(what or f"{type(node).__name__} in FROM", node)
+
+    # --- one relation ---
+
+    def table(self, node: exp.Table) -> tuple[Logical, Scope]:
+        if isinstance(node.this, exp.Anonymous | exp.Func):
+            raise self.context.unsupported("a table function", node.this)
+        self.context.only(node, "this", "alias", "joins")
+        name = identifier(node.this)
+        common = self.environment.tables.get(name)
+        if common is not None:
+            plan = self.common_table(name, common)
+            default = name
+        else:
+            plan = self.scan(name, node)
+            default = name
+        plan, scope = self.aliased(plan, node, default)
+        for join in node.args.get("joins") or ():
+            plan, scope = self.join(plan, scope, join)
+        return plan, scope
+
+    def scan(self, name: str, node: exp.Table) -> Logical:
+        schema = self.context.catalog.find(name)
+        if schema is None:
+            raise undefined_map(self.context, name, node.this, self.environment.tables)
+        alias = node.args.get("alias")
+        shown = name if alias is None or alias.this is None else identifier(alias.this)
+        return scan(self.context, schema, shown)
+
+    def common_table(self, name: str, common: CommonTable) -> Logical:
+        plan = common.first_plan
+        common.first_plan = None
+        if plan is None:
+            plan = bind_common_table(self.context, name, common, self.bind_query)
+        return plan
+
+    def derived(self, node: exp.Subquery) -> tuple[Logical, Scope]:
+        """A query in parentheses, or a join in parentheses."""
+        inner = node.this
+        if isinstance(inner, exp.Table | exp.Subquery) and not _is_query(inner):
+            self.context.only(node, "this", "alias", "joins")
+            plan, scope = self.relation(inner)
+            if node.args.get("alias") is not None:
+                return self.aliased(plan, node)
+        else:
+            self.context.only(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
+            plan, scope = self.aliased(self.bind_query(node, self.environment), node)
+        for join in node.args.get("joins") or ():
+            plan, scope = self.join(plan, scope, join)
+        return plan, scope
+
+    def aliased(self, plan: Logical, node: exp.Expr, default: str = "") -> tuple[Logical, Scope]:
+        """The scope of one relation under its alias; column aliases rename."""
+        alias_node = node.args.get("alias")
+        alias, columns = default, column_refs(plan.output)
+        if alias_node is not None:
+            self.context.only(alias_node, "this", "columns")
+            if alias_node.this is not None:
+                alias = identifier(alias_node.this)
+            new_names = alias_node.args.get("columns") or []
+            columns = self.renamed(columns, new_names, alias)
+        scope = Scope(parent=self.environment.parent)
+        scope.add(self.context, alias, columns, node)
+        return plan, scope
+
+    def renamed(
+        self, columns: list[tuple[str, Expression]], names: list[exp.Expr], alias: str
+    ) -> list[tuple[str, Expression]]:
+        if len(names) > len(columns):
+            raise self.context.error(
+                UndefinedColumn,
+                f'table "{alias}" has {len(columns)} columns available but '
+                f"{len(names)} columns specified",
+                names[len(columns)],
+            )
+        renamed: list[tuple[str, Expression]] = []
+        for index, (name, expression) in enumerate(columns):
+            if index < len(names):
+                if not isinstance(names[index], exp.Identifier):
+                    raise self.context.unsupported("a column definition list", names[index])
+                name = identifier(names[index])  # noqa: PLW2901
+            if isinstance(expression, ColumnRef) and expression.name != name:
+                expression = ColumnRef(expression.type, expression.column, name)  # noqa: PLW2901
+            renamed.append((name, expression))
+        return renamed
+
+    # --- joins ---
+
+    def join(self, left: Logical, scope: Scope, node: exp.Expr) -> tuple[Logical, Scope]:
+        self.context.only(node, "this", "on", "using", "method", "side", "kind")
+        side, kind = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
+        method = str(node.args.get("method") or "")
+        if side not in _SIDES or kind not in ("", "INNER", "OUTER", "CROSS") or method not in (
+            "", "NATURAL",
+        ):  # fmt: skip
+            what = " ".join(word for word in (method, side, kind, "JOIN") if word)
+            raise self.context.unsupported(what, node.this)
+        right, right_scope = self.relation(node.this)
+        on, using = node.args.get("on"), node.args.get("using")
+        self._check_condition(node, side, kind, method)
+        join_kind = _SIDES[side]
+        if method or using:
+            names = (
+                [(identifier(name), name) for name in using]
+                if using
+                else _common_names(scope, right_scope, node)
+            )
+            return self.using(join_kind, left, scope, right, right_scope, names, node)
+        scope.merge(right_scope, self.context, node.this)
+        condition = None
+        if on is not None:
+            binder = ExpressionBinder(
+                self.context, scope, Forbidding(self.context, "JOIN conditions")
+            )
+            condition = binder.condition(on, "JOIN/ON")
+        return joined(join_kind, left, right, condition), scope
+
+    def _check_condition(self, node: exp.Expr, side: str, kind: str, method: str) -> None:
+        conditions = bool(node.args.get("on")) + bool(node.args.get("using")) + bool(method)
+        needed = bool(side) or kind in ("INNER", "OUTER")
+        if kind == "CROSS" and conditions:
+            raise self.context.error(
+                SqlSyntaxError, "CROSS JOIN takes no condition", node.args.get("on") or node.this
+            )
+        if (needed and conditions == 0) or conditions > 1:
+            raise self.context.error(
+                SqlSyntaxError,
+                "JOIN needs one condition: ON ... or USING (...)",
+                node.this,
+                hint="Write CROSS JOIN for all pairs.",
+            )
+
+    def using(  # noqa: PLR0917 - both sides of a join
+        self,
+        kind: JoinKind,
+        left: Logical,
+        scope: Scope,
+        right: Logical,
+        right_scope: Scope,
+        names: list[tuple[str, exp.Expr]],
+        node: exp.Expr,
+    ) -> tuple[Logical, Scope]:
+        """JOIN USING: equal columns appear once, before all others."""
+        convert = Converter(self.context)
+        merged: list[tuple[str, Expression]] = []
+        conditions: list[Expression] = []
+        for name, place in names:
+            if any(name == done for done, _ in merged):
+                raise self.context.error(
+                    DuplicateAlias, f'column "{name}" appears twice in USING', place
+                )
+            a = self._using_column(scope, name, "left", place)
+            b = self._using_column(right_scope, name, "right", place)
+            conditions.append(convert.call("=", [a, b], [place, place], place))
+            if kind is JoinKind.FULL:
+                merged.append((name, convert.call("coalesce", [a, b], [place, place], place)))
+            else:
+                merged.append((name, b if kind is JoinKind.RIGHT else a))
+        result = Scope(parent=self.environment.parent)
+        result.merge(scope, self.context, node.this)
+        result.merge(right_scope, self.context, node.this)
+        dropped = {name for name, _ in merged}
+        rest = [(n, e) for n, e in result.visible if n not in dropped]
+        result.visible = merged + rest
+        return joined(kind, left, right, conjunction(tuple(conditions))), result
+
+    def _using_column(self, scope: Scope, name: str, side: str, place: exp.Expr) -> Expression:
+        found = scope.candidates(name)
+        if not found:
+            guess = closest(name, [n for n, _ in scope.visible])
+            raise self.context.error(
+                UndefinedColumn,
+                f'column "{name}" specified in USING clause does not exist in {side} table',
+                place,
+                hint=f'Did you mean "{guess}"?' if guess else "",
+            )
+        if len(found) > 1:
+            raise self.context.error(
+                AmbiguousColumn,
+                f'common column name "{name}" appears more than once in {side} table',
+                place,
+            )
+        return found[0]
+
+
+def _is_query(node: exp.Expr) -> bool:
+    """Whether parentheses hold a query at last (and not a join)."""
+    while isinstance(node, exp.Subquery):
+        node = node.this
+    return isinstance(node, exp.Query | exp.Values) and not isinstance(node, exp.Table)
+
+
+def _common_names(left: Scope, right: Scope, node: exp.Expr) -> list[tuple[str, exp.Expr]]:
+    theirs = {name for name, _ in right.visible}
+    place = node.this
+    return [(name, place) for name in dict.fromkeys(n for n, _ in left.visible) if name in theirs]
+
+
+def scan(context: Context, schema: MapSchema, alias: str) -> Scan:
+    """All columns of a map; the planner drops those that nobody needs."""
+    output = tuple(
+        OutputColumn(context.new_id(), column.name, column.type, column.nullable)
+        for column in schema.columns
+    )
+    return Scan(output, schema, alias, tuple(range(len(output))))
+
+
+def undefined_map(
+    context: Context,
+    name: str,
+    node: exp.Expr | None,
+    tables: dict[str, CommonTable] | None = None,
+) -> UndefinedMap:
+    guess = closest(name, [*(tables or ()), *context.catalog.names()])
+    known = sorted(context.catalog.names())
+    if guess:
+        hint = f'Did you mean the map "{guess}"?'
+    elif known:
+        hint = "Maps: " + ", ".join(known[:10]) + (", ..." if len(known) > 10 else ".")
+    else:
+        hint = "There are no maps yet: create one with CREATE TABLE or put."
+    return context.error(UndefinedMap, f'map "{name}" does not exist', node, hint=hint)
+
+
+def bind_common_table(
+    context: Context, name: str, common: CommonTable, bind_query: QueryBinder
+) -> Logical:
+    """The plan of a CTE, its columns renamed by ``name (column, ...)``."""
+    plan = bind_query(common.node, common.environment)
+    if len(common.columns) > len(plan.output):
+        raise context.error(
+            UndefinedColumn,
+            f'WITH query "{name}" has {len(plan.output)} columns available but '
+            f"{len(common.columns)} columns specified",
+            common.columns[len(plan.output)],
+        )
+    if not common.columns:
+        return plan
+    names = [identifier(column) for column in common.columns]
+    output = tuple(
+        OutputColumn(c.id, names[i] if i < len(names) else c.name, c.type, c.nullable)
+        for i, c in enumerate(plan.output)
+    )
+    expressions = tuple(ColumnRef(c.type, c.id, c.name) for c in plan.output)
+    return Project(output, plan, expressions)

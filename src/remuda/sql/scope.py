@@ -1,0 +1,167 @@
+"""Which names mean which columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from remuda.errors import AmbiguousColumn, DuplicateAlias, UndefinedColumn, UndefinedMap
+from remuda.plan.expression import ColumnId, ColumnRef, Expression
+from remuda.plan.logical import OutputColumn
+from remuda.sql.context import Context, identifier
+from remuda.sql.suggest import closest
+
+
+def column_refs(output: Iterable[OutputColumn]) -> list[tuple[str, Expression]]:
+    return [(column.name, ColumnRef(column.type, column.id, column.name)) for column in output]
+
+
+@dataclass(slots=True)
+class Scope:
+    """The columns that a FROM clause offers.
+
+    ``visible`` lists what ``*`` stands for and what bare names may mean (a column merged by USING
+    appears once); ``relations`` maps aliases to all of their columns. ``parent`` is the scope of
+    the enclosing query, for correlated subqueries; ids found there are collected in ``outer``.
+    """
+
+    visible: list[tuple[str, Expression]] = field(default_factory=list)
+    relations: dict[str, list[tuple[str, Expression]]] = field(default_factory=dict)
+    parent: Scope | None = None
+    outer: set[ColumnId] = field(default_factory=set)
+    _by_name: dict[str, list[Expression]] | None = None
+
+    def add(self, context: Context, alias: str, columns: list[tuple[str, Expression]],
+            node: exp.Expr) -> None:  # fmt: skip
+        if alias:
+            if alias in self.relations:
+                raise context.error(
+                    DuplicateAlias,
+                    f'table name "{alias}" specified more than once',
+                    node,
+                    hint=f'Give it an alias: "{alias} AS x".',
+                )
+            self.relations[alias] = columns
+        self.visible += columns
+        self._by_name = None
+
+    def merge(self, other: Scope, context: Context, node: exp.Expr) -> None:
+        """All columns of ``other``, after ours."""
+        for alias, columns in other.relations.items():
+            if alias in self.relations:
+                raise context.error(
+                    DuplicateAlias,
+                    f'table name "{alias}" specified more than once',
+                    node,
+                    hint=f'Give it an alias: "{alias} AS x".',
+                )
+            self.relations[alias] = columns
+        self.visible += other.visible
+        self._by_name = None
+
+    def candidates(self, name: str) -> list[Expression]:
+        if self._by_name is None:
+            by_name: dict[str, list[Expression]] = {}
+            for column, expression in self.visible:
+                by_name.setdefault(column, []).append(expression)
+            self._by_name = by_name
+        return self._by_name.get(name, [])
+
+
+def resolve_column(context: Context, scope: Scope, node: exp.Column) -> Expression:
+    """The column that ``node`` names, here or in an enclosing query."""
+    context.only(node, "this", "table")
+    name = identifier(node.this)
+    qualifier = node.args.get("table")
+    alias = None if qualifier is None else identifier(qualifier)
+    level: Scope | None = scope
+    crossed: list[Scope] = []
+    while level is not None:
+        found = _find(context, level, alias, name, node)
+        if found is not None:
+            if crossed:
+                for inner in crossed:
+                    if isinstance(found, ColumnRef):
+                        inner.outer.add(found.column)
+                    else:
+                        raise context.unsupported("a merged column in a subquery", node)
+            return found
+        crossed.append(level)
+        level = level.parent
+    raise _undefined(context, scope, alias, name, node)
+
+
+def _find(
+    context: Context, scope: Scope, alias: str | None, name: str, node: exp.Column
+) -> Expression | None:
+    if alias is None:
+        found = scope.candidates(name)
+    else:
+        columns = scope.relations.get(alias)
+        if columns is None:
+            return None
+        found = [expression for column, expression in columns if column == name]
+        if not found:
+            raise _undefined(context, scope, alias, name, node)
+    if len(found) > 1:
+        owners = [a for a, cs in scope.relations.items() if any(c == name for c, _ in cs)]
+        raise context.error(
+            AmbiguousColumn,
+            f'column reference "{name}" is ambiguous',
+            node,
+            hint="Write " + " or ".join(f"{a}.{name}" for a in owners[:3]) + "."
+            if len(owners) > 1
+            else "",
+        )
+    return found[0] if found else None
+
+
+def all_levels(scope: Scope) -> Iterable[Scope]:
+    level: Scope | None = scope
+    while level is not None:
+        yield level
+        level = level.parent
+
+
+def _undefined(
+    context: Context, scope: Scope, alias: str | None, name: str, node: exp.Column
+) -> Exception:
+    levels = list(all_levels(scope))
+    if alias is not None and not any(alias in level.relations for level in levels):
+        return _undefined_alias(context, levels, alias, node)
+    if alias is not None:
+        columns = next(s.relations[alias] for s in levels if alias in s.relations)
+        guess = closest(name, [column for column, _ in columns])
+        hint = f'Did you mean the column "{alias}.{guess}"?' if guess else ""
+        return context.error(
+            UndefinedColumn, f"column {alias}.{name} does not exist", node, hint=hint
+        )
+    names = {column: a for s in levels for a, cs in s.relations.items() for column, _ in cs}
+    names.update({column: names.get(column, "") for s in levels for column, _ in s.visible})
+    guess = closest(name, names)
+    hint = ""
+    if guess is not None:
+        owner = names[guess]
+        hint = (
+            f'Did you mean the column "{owner}.{guess}"?' if owner else f'Did you mean "{guess}"?'
+        )
+    elif any(name in level.relations for level in levels):
+        hint = f'"{name}" is a map here; name one of its columns, or use {name}.*.'
+    elif isinstance(node.this, exp.Identifier) and node.this.args.get("quoted"):
+        hint = "Double quotes name columns; text is written in single quotes."
+    return context.error(UndefinedColumn, f'column "{name}" does not exist', node, hint=hint)
+
+
+def _undefined_alias(
+    context: Context, levels: list[Scope], alias: str, node: exp.Column
+) -> Exception:
+    known = [a for level in levels for a in level.relations]
+    guess = closest(alias, known)
+    hint = f'Did you mean "{guess}"?' if guess else ""
+    if not hint and known:
+        hint = "Known here: " + ", ".join(known[:8]) + "."
+    return context.error(
+        UndefinedMap, f'missing FROM-clause entry for table "{alias}"', node, hint=hint
+    )

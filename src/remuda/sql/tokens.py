@@ -1,0 +1,285 @@
+"""Tokens: sqlglot's, checked and rewritten so that its lenient parser cannot guess wrong.
+
+- every call ``name(`` is marked, so that the parser keeps name and arguments as they are
+  written instead of turning them into its own functions;
+- each ``?`` becomes a numbered parameter, in the order of the text;
+- a bare JOIN becomes INNER JOIN, so that it differs from a comma;
+- a typed literal before ``::`` is put into parentheses;
+- what the parser would silently drop (empty items of lists, ``==``, ``1_000``) is refused here;
+- nesting is bounded here, before anything recursive sees it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from remuda.errors import LimitExceeded, NotSupported, Position, SqlSyntaxError
+from remuda.limits import EXPRESSION_DEPTH_MAX, STATEMENT_LENGTH_MAX
+from remuda.sql.places import end_of, position_at, position_of_token
+
+CALL_MARK: Final = "\x01"
+"""Put before the name of a function; no text can contain it (``tokenize`` refuses it)."""
+
+DIALECT: Final = Postgres()
+
+_SPECIAL_CALLS: Final = frozenset(
+    {"CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "MATERIALIZED", "ONLY", "BOTH", "LEADING"}
+    | {"TRAILING", "SYMMETRIC", "BERNOULLI", "SYSTEM", "SETS", "CONFLICT", "KEY", "RECURSIVE"}
+    | {"DEFAULT", "ESCAPE", "ISNULL", "NOTNULL", "NEXT", "ASYMMETRIC"}
+)
+"""Words before a parenthesis that keep their meaning in the grammar."""
+
+_T = TokenType
+_CALLABLE_TYPES: Final = frozenset({_T.VAR, _T.LEFT, _T.RIGHT, _T.REPLACE})
+_NO_ITEM_AFTER_COMMA: Final = frozenset(
+    {_T.COMMA, _T.R_PAREN, _T.FROM, _T.WHERE, _T.GROUP_BY, _T.ORDER_BY, _T.HAVING, _T.LIMIT}
+    | {_T.OFFSET, _T.SEMICOLON, _T.UNION, _T.ON, _T.FETCH, _T.EXCEPT, _T.INTERSECT}
+)
+_NO_COMMA_AFTER: Final = frozenset(
+    {_T.L_PAREN, _T.SELECT, _T.FROM, _T.WHERE, _T.GROUP_BY, _T.ORDER_BY, _T.HAVING, _T.DISTINCT}
+)
+_JOIN_WORDS: Final = frozenset(
+    {_T.INNER, _T.LEFT, _T.RIGHT, _T.FULL, _T.OUTER, _T.CROSS, _T.NATURAL, _T.SEMI, _T.ANTI}
+    | {_T.ASOF}
+)
+_OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.L_BRACE, _T.CASE})
+_CLOSING: Final = frozenset({_T.R_PAREN, _T.R_BRACKET, _T.R_BRACE, _T.END})
+_LITERAL_TYPES: Final = frozenset({_T.DATE, _T.TIME, _T.TIMETZ, _T.TIMESTAMP, _T.TIMESTAMPTZ})
+_PREFIXES: Final = frozenset({_T.NOT, _T.DASH, _T.PLUS, _T.TILDE})
+_STRINGS: Final = frozenset({_T.BYTE_STRING, _T.HEREDOC_STRING, _T.RAW_STRING})
+
+_BLANK = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*"
+_COMMAND_WORD = re.compile(_BLANK + r"(show|explain|describe|desc)\b", re.IGNORECASE | re.DOTALL)
+_ONLY_BLANK = re.compile(_BLANK + r"\Z", re.DOTALL)
+_LEXEME = re.compile(
+    r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$|[^'\"$/-]+|.",
+    re.DOTALL,
+)
+
+
+@dataclass(slots=True)
+class TokenList:
+    """The tokens of one statement, ready for the parser; ``parameters`` as in ParsedStatement."""
+
+    text: str
+    tokens: list[Token]
+    parameters: int = 0
+
+
+def check_text(text: str) -> None:
+    if len(text) > STATEMENT_LENGTH_MAX:
+        raise LimitExceeded(
+            f"the statement has {len(text)} characters; the limit is {STATEMENT_LENGTH_MAX}",
+            hint="Pass long values as parameters, load many rows with put_all or remuda load.",
+        )
+    for bad in (CALL_MARK, "\x00"):
+        if bad in text:
+            at = text.index(bad)
+            raise SqlSyntaxError(
+                f"invalid character {bad!r} in the statement", position=position_at(text, at)
+            )
+
+
+def command_word(text: str) -> tuple[str, str]:
+    """The leading SHOW, EXPLAIN, DESCRIBE or DESC in lower case ("" if none), and ``text`` with
+    that word blanked: the tokenizer would swallow the rest of the statement after it."""
+    match = _COMMAND_WORD.match(text)
+    if match is None:
+        return "", text
+    start, end = match.span(1)
+    word = match[1].lower()
+    return "describe" if word == "desc" else word, text[:start] + " " * (end - start) + text[end:]
+
+
+def semicolons(text: str) -> list[int]:
+    """Offsets of the semicolons outside quotes and comments."""
+    found: list[int] = []
+    for match in _LEXEME.finditer(text):
+        lexeme = match[0]
+        if lexeme[0] in "'\"$" or lexeme.startswith(("--", "/*")):
+            if len(lexeme) == 1 and lexeme in "'\"":
+                raise _unterminated(text)
+            continue
+        at = lexeme.find(";")
+        while at >= 0:
+            found.append(match.start() + at)
+            at = lexeme.find(";", at + 1)
+    return found
+
+
+def is_blank(text: str) -> bool:
+    """Whether there are only blanks and comments in ``text``."""
+    return _ONLY_BLANK.match(text) is not None
+
+
+def tokenize(text: str) -> list[Token]:
+    """All tokens, statements separated by SEMICOLON tokens."""
+    try:
+        return DIALECT.tokenize(text)
+    except TokenError as error:
+        raise _unterminated(text) from error
+
+
+def _unterminated(text: str) -> SqlSyntaxError:
+    """The first quote or comment that never ends."""
+    kinds = {"'": "quoted string", '"': "quoted identifier", "$": "dollar-quoted string"}
+    for match in _LEXEME.finditer(text):
+        lexeme = match[0]
+        kind = kinds.get(lexeme)
+        if kind is None and text.startswith("/*", match.start()) and len(lexeme) == 1:
+            kind = "comment"
+        if kind is not None:
+            at = match.start()
+            shown = text[at : at + 30].split("\n", maxsplit=1)[0]
+            return SqlSyntaxError(
+                f'unterminated {kind} at or near "{shown}"',
+                position=position_at(text, at, len(shown)),
+            )
+    return SqlSyntaxError("the statement cannot be split into words", position=position_at(text, 0))
+
+
+def prepare(text: str, tokens: list[Token]) -> TokenList:
+    """Check and rewrite the tokens of one statement (see the module)."""
+    tokens = _enclose_typed_literals(tokens)
+    prepared: list[Token] = []
+    marks = dollars = depth = run = 0
+    previous: Token | None = None
+    for index, token in enumerate(tokens):
+        kind = token.token_type
+        following = tokens[index + 1] if index + 1 < len(tokens) else None
+        if kind in _OPENING:
+            depth += 1
+        elif kind in _CLOSING:
+            depth -= 1
+        run = run + 1 if kind in _PREFIXES else 0
+        if depth + run > EXPRESSION_DEPTH_MAX:
+            raise too_deep(position_of_token(text, token))
+        _check(text, previous, token, following)
+        if kind is _T.PLACEHOLDER or kind is _T.QDCOLON:
+            marks += 1
+            prepared.append(_like(token, _T.PARAMETER, "$"))
+            number = _like(token, _T.NUMBER, str(marks))
+            if kind is _T.QDCOLON:
+                # "?::" is one token: a parameter and a cast.
+                prepared.append(number)
+                token = _like(token, _T.DCOLON, "::")  # noqa: PLW2901
+            else:
+                token = number  # noqa: PLW2901
+        elif kind is _T.PARAMETER or kind is _T.COLON:
+            dollars = max(dollars, _parameter_number(text, token, following))
+        elif kind in _STRINGS:
+            token = _like(token, _T.STRING, token.text)  # noqa: PLW2901
+        elif kind is _T.JOIN and (previous is None or previous.token_type not in _JOIN_WORDS):
+            prepared.append(_like(token, _T.INNER, "INNER"))
+        elif kind in _CALLABLE_TYPES and following is not None:
+            token = _mark_call(token, following)  # noqa: PLW2901
+        prepared.append(token)
+        previous = token
+    if marks and dollars:
+        first = next(t for t in tokens if t.token_type is _T.PLACEHOLDER)
+        raise SqlSyntaxError(
+            "parameters ? and $n cannot be mixed in one statement",
+            position=position_of_token(text, first),
+        )
+    return TokenList(text, prepared, max(marks, dollars))
+
+
+def _enclose_typed_literals(tokens: list[Token]) -> list[Token]:
+    """Parentheses around ``DATE '...'`` before ``::``, which would else bind to the bare string."""
+    enclosed: list[Token] = []
+    skip = 0
+    for index, token in enumerate(tokens):
+        if skip:
+            skip -= 1
+            continue
+        following = tokens[index + 1 : index + 3]
+        if (
+            token.token_type in _LITERAL_TYPES
+            and len(following) == 2
+            and following[0].token_type is _T.STRING
+            and following[1].token_type is _T.DCOLON
+            and not (enclosed and enclosed[-1].token_type is _T.DCOLON)
+        ):
+            enclosed += [_like(token, _T.L_PAREN, "("), token, following[0]]
+            enclosed.append(_like(following[0], _T.R_PAREN, ")"))
+            skip = 1
+        else:
+            enclosed.append(token)
+    return enclosed
+
+
+def too_deep(position: Position | None) -> LimitExceeded:
+    return LimitExceeded(
+        f"the statement is nested too deeply; the limit is {EXPRESSION_DEPTH_MAX} levels",
+        position=position,
+    )
+
+
+def _like(token: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
+def _mark_call(token: Token, following: Token) -> Token:
+    if following.token_type is not _T.L_PAREN or token.text.upper() in _SPECIAL_CALLS:
+        return token
+    return _like(token, _T.VAR, CALL_MARK + token.text)
+
+
+def _parameter_number(text: str, token: Token, following: Token | None) -> int:
+    if (
+        token.text != "$"
+        or following is None
+        or following.token_type is not _T.NUMBER
+        or following.start != token.end + 1
+    ):
+        raise NotSupported(
+            "only positional parameters are supported",
+            hint="Write ? or $1, $2, ...",
+            position=position_of_token(text, token),
+        )
+    number = int(following.text) if following.text.isdecimal() else 0
+    if not 1 <= number <= 65_535:
+        raise SqlSyntaxError(
+            f"there is no parameter ${following.text}", position=position_of_token(text, following)
+        )
+    return number
+
+
+def _check(text: str, previous: Token | None, token: Token, following: Token | None) -> None:
+    kind = token.token_type
+    if kind is _T.COMMA:
+        if following is None:
+            raise SqlSyntaxError("syntax error at end of input", position=end_of(text))
+        if following.token_type in _NO_ITEM_AFTER_COMMA:
+            raise near(text, following)
+        if previous is None or previous.token_type in _NO_COMMA_AFTER:
+            raise near(text, token)
+    elif kind is _T.EQ and token.text == "==":
+        raise near(text, token, hint="Equality is written with one =.")
+    elif (
+        kind in (_T.VAR, _T.IDENTIFIER)
+        and previous is not None
+        and previous.token_type is _T.NUMBER
+        and previous.end + 1 == token.start
+    ):
+        raise SqlSyntaxError(
+            "trailing junk after numeric literal at or near "
+            f'"{text[previous.start : token.end + 1]}"',
+            position=position_at(text, previous.start, token.end + 1 - previous.start),
+        )
+
+
+def near(text: str, token: Token, hint: str = "") -> SqlSyntaxError:
+    """``syntax error at or near "..."`` at ``token``."""
+    shown = text[token.start : token.end + 1]
+    if len(shown) > 40:
+        shown = shown[:37] + "..."
+    return SqlSyntaxError(
+        f'syntax error at or near "{shown}"', position=position_of_token(text, token), hint=hint
+    )

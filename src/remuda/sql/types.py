@@ -1,0 +1,173 @@
+"""Type names -> SqlType, for CAST (sqlglot's trees) and CREATE TABLE (tokens)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from remuda.datatypes.sql import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DECIMAL_PRECISION_MAX,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    REAL,
+    SMALLINT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TINYINT,
+    VARCHAR,
+    SqlType,
+    char,
+    decimal,
+    varchar,
+)
+from remuda.errors import InvalidDefinition, Position, UndefinedType
+from remuda.sql.suggest import did_you_mean
+
+_SIMPLE: Final[dict[str, SqlType]] = {
+    "boolean": BOOLEAN,
+    "bool": BOOLEAN,
+    "tinyint": TINYINT,
+    "int1": TINYINT,
+    "smallint": SMALLINT,
+    "int2": SMALLINT,
+    "integer": INTEGER,
+    "int": INTEGER,
+    "int4": INTEGER,
+    "bigint": BIGINT,
+    "int8": BIGINT,
+    "real": REAL,
+    "float4": REAL,
+    "double": DOUBLE,
+    "double precision": DOUBLE,
+    "float8": DOUBLE,
+    "float": DOUBLE,
+    "text": VARCHAR,
+    "string": VARCHAR,
+    "bytea": BYTEA,
+    "blob": BYTEA,
+    "varbinary": BYTEA,
+    "date": DATE,
+    "time": TIME,
+    "time without time zone": TIME,
+    "timestamp": TIMESTAMP,
+    "datetime": TIMESTAMP,
+    "timestamp without time zone": TIMESTAMP,
+    "timestamptz": TIMESTAMPTZ,
+    "timestamp with time zone": TIMESTAMPTZ,
+}
+_TEXT: Final = {
+    "char": char,
+    "character": char,
+    "bpchar": char,
+    "varchar": varchar,
+    "character varying": varchar,
+}
+_DECIMAL: Final = ("decimal", "numeric", "dec")
+TYPE_NAMES: Final = tuple(sorted({*_SIMPLE, *_TEXT, *_DECIMAL}))
+
+LENGTH_MAX: Final = 10_485_760
+
+# sqlglot's name of a type -> ours
+_TREE_NAMES: Final[dict[str, str]] = {
+    "INT": "integer",
+    "FLOAT": "real",
+    "DOUBLE": "double",
+    "VARBINARY": "bytea",
+    "TIMESTAMPTZ": "timestamptz",
+    "TIMESTAMPNTZ": "timestamp",
+}
+
+
+def type_from_name(name: str, arguments: tuple[int, ...], position: Position | None) -> SqlType:
+    """The type called ``name`` (lower case, words separated by one blank).
+
+    Raises UndefinedType with a suggestion, InvalidDefinition for arguments out of range.
+    """
+    if name in _DECIMAL:
+        return _decimal(arguments, position)
+    if name in _TEXT:
+        return _text(name, arguments, position)
+    if name == "float" and len(arguments) == 1:
+        if not 1 <= arguments[0] <= 53:
+            raise InvalidDefinition("precision of float must be 1 to 53", position=position)
+        return REAL if arguments[0] <= 24 else DOUBLE
+    found = _SIMPLE.get(name)
+    if found is None:
+        raise UndefinedType(
+            f'type "{name}" does not exist or is not supported',
+            position=position,
+            hint=did_you_mean(name, TYPE_NAMES)
+            or "Supported types: " + ", ".join(TYPE_NAMES) + ".",
+        )
+    if arguments and arguments != (6,):
+        raise InvalidDefinition(f"type {name} takes no length or precision", position=position)
+    return found
+
+
+def _decimal(arguments: tuple[int, ...], position: Position | None) -> SqlType:
+    if not arguments:
+        raise InvalidDefinition(
+            "DECIMAL needs a precision",
+            hint="Write DECIMAL(precision, scale), for example DECIMAL(18,2).",
+            position=position,
+        )
+    precision, scale = arguments[0], arguments[1] if len(arguments) > 1 else 0
+    if len(arguments) > 2 or not 1 <= precision <= DECIMAL_PRECISION_MAX:
+        raise InvalidDefinition(
+            f"DECIMAL precision {precision} must be between 1 and {DECIMAL_PRECISION_MAX}",
+            position=position,
+        )
+    if not 0 <= scale <= precision:
+        raise InvalidDefinition(
+            f"DECIMAL scale {scale} must be between 0 and the precision {precision}",
+            position=position,
+        )
+    return decimal(precision, scale)
+
+
+def _text(name: str, arguments: tuple[int, ...], position: Position | None) -> SqlType:
+    if len(arguments) > 1 or any(not 1 <= n <= LENGTH_MAX for n in arguments):
+        raise InvalidDefinition(
+            f"length for type {name} must be one number between 1 and {LENGTH_MAX}",
+            position=position,
+        )
+    make = _TEXT[name]
+    if not arguments:
+        return make(1) if make is char else VARCHAR
+    return make(arguments[0])
+
+
+def is_bare_decimal(node: exp.DataType) -> bool:
+    """DECIMAL without precision: CAST keeps the digits of its operand then."""
+    return node.this is exp.DataType.Type.DECIMAL and not node.expressions
+
+
+def type_from_tree(node: exp.DataType, position: Position | None) -> SqlType:
+    """The type in a CAST."""
+    kind = node.this
+    if not isinstance(kind, exp.DataType.Type):
+        raise UndefinedType("this type is not supported", position=position)
+    if kind is exp.DataType.Type.INTERVAL:
+        return INTERVAL
+    if kind is exp.DataType.Type.USERDEFINED:
+        name = node.args["kind"].name.lower()
+    else:
+        name = _TREE_NAMES.get(kind.name, kind.name.lower())
+    arguments = tuple(_argument(part, position) for part in node.expressions)
+    if name == "double" and arguments:
+        name = "float"
+    return type_from_name(name, arguments, position)
+
+
+def _argument(node: exp.Expr, position: Position | None) -> int:
+    value = node.this
+    if isinstance(value, exp.Literal) and not value.is_string and value.this.isdecimal():
+        return int(value.this)
+    raise InvalidDefinition("type arguments must be whole numbers", position=position)

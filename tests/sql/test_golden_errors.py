@@ -1,0 +1,287 @@
+"""Wrong statements and the errors that users see: class, SQLSTATE, text, caret, hint."""
+
+from __future__ import annotations
+
+import pytest
+
+from remuda.errors import RemudaError
+from remuda.sql.binder import bind
+from remuda.sql.parser import parse
+
+SYNTAX = """
+selec id from flights
+select id form flights where
+select id, from flights
+select id,, carrier from flights
+select , id from flights
+select id from flights where
+select id from flights where (ok
+select id from flights where ok)
+select id from flights where id = = 3
+select id from flights where id == 3
+select id from flights limit
+select 'abc
+select "abc
+select /* abc
+select 1abc
+select id from flights order id
+select id from flights group carrier
+select case when ok then 1
+select cast(id int) from flights
+select count(* from flights
+select id from flights where id in ()
+select id from flights where id between 1
+select id from flights join airlines
+select id from flights left join airlines
+select id from flights cross join airlines on true
+select 1 order by 1 union select 2
+select * from
+select
+(select 1
+select 1; select 2
+select a b c from flights
+insert into airlines valus (1)
+create table t (a int primary key
+create table t
+create table t (a int,, b int)
+drop table
+show things
+describe
+explain
+select id from flights where origin like 'a' escape 'xy'
+select ? , $1
+select :name
+select @x
+select $0
+select interval '3' foo
+"""
+
+NAMES = """
+select carier from flights
+select f.carier from flights f
+select x.carrier from flights f
+select flights.id from flights f
+select * from fligths
+select * from nowhere
+select id from flights, stock where nothing = 1
+select carrier from flights f join airlines a on f.carrier = a.carrier
+select * from flights, flights
+select "ID" from flights
+select origin from flights where dest = "JFK"
+select cuont(*) from flights
+select foo(id) from flights
+select median(price) from flights
+select id from flights order by 3
+select id from flights group by 3
+select id as a, big as a from flights order by a
+select a.x.id from flights
+select other.* from flights
+select * from flights join airlines using (carier)
+select * from flights join airlines using (name)
+select a from (values (1)) v (a, b)
+with q as (select 1) select * from qq
+with q as (select 1), q as (select 2) select * from q
+with q (a, b) as (select 1) select * from q
+insert into airlins values (1, 2)
+insert into airlines (carrier, nam) values ('a', 'b')
+insert into airlines (carrier, carrier) values ('a', 'b')
+drop table airlnes
+describe flight
+create table stock (a int primary key)
+create table t (a intger primary key)
+create table t (a int, a int, primary key (a))
+create table t (a int, primary key (b))
+create table t (a int, primary key (a, a))
+create table t (a int primary key) with (partition_by = 'c')
+create table t (a int primary key, b int) with (partition_by = 'b')
+create table t (a int primary key) with (colour = 'b')
+select id::intger from flights
+select extract(yeer from day) from flights
+select date_trunc('mont', day) from flights
+"""
+
+TYPES = """
+select id from flights where origin = 3
+select id from flights where id = origin
+select id from flights where id = 'abc'
+select id from flights where day = 'yesterday'
+select id from flights where day > '2013-02-30'
+select id from flights where id
+select id from flights where not id
+select id from flights where ok and 1
+select upper(id) from flights
+select origin + 1 from flights
+select day + day from flights
+select day + 1.5 from flights
+select -origin from flights
+select sum(origin) from flights
+select avg(day) from flights
+select max(ok) from flights
+select substring(origin, 'x') from flights
+select case when ok then 1 else 'x' end from flights
+select case when ok then 1 else origin end from flights
+select coalesce(id, origin) from flights
+select id from flights where id in (1, 'x')
+select id from flights where origin in (1, 2)
+select id from flights union select origin from flights
+select id from flights union select id, origin from flights
+select cast(day as integer) from flights
+select cast(ok as date) from flights
+select '99999999999'::int
+select 300::tinyint
+select 123456789::decimal(5,2)
+select 'x'::decimal(5,2)
+select 99999999999999999999999999999999999999999
+select 1e999
+select distance % 2 from flights
+select id from flights limit 'x'
+select id from flights limit -1
+select id from flights limit 1.5
+select id from flights limit id
+select extract(hour from day) from flights
+select extract(year from tod) from flights
+select ?
+select ? = ?
+select ? || ?, ? is null
+select coalesce(?, ?)
+select id from flights where origin = $1 and id = $1
+select $2::int
+insert into airlines values (1, 'x')
+insert into stock values (1, 2, 'x')
+insert into stock values (1, 2, null)
+insert into stock values (null, 2, 3)
+insert into stock (item, shop) values (1, 2)
+insert into airlines values ('a', 'b', 'c')
+insert into airlines (carrier, name) values ('a')
+insert into airlines values ('a', 'b'), ('c')
+insert into flights (id, carrier, origin) values (1, 'AAA', 'JFK')
+select date '2013-13-01'
+select timestamp '2013-01-01 10:00+02'
+select date '9999-12-31' + interval '1' year
+select interval 'many days' + day from flights
+"""
+
+GROUPS = """
+select origin, count(*) from flights
+select origin, count(*) from flights group by carrier
+select count(*) from flights where count(*) > 1
+select sum(count(*)) from flights
+select carrier from flights group by count(*)
+select carrier, count(*) from flights group by 2
+select carrier from flights having dep_delay > 1
+select carrier from flights group by carrier order by dep_delay
+select distinct origin from flights order by dest
+select count(distinct origin, dest) from flights
+select count() from flights
+select sum(*) from flights
+select max(id, big) from flights
+select upper(origin) filter (where ok) from flights
+select * from flights group by carrier
+select f.id from flights f join airlines a on count(*) > 1
+values (count(*))
+"""
+
+UNSUPPORTED = """
+select sum(id) over (partition by carrier) from flights
+select id from flights intersect select id from flights
+select id from flights except select id from flights
+with recursive t as (select 1) select * from t
+select carrier, count(*) from flights group by rollup (carrier)
+select carrier, count(*) from flights group by cube (carrier)
+select carrier, count(*) from flights group by grouping sets ((carrier), ())
+select distinct on (carrier) id from flights
+select id from flights for update
+select id from flights tablesample bernoulli (10)
+select id into x from flights
+select id from flights qualify id > 1
+select * from generate_series(1, 3)
+select * from flights, lateral (select 1) x
+select * from public.flights
+select * from only flights
+select * except (id) from flights
+select id from flights where id = any (select item from stock)
+select id from flights where ok or exists (select 1 from stock)
+select id from flights where ok or id in (select item from stock)
+select id, exists (select 1 from stock) from flights
+select (select item from stock) from flights
+select (select s.amount from stock s where s.item = f.id) from flights f
+select (select max(s.amount) from stock s where s.item > f.id) from flights f
+select id from flights f where exists (select count(*) from stock s where s.item = f.id)
+select array[1, 2]
+select (id, big) from flights
+select origin ~ 'x' from flights
+select origin similar to 'x' from flights
+select id & 3 from flights
+select day at time zone 'utc' from flights
+select at - at from flights
+select interval '1' day
+select interval '1' day * 3 + day from flights
+select origin collate "C" from flights
+select id from flights fetch first 3 rows with ties
+select id from flights limit 10 percent
+select id from flights asof join stock on true
+select id from flights left semi join stock on id = item
+select f(a => 1)
+select string_agg(origin, ',') from flights
+insert into airlines values ('a', 'b') on conflict do nothing
+insert into airlines values ('a', 'b') returning carrier
+insert into airlines default values
+insert into airlines values ('a', 'b') as new
+insert into airlines values ('a', default)
+select id from flights limit 1 + 1
+select id from flights limit ?::int
+select * from flights natural semi join stock
+values (1) order by 1
+select current_timestamp(3)
+select date(at) from flights
+select id from flights union by name select 1
+with a as (select 1) insert into airlines select 'a', 'b'
+update flights set id = 1
+delete from flights
+merge into flights using stock on true when matched then delete
+alter table flights add column x int
+truncate flights
+create view v as select 1
+create index i on flights (id)
+create table t as select 1
+create table t (a int default 3)
+create table t (a int, check (a > 1))
+create table s.t (a int primary key)
+create table t (a int)
+create table t (a decimal primary key)
+create table t (a decimal(50,2) primary key)
+drop view v
+begin
+explain drop table stock
+explain update flights set id = 1
+select cast(id as uuid) from flights
+select cast(id as interval) from flights
+select 'a' 'b'
+"""
+
+SECTIONS = {
+    "errors_syntax": SYNTAX,
+    "errors_names": NAMES,
+    "errors_types": TYPES,
+    "errors_groups": GROUPS,
+    "errors_unsupported": UNSUPPORTED,
+}
+STATEMENTS = [line for text in SECTIONS.values() for line in text.strip().splitlines()]
+
+
+@pytest.mark.parametrize("section", list(SECTIONS))
+def test_errors(section, show, golden):
+    blocks = [f"{line}\n{show(line)}\n" for line in SECTIONS[section].strip().splitlines()]
+    golden.check(f"sql/{section}.golden", "\n".join(blocks))
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_every_error_is_typed_and_placed(statement, catalog):
+    with pytest.raises(RemudaError) as caught:
+        bind(parse(statement), catalog)
+    error = caught.value
+    assert error.sqlstate != "XX000"
+    assert error.statement == statement
+    if "parameter $" not in error.message:
+        assert error.position is not None
+        assert 0 <= error.position.offset <= len(statement)
