@@ -1,0 +1,248 @@
+"""From the chosen candidates to physical operators that carry only the columns somebody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from remuda.plan.expression import ColumnId, Expression, columns_of, conjunction
+from remuda.plan.logical import OutputColumn, Scan
+from remuda.plan.physical import (
+    AggregatePhase,
+    Exchange,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    KeyLookup,
+    LimitRows,
+    MapDependency,
+    NestedLoopJoin,
+    Physical,
+    ProjectRows,
+    SortRows,
+    TableScan,
+    Traits,
+    UnionRows,
+    ValuesScan,
+)
+from remuda.planner.access import pruning_keys
+from remuda.planner.algebra import reference
+from remuda.planner.candidate import (
+    AggregateStep,
+    Candidate,
+    ExchangeStep,
+    JoinStep,
+    LimitStep,
+    LookupStep,
+    ScanStep,
+    SortStep,
+)
+from remuda.planner.memo import FilterOperator, ProjectOperator, UnionOperator, ValuesOperator
+
+Columns = frozenset[ColumnId]
+PruningKeys = tuple[tuple[Expression, ...], ...]
+
+
+class Builder:
+    """``pruning`` holds, for scans and lookups by identity, the keys that they are confined to."""
+
+    def __init__(self) -> None:
+        self.pruning: dict[int, PruningKeys] = {}
+        self.dependencies: dict[str, MapDependency] = {}
+
+    def build(self, candidate: Candidate, needed: Columns) -> Physical:
+        """``needed`` are columns of the candidate; they come out in the order of its group."""
+        step = candidate.step
+        match step:
+            case ScanStep() | LookupStep():
+                return self._access(candidate, step, needed)
+            case ValuesOperator():
+                return self._values(candidate, step, needed)
+            case FilterOperator(condition=condition):
+                child = self._input(candidate, needed | columns_of(condition))
+                rows = FilterRows(child.output, _traits(candidate), child, condition)
+                return _narrowed(rows, needed)
+            case ProjectOperator():
+                return self._project(candidate, step, needed)
+            case JoinStep():
+                return self._join(candidate, step, needed)
+            case AggregateStep():
+                return self._aggregate(candidate, step)
+            case SortStep(keys=keys, limit=limit):
+                child = self._input(candidate, needed | {key.column for key in keys})
+                return SortRows(child.output, _traits(candidate), child, keys, limit)
+            case LimitStep(limit=limit, offset=offset):
+                child = self._input(candidate, needed)
+                return LimitRows(child.output, _traits(candidate), child, limit, offset)
+            case ExchangeStep(kind=kind, keys=hash_keys, collation=collation):
+                used = needed | set(hash_keys) | {key.column for key in collation}
+                child = self._input(candidate, used)
+                return Exchange(child.output, _traits(candidate), child, kind, hash_keys, collation)
+            case UnionOperator():
+                return self._union(candidate, step, needed)
+
+    def _input(self, candidate: Candidate, needed: Columns) -> Physical:
+        return self.build(candidate.inputs[0], needed)
+
+    # --- leaves ---
+
+    def _access(
+        self, candidate: Candidate, step: ScanStep | LookupStep, needed: Columns
+    ) -> Physical:
+        scan = step.scan
+        schema = scan.schema
+        self.dependencies[schema.name] = MapDependency(schema.name, schema.map_id, schema.version)
+        kept = [
+            (column, position)
+            for column, position in zip(scan.output, scan.positions, strict=True)
+            if column.id in needed
+        ]
+        output = tuple(column for column, _ in kept)
+        positions = tuple(position for _, position in kept)
+        node: Physical
+        if isinstance(step, ScanStep):
+            node = TableScan(
+                output,
+                _traits(candidate),
+                schema.name,
+                schema.map_id,
+                schema.version,
+                scan.alias,
+                positions,
+                step.condition,
+                _filter_columns(scan, step.condition),
+                step.partitioned_replica,
+            )
+            keys = pruning_keys(scan, step.condition)
+        else:
+            node = KeyLookup(
+                output,
+                _traits(candidate),
+                schema.name,
+                schema.map_id,
+                schema.version,
+                scan.alias,
+                positions,
+                step.keys,
+                step.residual,
+                _filter_columns(scan, step.residual),
+            )
+            keys = _partition_parts(scan, step.keys)
+        if keys is not None:
+            self.pruning[id(node)] = keys
+        return node
+
+    def _values(self, candidate: Candidate, step: ValuesOperator, needed: Columns) -> Physical:
+        every = candidate.group.output
+        kept = [i for i, column in enumerate(every) if column.id in needed]
+        output = tuple(every[i] for i in kept)
+        rows = tuple(tuple(row[i] for i in kept) for row in step.rows)
+        return ValuesScan(output, _traits(candidate), rows)
+
+    # --- inner operators ---
+
+    def _project(self, candidate: Candidate, step: ProjectOperator, needed: Columns) -> Physical:
+        kept = [
+            (column, expression)
+            for column, expression in zip(step.output, step.expressions, strict=True)
+            if column.id in needed
+        ]
+        expressions = tuple(expression for _, expression in kept)
+        child = self._input(candidate, _used(expressions))
+        output = tuple(column for column, _ in kept)
+        return ProjectRows(output, _traits(candidate), child, expressions)
+
+    def _join(self, candidate: Candidate, step: JoinStep, needed: Columns) -> Physical:
+        left_group, right_group = (source.group for source in candidate.inputs)
+        used = needed | _used(step.residual) | {c for pair in step.pairs for c in pair}
+        left = self.build(candidate.inputs[0], used & left_group.columns.keys())
+        right = self.build(candidate.inputs[1], used & right_group.columns.keys())
+        # The group knows which columns the join pads with NULL.
+        known = candidate.group.columns
+        output = tuple(
+            known.get(column.id, column)
+            for column in (*left.output, *right.output)
+            if column.id in needed
+        )
+        residual = conjunction(step.residual)
+        if not step.pairs:
+            return NestedLoopJoin(output, _traits(candidate), step.kind, left, right, residual)
+        return HashJoin(
+            output,
+            _traits(candidate),
+            step.kind,
+            left,
+            right,
+            tuple(a for a, _ in step.pairs),
+            tuple(b for _, b in step.pairs),
+            residual,
+        )
+
+    def _aggregate(self, candidate: Candidate, step: AggregateStep) -> Physical:
+        operator = step.operator
+        group_columns = candidate.group.output[: len(operator.group)]
+        state_columns = tuple(column for states in operator.states for column in states)
+        if step.phase is AggregatePhase.FINAL:
+            needed = frozenset(operator.group) | {column.id for column in state_columns}
+        else:
+            parts = [e for call in operator.calls for e in (call.argument, call.filter) if e]
+            needed = frozenset(operator.group) | _used(parts)
+        child = self._input(candidate, needed)
+        results = state_columns if step.phase is AggregatePhase.PARTIAL else operator.results
+        states = tuple(tuple(c.id for c in columns) for columns in operator.states)
+        return HashAggregate(
+            (*group_columns, *results),
+            _traits(candidate),
+            child,
+            step.phase,
+            operator.group,
+            operator.calls,
+            () if step.phase is AggregatePhase.SINGLE else states,
+        )
+
+    def _union(self, candidate: Candidate, step: UnionOperator, needed: Columns) -> Physical:
+        every = candidate.group.output
+        kept = [i for i, column in enumerate(every) if column.id in needed]
+        inputs = []
+        for source, columns in zip(candidate.inputs, step.columns, strict=True):
+            wanted = tuple(columns[i] for i in kept)
+            child = self.build(source, frozenset(column.id for column in wanted))
+            inputs.append(ordered(child, wanted))
+        output = tuple(every[i] for i in kept)
+        return UnionRows(output, _traits(candidate), tuple(inputs))
+
+
+def ordered(node: Physical, output: tuple[OutputColumn, ...]) -> Physical:
+    """``node`` putting out exactly ``output``, in this order."""
+    if tuple(column.id for column in node.output) == tuple(column.id for column in output):
+        return node
+    return ProjectRows(output, node.traits, node, tuple(reference(column) for column in output))
+
+
+def _narrowed(node: Physical, needed: Columns) -> Physical:
+    output = tuple(column for column in node.output if column.id in needed)
+    return ordered(node, output)
+
+
+def _traits(candidate: Candidate) -> Traits:
+    return Traits(candidate.distribution, candidate.collation, candidate.rows, candidate.cost)
+
+
+def _used(expressions: Iterable[Expression]) -> Columns:
+    return frozenset().union(*(columns_of(expression) for expression in expressions))
+
+
+def _filter_columns(scan: Scan, condition: Expression | None) -> tuple[tuple[ColumnId, int], ...]:
+    if condition is None:
+        return ()
+    used = columns_of(condition)
+    pairs = zip(scan.output, scan.positions, strict=True)
+    return tuple((column.id, position) for column, position in pairs if column.id in used)
+
+
+def _partition_parts(scan: Scan, keys: PruningKeys) -> PruningKeys | None:
+    """The parts of whole keys that decide the partition."""
+    if scan.schema.replicated:
+        return None
+    index = {position: i for i, position in enumerate(scan.schema.key_positions)}
+    parts = [index[position] for position in scan.schema.partition_positions]
+    return tuple(dict.fromkeys(tuple(key[i] for i in parts) for key in keys))

@@ -1,0 +1,106 @@
+"""Candidates: physical alternatives with their cost, before operators are built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from remuda.plan.expression import ColumnId, Expression, SortKey
+from remuda.plan.logical import JoinKind, Scan
+from remuda.plan.physical import AggregatePhase, Distribution, ExchangeKind
+from remuda.planner.memo import (
+    AggregateOperator,
+    FilterOperator,
+    Group,
+    Keys,
+    ProjectOperator,
+    UnionOperator,
+    ValuesOperator,
+)
+from remuda.planner.properties import Required, satisfies
+
+
+@dataclass(frozen=True, slots=True)
+class ScanStep:
+    scan: Scan
+    condition: Expression | None
+    partitioned_replica: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LookupStep:
+    scan: Scan
+    keys: tuple[tuple[Expression, ...], ...]
+    residual: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinStep:
+    """Hash join when there are ``pairs``, nested loops otherwise."""
+
+    kind: JoinKind
+    pairs: tuple[tuple[ColumnId, ColumnId], ...]
+    residual: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateStep:
+    operator: AggregateOperator
+    phase: AggregatePhase
+
+
+@dataclass(frozen=True, slots=True)
+class SortStep:
+    keys: tuple[SortKey, ...]
+    limit: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitStep:
+    limit: Expression | None
+    offset: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeStep:
+    kind: ExchangeKind
+    keys: Keys = ()
+    collation: tuple[SortKey, ...] = ()
+
+
+Step: TypeAlias = (
+    ScanStep
+    | LookupStep
+    | ValuesOperator
+    | FilterOperator
+    | ProjectOperator
+    | JoinStep
+    | AggregateStep
+    | SortStep
+    | LimitStep
+    | ExchangeStep
+    | UnionOperator
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to compute ``group``; ``cost`` includes the inputs, ``rows`` counts over all members
+    (for REPLICATED, one copy)."""
+
+    group: Group
+    step: Step
+    inputs: tuple[Candidate, ...]
+    distribution: Distribution
+    cost: float
+    rows: float
+    collation: tuple[SortKey, ...] = ()
+    fetched: bool = False
+    """Whether only the rows that a ``fetch`` asked for are left."""
+
+    def meets(self, required: Required) -> bool:
+        return (
+            satisfies(self.distribution, required)
+            and self.collation[: len(required.collation)] == required.collation
+            and (self.fetched or required.fetch is None)
+        )

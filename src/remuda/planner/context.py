@@ -1,0 +1,26 @@
+"""What a planning run is given: ports and facts, all injected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from remuda.catalog.statistics import FixedStatistics, StatisticsReader
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.plan.expression import Expression
+
+Fold: TypeAlias = Callable[[Expression], PhysicalValue]
+"""Evaluates an expression without columns and parameters; raises a DataError when it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningContext:
+    """``members`` counts the members that own partitions. Without ``fold`` only boolean
+    simplification happens, no constant folding."""
+
+    statistics: StatisticsReader = FixedStatistics()  # noqa: RUF009 (immutable)
+    members: int = 1
+    parameter_types: tuple[SqlType, ...] = ()
+    fold: Fold | None = None

@@ -1,0 +1,179 @@
+"""The MEMO: groups of equivalent expressions, each expression an operator over groups.
+
+All expressions of a group give the same rows, so rows, columns and possible partitionings belong
+to the group. Expressions are interned: the same operator over the same groups exists once. The
+search (``planner.search``) keeps in each group the best plan for every requirement made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from remuda.datatypes.values import PhysicalValue
+from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
+from remuda.plan.logical import JoinKind, OutputColumn, Scan
+from remuda.planner.cardinality import Estimate
+from remuda.planner.properties import Required
+
+if TYPE_CHECKING:
+    from remuda.planner.candidate import Candidate
+
+Keys: TypeAlias = tuple[ColumnId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessOperator:
+    """A scan with everything that filters it."""
+
+    scan: Scan
+    condition: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesOperator:
+    rows: tuple[tuple[PhysicalValue, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOperator:
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectOperator:
+    output: tuple[OutputColumn, ...]
+    expressions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOperator:
+    """``equalities`` are (left column, right column)."""
+
+    kind: JoinKind
+    equalities: tuple[tuple[ColumnId, ColumnId], ...]
+    residual: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateOperator:
+    """``states[i]`` are the state columns of ``calls[i]`` when it is computed in two phases."""
+
+    group: Keys
+    results: tuple[OutputColumn, ...]
+    calls: tuple[AggregateCall, ...]
+    states: tuple[tuple[OutputColumn, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SortOperator:
+    keys: tuple[SortKey, ...]
+    limit: Expression | None
+    offset: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnionOperator:
+    """``columns[i]`` are the columns of input i, in the order of the group's output."""
+
+    columns: tuple[tuple[OutputColumn, ...], ...]
+
+
+Operator: TypeAlias = (
+    AccessOperator
+    | ValuesOperator
+    | FilterOperator
+    | ProjectOperator
+    | JoinOperator
+    | AggregateOperator
+    | SortOperator
+    | UnionOperator
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupExpression:
+    operator: Operator
+    inputs: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Group:
+    """``natural`` lists the partitionings that some expression delivers without moving rows.
+
+    ``same`` maps a column to the one that stands for all columns that equal it in every row; keys
+    of partitionings are written with these. ``replicated``: all its data is on every member.
+    ``central``: some of it can only be computed at the initiator.
+    """
+
+    id: int
+    columns: dict[ColumnId, OutputColumn]
+    estimate: Estimate
+    natural: tuple[Keys, ...] = ()
+    same: dict[ColumnId, ColumnId] = field(default_factory=dict)
+    replicated: bool = False
+    central: bool = False
+    expressions: list[GroupExpression] = field(default_factory=list)
+    best: dict[Required, Candidate | None] = field(default_factory=dict)
+
+    def canonical(self, keys: Keys) -> Keys:
+        """``keys`` in the columns that stand for theirs."""
+        same = self.same
+        return tuple(same.get(key, key) for key in keys) if same else keys
+
+    @property
+    def output(self) -> tuple[OutputColumn, ...]:
+        return tuple(self.columns.values())
+
+    @property
+    def width(self) -> float:
+        return self.estimate.width(self.columns)
+
+
+class Memo:
+    def __init__(self) -> None:
+        self.groups: list[Group] = []
+        self._interned: dict[Hashable, int] = {}
+
+    def __getitem__(self, group: int) -> Group:
+        return self.groups[group]
+
+    def new_group(
+        self, columns: tuple[OutputColumn, ...], estimate: Estimate, natural: tuple[Keys, ...] = ()
+    ) -> Group:
+        group = Group(len(self.groups), {c.id: c for c in columns}, estimate, natural)
+        self.groups.append(group)
+        return group
+
+    def find(self, operator: Operator, inputs: tuple[int, ...]) -> Group | None:
+        """The group that already has this expression."""
+        group = self._interned.get((operator, inputs))
+        return None if group is None else self.groups[group]
+
+    def add(self, group: Group, operator: Operator, inputs: tuple[int, ...]) -> bool:
+        """False when the expression is in the group already; in another one it is an error."""
+        key = (operator, inputs)
+        owner = self._interned.get(key)
+        if owner is not None:
+            assert owner == group.id, f"{operator} is in group {owner}, not in {group.id}"
+            return False
+        self._interned[key] = group.id
+        group.expressions.append(GroupExpression(operator, inputs))
+        return True
+
+    def check(self) -> None:
+        """The invariants; for tests."""
+        seen: set[tuple[Operator, tuple[int, ...]]] = set()
+        for group in self.groups:
+            assert group.id == self.groups.index(group)
+            assert group.expressions, f"group {group.id} is empty"
+            for expression in group.expressions:
+                key = (expression.operator, expression.inputs)
+                assert key not in seen, f"{expression} is in two groups"
+                seen.add(key)
+                assert all(0 <= i < len(self.groups) for i in expression.inputs)
+                assert group.id not in expression.inputs, "a group is its own input"
+            assert group.estimate.rows >= 0
+            for required, candidate in group.best.items():
+                assert candidate is None or candidate.meets(required)

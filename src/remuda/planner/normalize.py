@@ -1,0 +1,169 @@
+"""Phase 1: rewriting to a fixed point, by rules that are always worth while."""
+
+from __future__ import annotations
+
+from remuda.plan.logical import Logical, inputs_of
+from remuda.planner.algebra import with_inputs
+from remuda.planner.rules.aggregates import DROP_USELESS_DISTINCT, REWRITE_AVG, SPLIT_DISTINCT
+from remuda.planner.rules.columns import (
+    INLINE_RENAMES,
+    MERGE_PROJECTS,
+    PRUNE_COLUMNS,
+    REMOVE_IDENTITY_PROJECT,
+)
+from remuda.planner.rules.empty import PRUNE_EMPTY, REMOVE_TRUE_FILTER
+from remuda.planner.rules.expressions import FACTOR_OR, FOLD_CONSTANTS, SIMPLIFY_BOOLEANS
+from remuda.planner.rules.filters import (
+    DERIVE_FILTERS_FROM_OR,
+    MERGE_FILTERS,
+    ORDER_CONJUNCTS,
+    PUSH_FILTER_INTO_JOIN,
+    PUSH_FILTER_THROUGH_AGGREGATE,
+    PUSH_FILTER_THROUGH_PROJECT,
+    PUSH_FILTER_THROUGH_SORT,
+    PUSH_FILTER_THROUGH_UNION,
+    PUSH_JOIN_CONDITION,
+)
+from remuda.planner.rules.joins import (
+    COMPUTE_JOIN_KEYS,
+    INFER_PREDICATES,
+    RIGHT_TO_LEFT,
+    SIMPLIFY_OUTER_JOIN,
+)
+from remuda.planner.rules.limits import (
+    MERGE_SORTS,
+    PUSH_LIMIT_INTO_UNION,
+    PUSH_LIMIT_THROUGH_PROJECT,
+    REMOVE_USELESS_SORT,
+)
+from remuda.planner.rules.rule import Rewriting, Rule
+
+SIMPLIFY: tuple[Rule, ...] = (
+    FOLD_CONSTANTS,
+    SIMPLIFY_BOOLEANS,
+    FACTOR_OR,
+    REMOVE_TRUE_FILTER,
+    PRUNE_EMPTY,
+    RIGHT_TO_LEFT,
+    SIMPLIFY_OUTER_JOIN,
+    MERGE_FILTERS,
+    PUSH_FILTER_THROUGH_PROJECT,
+    PUSH_FILTER_INTO_JOIN,
+    PUSH_JOIN_CONDITION,
+    PUSH_FILTER_THROUGH_AGGREGATE,
+    PUSH_FILTER_THROUGH_UNION,
+    PUSH_FILTER_THROUGH_SORT,
+    INFER_PREDICATES,
+    MERGE_SORTS,
+    REMOVE_USELESS_SORT,
+    PUSH_LIMIT_THROUGH_PROJECT,
+    PUSH_LIMIT_INTO_UNION,
+    DROP_USELESS_DISTINCT,
+    SPLIT_DISTINCT,
+    REWRITE_AVG,
+    MERGE_PROJECTS,
+    REMOVE_IDENTITY_PROJECT,
+    INLINE_RENAMES,
+)
+"""To the fixed point, in this order at each node, inputs first."""
+
+DERIVE: tuple[Rule, ...] = (DERIVE_FILTERS_FROM_OR,)
+"""Once over the tree: what it derives is implied by what stays, so it could be derived for ever."""
+
+FINISH: tuple[Rule, ...] = (
+    *SIMPLIFY,
+    COMPUTE_JOIN_KEYS,
+    ORDER_CONJUNCTS,
+    PRUNE_COLUMNS,
+)
+
+STAGES: tuple[tuple[tuple[Rule, ...], bool], ...] = (
+    (SIMPLIFY, True),
+    (DERIVE, False),
+    (FINISH, True),
+)
+"""(rules, whether they run to a fixed point)."""
+
+PASSES_MAX = 50
+REWRITES_PER_NODE_MAX = 100
+
+
+def normalize(root: Logical, rewriting: Rewriting) -> Logical:
+    """``rewriting.fired`` counts the rules that fired."""
+    for rules, repeat in STAGES:
+        clean: dict[int, Logical] = {}
+        for _ in range(PASSES_MAX if repeat else 1):
+            new = rewrite_once(root, rules, rewriting, repeat, clean)
+            if new is root:
+                break
+            root = new
+        else:
+            assert not repeat or not rewriting.strict, "the rules do not come to an end"
+    return root
+
+
+def rewrite_once(
+    root: Logical,
+    rules: tuple[Rule, ...],
+    rewriting: Rewriting,
+    repeat: bool = True,
+    clean: dict[int, Logical] | None = None,
+) -> Logical:
+    """One pass over the tree; the same object when no rule fired.
+
+    ``clean`` remembers, by identity, trees in which no rule fires; later passes skip them.
+    """
+    local = tuple(rule for rule in rules if not rule.whole)
+    root = _Pass(local, rewriting, repeat, {} if clean is None else clean).rewrite(root)
+    for rule in rules:
+        if rule.whole:
+            new = rule.apply(root, rewriting)
+            if new is not None:
+                rewriting.count(rule.name)
+                root = new
+    return root
+
+
+class _Pass:
+    def __init__(
+        self,
+        rules: tuple[Rule, ...],
+        rewriting: Rewriting,
+        repeat: bool,
+        clean: dict[int, Logical],
+    ) -> None:
+        self.rules = rules
+        self.rewriting = rewriting
+        self.repeat = repeat
+        self.clean = clean
+        self.by_type: dict[type, tuple[Rule, ...]] = {}
+
+    def rewrite(self, node: Logical) -> Logical:
+        if id(node) in self.clean:
+            return node
+        inputs = inputs_of(node)
+        new_inputs = tuple(self.rewrite(child) for child in inputs)
+        if any(new is not old for new, old in zip(new_inputs, inputs, strict=True)):
+            node = with_inputs(node, new_inputs)
+        for _ in range(REWRITES_PER_NODE_MAX if self.repeat else 1):
+            new = self._apply_first(node)
+            if new is None:
+                # What a rule put below this node has not been looked at yet.
+                if all(id(child) in self.clean for child in inputs_of(node)):
+                    self.clean[id(node)] = node
+                break
+            node = new
+        return node
+
+    def _apply_first(self, node: Logical) -> Logical | None:
+        kind = type(node)
+        applicable = self.by_type.get(kind)
+        if applicable is None:
+            applicable = tuple(rule for rule in self.rules if issubclass(kind, rule.nodes))
+            self.by_type[kind] = applicable
+        for rule in applicable:
+            new = rule.apply(node, self.rewriting)
+            if new is not None:
+                self.rewriting.count(rule.name)
+                return new
+        return None

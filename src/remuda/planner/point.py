@@ -1,0 +1,104 @@
+"""Recognizes plans that are nothing but reads of single keys, for the fast path of a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from remuda.plan.expression import (
+    ColumnId,
+    ColumnRef,
+    Expression,
+    conjunction,
+    conjuncts,
+    transform,
+)
+from remuda.plan.logical import OutputColumn
+from remuda.plan.physical import (
+    ExchangeKind,
+    FilterRows,
+    KeyLookup,
+    Physical,
+    PhysicalPlan,
+    ProjectRows,
+    Receive,
+    Root,
+    Send,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PointRead:
+    """``SELECT expressions FROM map WHERE key IN (keys) AND filter``, and nothing else.
+
+    ``keys`` hold expressions without columns, of the key columns' types, in key order; a key with
+    a NULL finds nothing, equal keys count once. ``columns`` maps the column ids used by
+    ``expressions`` and ``filter`` to schema positions. ``positions`` is set when every output
+    column is simply a column of the map: result row = row[p] for p in positions.
+    """
+
+    map_name: str
+    map_id: int
+    schema_version: int
+    keys: tuple[tuple[Expression, ...], ...]
+    expressions: tuple[Expression, ...]
+    filter: Expression | None
+    columns: tuple[tuple[ColumnId, int], ...]
+    positions: tuple[int, ...] | None
+    output: tuple[OutputColumn, ...]
+
+
+def point_read(plan: PhysicalPlan) -> PointRead | None:
+    """The point read that ``plan`` is, or None. With LIMIT, sorting or aggregation it is none."""
+    root = plan.fragments[0].root
+    assert isinstance(root, Root)
+    senders = {fragment.id: fragment.root for fragment in plan.fragments[1:]}
+    expressions: tuple[Expression, ...] = tuple(
+        ColumnRef(column.type, column.id, column.name) for column in plan.output
+    )
+    filters: tuple[Expression, ...] = ()
+    node: Physical = root.input
+    while not isinstance(node, KeyLookup):
+        match node:
+            case ProjectRows(input=child):
+                expressions = tuple(_through(e, node) for e in expressions)
+                filters = tuple(_through(e, node) for e in filters)
+                node = child
+            case FilterRows(input=child, condition=condition):
+                filters = (*conjuncts(condition), *filters)
+                node = child
+            case Receive(sender_fragment=sender):
+                sent = senders[sender]
+                if not isinstance(sent, Send) or sent.kind is not ExchangeKind.GATHER:
+                    return None
+                node = sent.input
+            case _:
+                return None
+    columns = dict(node.filter_columns)
+    columns.update(
+        (column.id, position) for column, position in zip(node.output, node.positions, strict=True)
+    )
+    positions = [columns[e.column] for e in expressions if isinstance(e, ColumnRef)]
+    return PointRead(
+        node.map_name,
+        node.map_id,
+        node.schema_version,
+        node.keys,
+        expressions,
+        conjunction((*conjuncts(node.filter), *filters)),
+        tuple(columns.items()),
+        tuple(positions) if len(positions) == len(expressions) else None,
+        plan.output,
+    )
+
+
+def _through(expression: Expression, project: ProjectRows) -> Expression:
+    """``expression`` over the input of ``project``."""
+    computed = {
+        column.id: source
+        for column, source in zip(project.output, project.expressions, strict=True)
+    }
+
+    def rewrite(part: Expression) -> Expression:
+        return computed.get(part.column, part) if isinstance(part, ColumnRef) else part
+
+    return transform(expression, rewrite)
