@@ -1,0 +1,466 @@
+"""From a physical plan to runnable fragment instances on one member."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from remuda.datatypes.sql import Kind, SqlType
+from remuda.errors import InputError, InternalError
+from remuda.execution.batch import Batch
+from remuda.execution.context import FragmentContext, FragmentListener
+from remuda.execution.contract import Operator, Progress
+from remuda.execution.evaluate.compile import Compiler, evaluate_constant
+from remuda.execution.evaluate.predicate import Predicate
+from remuda.execution.exchange.encoding import BatchForm
+from remuda.execution.exchange.inbox import Inbox
+from remuda.execution.exchange.outbox import Outbox
+from remuda.execution.exchange.window import receives_of, stream_window
+from remuda.execution.fragment import FragmentInstance
+from remuda.execution.memory import Reservation
+from remuda.execution.operators.aggregate import BoundCall, HashAggregateOperator
+from remuda.execution.operators.filter import FilterOperator
+from remuda.execution.operators.hash_join import LEFT_ONLY, HashJoinOperator
+from remuda.execution.operators.limit import LimitOperator
+from remuda.execution.operators.lookup import KeyLookupOperator
+from remuda.execution.operators.nested_loop_join import NestedLoopJoinOperator
+from remuda.execution.operators.ordering import BoundKey
+from remuda.execution.operators.project import ProjectOperator
+from remuda.execution.operators.receive import MergeReceiveOperator, ReceiveOperator
+from remuda.execution.operators.root import RootOperator
+from remuda.execution.operators.scan import TableScanOperator
+from remuda.execution.operators.send import SendOperator, Splitter
+from remuda.execution.operators.sort import SortOperator
+from remuda.execution.operators.union import UnionOperator
+from remuda.execution.operators.values import ValuesOperator
+from remuda.execution.pool import Scheduler
+from remuda.execution.profile import OperatorProfile
+from remuda.execution.root_sink import RootSink
+from remuda.plan.expression import AggregateCall, ColumnRef, Expression, SortKey, columns_of
+from remuda.plan.logical import OutputColumn
+from remuda.plan.physical import (
+    AggregatePhase,
+    ExchangeKind,
+    FilterRows,
+    Fragment,
+    HashAggregate,
+    HashJoin,
+    KeyLookup,
+    LimitRows,
+    NestedLoopJoin,
+    Physical,
+    PhysicalPlan,
+    ProjectRows,
+    Receive,
+    Root,
+    Send,
+    SortRows,
+    TableScan,
+    UnionRows,
+    ValuesScan,
+    inputs_of,
+)
+from remuda.query.stream import Grant
+
+
+def build_fragments(
+    plan: PhysicalPlan,
+    context: FragmentContext,
+    pool: Scheduler,
+    listener: FragmentListener,
+    *,
+    sink: RootSink | None = None,
+    inline: bool = False,
+) -> tuple[FragmentInstance, ...]:
+    """One instance of every fragment of ``plan`` whose site includes ``context.member``.
+
+    ``sink`` is needed where fragment 0 (the root) runs. Nothing runs before ``schedule`` is called
+    on the instances; batches may be delivered before that. Exchanges between fragments of the same
+    member are wired here and never reach ``context.exchange``. ``inline``: slices run in the thread
+    that schedules (for short queries on the loop).
+    """
+    here = [f for f in plan.fragments if context.member in context.sites[f.id]]
+    builders = [_FragmentBuilder(plan, fragment, context, sink) for fragment in here]
+    inboxes = {edge: inbox for builder in builders for edge, inbox in builder.inboxes.items()}
+    outboxes = {b.outbox.edge: b.outbox for b in builders if b.outbox is not None}
+    for edge, outbox in outboxes.items():
+        if edge in inboxes:
+            outbox.connect_local(inboxes[edge])
+    for builder in builders:
+        builder.local_outboxes = outboxes
+    return tuple(builder.instance(pool, listener, inline) for builder in builders)
+
+
+class ProfiledOperator(Operator):
+    """Counts what an operator puts out and the time spent below it, inputs included."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        profile: OperatorProfile,
+        inputs: Sequence[ProfiledOperator],
+        clock: Callable[[], float],
+        count_bytes: bool,
+    ) -> None:
+        self._operator = operator
+        self._clock = clock
+        self._count_bytes = count_bytes
+        self.profile = profile
+        self.inputs = inputs
+        self.inclusive = 0.0
+
+    def advance(self) -> Progress:
+        start = self._clock()
+        progress = self._operator.advance()
+        self.inclusive += self._clock() - start
+        if progress is not Progress.WAIT:
+            batch = self._operator.current_batch()
+            if batch.rows:
+                profile = self.profile
+                profile.rows += batch.rows
+                profile.batches += 1
+                if self._count_bytes:
+                    profile.bytes += batch.estimated_bytes()
+        return progress
+
+    def current_batch(self) -> Batch:
+        return self._operator.current_batch()
+
+    def close(self) -> None:
+        self._operator.close()
+
+    def finished_profile(self) -> OperatorProfile:
+        below = sum(source.inclusive for source in self.inputs)
+        self.profile.seconds = max(0.0, self.inclusive - below)
+        return self.profile
+
+
+class _FragmentBuilder:
+    """Builds the operators of one fragment, resolving column ids to positions."""
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        fragment: Fragment,
+        context: FragmentContext,
+        sink: RootSink | None,
+    ) -> None:
+        self._plan = plan
+        self._fragment = fragment
+        self._context = context
+        self._sink = sink
+        self._fragments = {other.id: other for other in plan.fragments}
+        self.local_outboxes: dict[int, Outbox] = {}
+        self.inboxes: dict[int, Inbox] = {
+            receive.edge: self._inbox(receive) for receive in receives_of(fragment)
+        }
+        self.outbox: Outbox | None = None
+        self._profiled: list[ProfiledOperator] = []
+        if isinstance(fragment.root, Send):
+            self.outbox = self._outbox(fragment.root)
+        self._root = self._build(fragment.root)
+
+    def instance(
+        self, pool: Scheduler, listener: FragmentListener, inline: bool
+    ) -> FragmentInstance:
+        made = FragmentInstance(
+            fragment=self._fragment.id,
+            root=self._root,
+            inboxes=self.inboxes,
+            outbox=self.outbox,
+            profiles=self._finished_profiles,
+            context=self._context,
+            pool=pool,
+            listener=listener,
+            inline=inline,
+        )
+        if self._sink is not None and isinstance(self._fragment.root, Root):
+            self._sink.attach(made.schedule)
+        return made
+
+    def _finished_profiles(self) -> list[OperatorProfile]:
+        profiles = [operator.finished_profile() for operator in self._profiled]
+        if self.outbox is not None:
+            profiles[0].bytes = self.outbox.sent_bytes
+        return sorted(profiles, key=lambda profile: profile.index)
+
+    # --- edges --------------------------------------------------------------------------------
+
+    def _inbox(self, receive: Receive) -> Inbox:
+        context = self._context
+
+        def send_grant(sender: int, grant: Grant) -> None:
+            local = self.local_outboxes.get(receive.edge) if sender == context.member else None
+            if local is not None:
+                local.post_grant(context.member, grant)
+            else:
+                context.exchange.send_flow_control(receive.edge, sender, grant)
+
+        return Inbox(
+            edge=receive.edge,
+            senders=context.sites[receive.sender_fragment],
+            window=stream_window(self._fragment, context.sites),
+            form=BatchForm(receive.output),
+            send_grant=send_grant,
+            clock=context.clock,
+        )
+
+    def _outbox(self, send: Send) -> Outbox:
+        receiver = self._fragments[send.receiver_fragment]
+        return Outbox(
+            edge=send.edge,
+            member=self._context.member,
+            receivers=self._context.sites[receiver.id],
+            window=stream_window(receiver, self._context.sites),
+            form=BatchForm(send.output),
+            port=self._context.exchange,
+        )
+
+    # --- operators ----------------------------------------------------------------------------
+
+    def _build(self, node: Physical) -> ProfiledOperator:
+        profile = OperatorProfile(len(self._profiled), type(node).__name__)
+        place = len(self._profiled)
+        self._profiled.append(None)  # type: ignore[arg-type]  # keeps the place: pre-order
+        inputs = [self._build(source) for source in inputs_of(node)]
+        made = ProfiledOperator(
+            self._operator(node, inputs),
+            profile,
+            inputs,
+            self._context.clock,
+            self._context.analyze,
+        )
+        self._profiled[place] = made
+        return made
+
+    def _operator(self, node: Physical, inputs: Sequence[Operator]) -> Operator:
+        if not inputs:
+            return self._leaf(node)
+        match node:
+            case FilterRows():
+                predicate = Predicate(node.condition, self._compiler(node.input.output))
+                return FilterOperator(inputs[0], predicate)
+            case ProjectRows():
+                return self._project(node, inputs[0])
+            case HashJoin():
+                return self._hash_join(node, inputs[0], inputs[1])
+            case NestedLoopJoin():
+                return self._nested_loop_join(node, inputs[0], inputs[1])
+            case HashAggregate():
+                return self._aggregate(node, inputs[0])
+            case SortRows():
+                return self._sort(node, inputs[0])
+            case LimitRows():
+                limit = self._row_count(node.limit, "LIMIT")
+                return LimitOperator(inputs[0], limit, self._row_count(node.offset, "OFFSET") or 0)
+            case UnionRows():
+                return UnionOperator(inputs)
+            case _:
+                return self._end(node, inputs[0])
+
+    def _leaf(self, node: Physical) -> Operator:
+        match node:
+            case TableScan():
+                return TableScanOperator(node, self._context, self._fragment.id)
+            case KeyLookup():
+                return KeyLookupOperator(node, self._context)
+            case ValuesScan():
+                return ValuesOperator(node)
+            case Receive():
+                return self._receive(node)
+            case _:
+                raise InternalError(f"{type(node).__name__} has no operator")
+
+    def _end(self, node: Physical, source: Operator) -> Operator:
+        """The root of a fragment."""
+        match node:
+            case Send():
+                return self._send(node, source)
+            case Root():
+                return self._root_operator(node, source)
+            case _:
+                raise InternalError(f"{type(node).__name__} has no operator")
+
+    def _compiler(self, *outputs: Sequence[OutputColumn]) -> Compiler:
+        columns = [column.id for output in outputs for column in output]
+        positions = {identity: place for place, identity in enumerate(columns)}
+        return Compiler(positions, self._context.parameters)
+
+    def _reserve(self, node: Physical) -> Reservation:
+        return Reservation(self._context.memory, type(node).__name__)
+
+    def _row_count(self, expression: Expression | None, clause: str) -> int | None:
+        if expression is None:
+            return None
+        value = evaluate_constant(expression, self._context.parameters)
+        if value is None:
+            return None
+        count = int(value)
+        if expression.type.kind is Kind.DECIMAL:
+            count //= 10 ** (expression.type.scale or 0)
+        if count < 0:
+            raise InputError(f"{clause} must not be negative")
+        return count
+
+    def _project(self, node: ProjectRows, source: Operator) -> Operator:
+        compiler = self._compiler(node.input.output)
+        places = _places(node.input.output)
+        columns: list[int | Callable[[Batch], pa.Array]] = [
+            places[expression.column]
+            if isinstance(expression, ColumnRef)
+            else compiler.column(expression)
+            for expression in node.expressions
+        ]
+        return ProjectOperator(source, columns)
+
+    def _join_sides(
+        self, node: HashJoin | NestedLoopJoin, condition: Expression | None
+    ) -> tuple[list[int], list[OutputColumn], list[int]]:
+        """(right positions to keep, those columns, output positions in left + kept)."""
+        left, right = node.left.output, node.right.output
+        used = columns_of(condition) if condition is not None else frozenset()
+        if node.kind not in LEFT_ONLY:
+            used |= {column.id for column in node.output}
+        kept = [place for place, column in enumerate(right) if column.id in used]
+        columns = [right[place] for place in kept]
+        places = _places([*left, *columns])
+        return kept, columns, [places[column.id] for column in node.output]
+
+    def _hash_join(self, node: HashJoin, left: Operator, right: Operator) -> Operator:
+        kept, columns, output = self._join_sides(node, node.residual)
+        left_places, right_places = _places(node.left.output), _places(node.right.output)
+        residual = None
+        if node.residual is not None:
+            residual = Predicate(node.residual, self._compiler(node.left.output, columns))
+        return HashJoinOperator(
+            kind=node.kind,
+            left=left,
+            right=right,
+            left_keys=[left_places[key] for key in node.left_keys],
+            right_keys=[right_places[key] for key in node.right_keys],
+            key_types=[node.right.output[right_places[key]].type for key in node.right_keys],
+            left_types=[column.type for column in node.left.output],
+            right_kept=kept,
+            right_types=[column.type for column in columns],
+            residual=residual,
+            output=output,
+            memory=self._reserve(node),
+        )
+
+    def _nested_loop_join(self, node: NestedLoopJoin, left: Operator, right: Operator) -> Operator:
+        kept, columns, output = self._join_sides(node, node.condition)
+        condition = None
+        if node.condition is not None:
+            condition = Predicate(node.condition, self._compiler(node.left.output, columns))
+        return NestedLoopJoinOperator(
+            kind=node.kind,
+            left=left,
+            right=right,
+            left_types=[column.type for column in node.left.output],
+            right_kept=kept,
+            right_types=[column.type for column in columns],
+            condition=condition,
+            output=output,
+            memory=self._reserve(node),
+        )
+
+    def _aggregate(self, node: HashAggregate, source: Operator) -> Operator:
+        places = _places(node.input.output)
+        group = [places[column] for column in node.group]
+        compiler = self._compiler(node.input.output)
+        final = node.phase is AggregatePhase.FINAL
+        calls = []
+        for place, call in enumerate(node.calls):
+            result = call.type
+            if node.phase is AggregatePhase.PARTIAL:
+                result = node.output[len(group) + place].type
+            if final:
+                (state,) = node.states[place]
+                column = node.input.output[places[state]]
+                argument = ColumnRef(column.type, column.id, column.name)
+                calls.append(_bound_call(_merging(call, argument, result), result, compiler))
+            else:
+                calls.append(_bound_call(call, result, compiler))
+        return HashAggregateOperator(
+            source,
+            group,
+            [node.input.output[place].type for place in group],
+            calls,
+            always_one=True,  # PARTIAL too: the sum of no counts would be NULL
+            flushes=node.phase is AggregatePhase.PARTIAL,
+            memory=self._reserve(node),
+        )
+
+    def _sort(self, node: SortRows, source: Operator) -> Operator:
+        return SortOperator(
+            source,
+            _bound_keys(node.keys, node.input.output),
+            [column.type for column in node.input.output],
+            self._row_count(node.limit, "LIMIT"),
+            self._reserve(node),
+        )
+
+    def _receive(self, node: Receive) -> Operator:
+        inbox = self.inboxes[node.edge]
+        if node.collation:
+            return MergeReceiveOperator(inbox, _bound_keys(node.collation, node.output))
+        return ReceiveOperator(inbox)
+
+    def _send(self, node: Send, source: Operator) -> Operator:
+        assert self.outbox is not None
+        splitter = None
+        if node.kind is ExchangeKind.UNICAST and len(self.outbox.receivers) > 1:
+            places = _places(node.input.output)
+            positions = [places[key] for key in node.hash_keys]
+            splitter = Splitter(
+                positions,
+                [node.input.output[position].type for position in positions],
+                self._context.owners,
+                self.outbox.receivers,
+            )
+        return SendOperator(
+            source,
+            kind=node.kind,
+            splitter=splitter,
+            outbox=self.outbox,
+            form=BatchForm(node.output),
+            memory=self._reserve(node),
+        )
+
+    def _root_operator(self, node: Root, source: Operator) -> Operator:
+        if self._sink is None:
+            raise InternalError("the root fragment needs a sink")
+        return RootOperator(source, self._sink, BatchForm(node.output))
+
+
+def _places(columns: Sequence[OutputColumn]) -> dict[int, int]:
+    return {column.id: place for place, column in enumerate(columns)}
+
+
+def _bound_keys(keys: Sequence[SortKey], columns: Sequence[OutputColumn]) -> list[BoundKey]:
+    places = _places(columns)
+    return [
+        BoundKey(
+            places[key.column], columns[places[key.column]].type, key.descending, key.nulls_first
+        )
+        for key in keys
+    ]
+
+
+def _merging(call: AggregateCall, state: ColumnRef, result: SqlType) -> AggregateCall:
+    """The call that merges the states of ``call``: counts are summed, the rest merges as itself."""
+    function = "sum" if call.function in ("count", "sum") else call.function
+    return AggregateCall(function, state, result)
+
+
+def _bound_call(call: AggregateCall, result: SqlType, compiler: Compiler) -> BoundCall:
+    argument = call.argument
+    return BoundCall(
+        function=call.function,
+        argument=None if argument is None else compiler.column(argument),
+        argument_type=None if argument is None else argument.type,
+        result=result,
+        distinct=call.distinct,
+        condition=None if call.filter is None else compiler.column(call.filter),
+    )

@@ -1,0 +1,129 @@
+"""What a fragment is given by its member, as value types and protocols.
+
+All protocols here are implemented in ``member``. Their methods are called from the pool's threads
+(or from the loop, for fragments that run inline), so implementations are thread-safe and never
+block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import RemudaError
+from remuda.execution.memory import MemoryAccount
+from remuda.execution.profile import OperatorProfile
+from remuda.query.ids import QueryId
+from remuda.query.stream import Grant
+
+
+class Cursor(Protocol):
+    """A scan in progress (``storage.ScanCursor``)."""
+
+    def next(self) -> pa.RecordBatch | None:
+        """The next visible rows, in engine form; None at the end."""
+
+    def close(self) -> None: ...
+
+
+class Sources(Protocol):
+    """The maps of this member. All methods raise TransientErrors (schema changed, view changed)."""
+
+    def ready(self, map_id: int, at: int) -> bool:
+        """False while transactions prepared at or below ``at`` are undecided: the operator WAITs
+        and the member schedules the fragment again when they are resolved (design rule 15)."""
+
+    def scan(
+        self,
+        map_id: int,
+        schema_version: int,
+        at: int,
+        positions: Sequence[int],
+        partitions: frozenset[int] | None,
+    ) -> Cursor: ...
+
+    def lookup(
+        self,
+        map_id: int,
+        schema_version: int,
+        at: int,
+        keys: Sequence[tuple[PhysicalValue, ...]],
+    ) -> list[tuple[PhysicalValue, ...] | None]:
+        """Whole rows (schema order) by whole keys, None where a key is absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBatch:
+    """One batch as it goes on the wire.
+
+    ``body`` is an Arrow IPC record batch message, preceded by the schema message when ``ordinal``
+    is 0; the concatenation is the dbody of the frame and ``size`` its length. ``sent_bytes`` counts
+    all bytes of the stream up to and including this batch. The same frame is valid for all
+    receivers it is addressed to. A last batch without rows has an empty body.
+    """
+
+    body: tuple[pa.Buffer, ...]
+    size: int
+    rows: int
+    ordinal: int
+    sent_bytes: int
+    last: bool
+
+
+class ExchangePort(Protocol):
+    """The data channel as one query sees it; never called for the member itself."""
+
+    def send_batch(self, edge: int, receivers: tuple[int, ...], batch: EncodedBatch) -> None:
+        """``receivers`` are member numbers; raises nothing: a broken connection fails the query."""
+
+    def send_flow_control(self, edge: int, sender: int, grant: Grant) -> None:
+        """To the member ``sender`` that feeds our receiving end of ``edge``."""
+
+
+@dataclass(frozen=True)
+class FragmentProfile:
+    """What a finished fragment instance reports: one entry per operator in pre-order."""
+
+    fragment: int
+    member: int
+    operators: tuple[OperatorProfile, ...]
+    seconds: float
+    peak_memory: int
+
+
+class FragmentListener(Protocol):
+    """Called once per fragment instance, from whichever thread ran it: hop to the loop."""
+
+    def on_done(self, profile: FragmentProfile) -> None: ...
+
+    def on_failed(self, fragment: int, error: RemudaError) -> None: ...
+
+
+@dataclass
+class FragmentContext:
+    """Shared by all fragments of one query on one member.
+
+    ``owners[p]`` is the member number that owns partition ``p`` in the query's view; ``sites[f]``
+    the members that run fragment ``f``. ``partitions[f]`` limits the scans of a pruned fragment to
+    those partitions; a fragment that is not there scans all that the member owns.
+    ``read_timestamp`` is T. ``clock`` gives seconds for profiles and time slices.
+    """
+
+    query: QueryId
+    member: int
+    parameters: tuple[PhysicalValue, ...]
+    read_timestamp: int
+    owners: Sequence[int]
+    sites: Mapping[int, tuple[int, ...]]
+    sources: Sources
+    exchange: ExchangePort
+    clock: Callable[[], float]
+    partitions: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    analyze: bool = False
+    batch_rows: int = 0
+    """Cut what scans put out to this many rows; 0 = as stored."""
+    memory: MemoryAccount = field(default_factory=MemoryAccount)

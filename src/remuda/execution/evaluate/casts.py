@@ -1,0 +1,325 @@
+"""CAST between all types, with PostgreSQL's rounding and errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from remuda.datatypes.arrow import engine_type
+from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.text import parse_text, type_name
+from remuda.datatypes.values import array_to_values, from_physical, values_to_array
+from remuda.errors import DataError, NumericOverflow, TypeMismatch
+from remuda.execution.arrays import Data, array_from, boolean_array, data_of, mask_of
+from remuda.execution.evaluate.arithmetic import decimal_to_float
+from remuda.execution.evaluate.decimals import compact, to_precision
+from remuda.execution.evaluate.kernel import Kernel
+from remuda.execution.evaluate.numbers import (
+    INTEGER_LIMITS,
+    Value,
+    compute,
+    decimal_array,
+    exact_of,
+    integer_array,
+    invalid_mask,
+    rescale,
+    shrink,
+    validity,
+)
+from remuda.execution.evaluate.temporal import DAY
+
+_EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
+_SAFE_FLOAT = 2.0**52
+
+
+def cast(source: SqlType, target: SqlType) -> Kernel:
+    """The conversion as a strict kernel over one column. Raises TypeMismatch if there is none."""
+    convert = _conversion(source, target)
+    arrow = engine_type(target)
+
+    def kernel(values: list[Value], _: int) -> pa.Array:
+        array = values[0]
+        if pa.types.is_null(array.type):
+            return pa.nulls(len(array), arrow)
+        return convert(array)
+
+    return kernel
+
+
+Conversion = Callable[[pa.Array], pa.Array]
+
+
+def _conversion(source: SqlType, target: SqlType) -> Conversion:
+    if source.kind is Kind.NULL:
+        return lambda array: array
+    if target.is_text:
+        return _to_text(source, target)
+    if source.is_text:
+        return lambda array: parse_column(array, target)
+    if target.is_integer:
+        return _to_integer(source, target)
+    if target.kind is Kind.DECIMAL:
+        return _to_decimal(source, target)
+    if target.is_float:
+        return _to_float(source, target)
+    if source.kind is target.kind:
+        return lambda array: array
+    if target.kind is Kind.BOOLEAN and source.is_integer:
+        return lambda array: boolean_array(data_of(array) != 0, validity(array))
+    found = _TEMPORAL.get((source.kind, target.kind))
+    if found is None:
+        raise TypeMismatch(f"cannot cast type {type_name(source)} to {type_name(target)}")
+    return found
+
+
+# --- numbers ---------------------------------------------------------------------------------
+
+
+def _to_integer(source: SqlType, target: SqlType) -> Conversion:
+    arrow = engine_type(target)
+    name, limit = INTEGER_LIMITS[target.kind]
+    if source.is_integer:
+        if INTEGER_LIMITS[source.kind][1] <= limit:
+            return lambda array: array_from(data_of(array), arrow, validity(array))
+        return lambda array: integer_array(data_of(array), target, arrow, array)
+    if source.kind is Kind.BOOLEAN:
+        return lambda array: array_from(mask_of(array), arrow, validity(array))
+    if source.kind is Kind.DECIMAL:
+
+        def from_decimal(array: pa.Array) -> pa.Array:
+            invalid = invalid_mask(array)
+            data = rescale(exact_of(array), -(source.scale or 0), invalid)
+            assert isinstance(data, np.ndarray)
+            return integer_array(data, target, arrow, array)
+
+        return from_decimal
+    if source.is_float:
+
+        def from_float(array: pa.Array) -> pa.Array:
+            data = np.rint(data_of(array).astype(np.float64))
+            invalid = invalid_mask(array)
+            if invalid is not None:
+                data = np.where(invalid, 0.0, data)
+            if not ((data >= -float(limit)) & (data < float(limit))).all():
+                raise NumericOverflow(f"{name} out of range")
+            return array_from(data.astype(np.int64), arrow, validity(array))
+
+        return from_float
+    raise TypeMismatch(f"cannot cast type {type_name(source)} to {type_name(target)}")
+
+
+def _to_float(source: SqlType, target: SqlType) -> Conversion:
+    arrow = engine_type(target)
+    single = target.kind is Kind.REAL
+
+    def convert(array: pa.Array) -> pa.Array:
+        if source.kind is Kind.DECIMAL:
+            data = decimal_to_float(exact_of(array), source.scale or 0)
+        elif source.kind is Kind.BOOLEAN:
+            data = mask_of(array).astype(np.float64)
+        else:
+            data = data_of(array)
+        if single and data.dtype != np.float32:
+            with np.errstate(over="ignore"):
+                narrow = data.astype(np.float32)
+            if (np.isinf(narrow) & np.isfinite(data)).any():
+                raise NumericOverflow("value out of range: overflow")
+            data = narrow
+        return array_from(data, arrow, validity(array))
+
+    if source.is_numeric or source.kind is Kind.BOOLEAN:
+        return convert
+    raise TypeMismatch(f"cannot cast type {type_name(source)} to {type_name(target)}")
+
+
+def _to_decimal(source: SqlType, target: SqlType) -> Conversion:
+    scale = target.scale or 0
+
+    def convert(array: pa.Array) -> pa.Array:
+        invalid = invalid_mask(array)
+        if source.is_float:
+            data: Any = float_to_unscaled(data_of(array), scale, invalid)
+        elif source.kind is Kind.BOOLEAN:
+            data = mask_of(array).astype(np.int64) * 10**scale
+        else:
+            from_scale = source.scale or 0 if source.kind is Kind.DECIMAL else 0
+            data = rescale(exact_of(array), scale - from_scale, invalid)
+        data = to_precision(data, target, invalid)
+        return decimal_array(data, target, array, invalid=invalid)
+
+    if source.is_numeric:
+        return convert
+    raise TypeMismatch(f"cannot cast type {type_name(source)} to {type_name(target)}")
+
+
+def float_to_unscaled(data: Data, scale: int, invalid: np.ndarray | None) -> Data:
+    """Rounded half away from zero by the shortest decimal form of each float.
+
+    The product with the power of ten decides where it is clearly off a tie and exact enough;
+    only the rest goes through decimal text."""
+    data = data.astype(np.float64)
+    if invalid is not None:
+        data = np.where(invalid, 0.0, data)
+    if not np.isfinite(data).all():
+        raise NumericOverflow("cannot convert infinity or NaN to numeric")
+    with np.errstate(over="ignore"):
+        scaled = data * 10.0**scale
+    magnitude = np.abs(scaled)
+    rounded = np.floor(magnitude + 0.5)
+    near_tie = np.abs(magnitude - np.floor(magnitude) - 0.5) < 1e-4
+    hard = near_tie | ~(magnitude < _SAFE_FLOAT / 1024)
+    if not hard.any():
+        return np.copysign(rounded, scaled).astype(np.int64)
+    result = np.where(hard, 0.0, np.copysign(rounded, scaled)).astype(np.int64).astype(object)
+    for row in np.flatnonzero(hard):
+        exact = Decimal(repr(float(data[row]))).scaleb(scale, _EXACT)
+        result[row] = int(exact.to_integral_value(ROUND_HALF_UP, _EXACT))
+    shrunk = shrink(result)
+    assert isinstance(shrunk, np.ndarray)
+    return shrunk
+
+
+# --- dates and times -------------------------------------------------------------------------
+
+
+def _date_to_timestamp(kind: pa.DataType) -> Conversion:
+    def convert(array: pa.Array) -> pa.Array:
+        data = compute("*", exact_of(array), DAY, invalid_mask(array))
+        if isinstance(data, np.ndarray) and data.dtype == object:
+            raise NumericOverflow("date out of range for timestamp")
+        return array_from(data, kind, validity(array))  # type: ignore[arg-type]
+
+    return convert
+
+
+def _retyped(kind: pa.DataType) -> Conversion:
+    return lambda array: array_from(data_of(array), kind, validity(array))
+
+
+def _floor_day(array: pa.Array) -> pa.Array:
+    return array_from(data_of(array) // DAY, pa.date32(), validity(array))
+
+
+def _time_of_day(array: pa.Array) -> pa.Array:
+    return array_from(data_of(array) % DAY, pa.time64("us"), validity(array))
+
+
+_PLAIN, _ZONED = pa.timestamp("us"), pa.timestamp("us", "UTC")
+_TEMPORAL: dict[tuple[Kind, Kind], Conversion] = {
+    (Kind.DATE, Kind.TIMESTAMP): _date_to_timestamp(_PLAIN),
+    (Kind.DATE, Kind.TIMESTAMPTZ): _date_to_timestamp(_ZONED),
+    (Kind.TIMESTAMP, Kind.TIMESTAMPTZ): _retyped(_ZONED),
+    (Kind.TIMESTAMPTZ, Kind.TIMESTAMP): _retyped(_PLAIN),
+    (Kind.TIMESTAMP, Kind.DATE): _floor_day,
+    (Kind.TIMESTAMPTZ, Kind.DATE): _floor_day,
+    (Kind.TIMESTAMP, Kind.TIME): _time_of_day,
+    (Kind.TIMESTAMPTZ, Kind.TIME): _time_of_day,
+}
+
+
+# --- text ------------------------------------------------------------------------------------
+
+
+def parse_column(array: pa.Array, target: SqlType) -> pa.Array:
+    """Text as values of ``target``; raises what ``datatypes.text.parse_text`` raises.
+
+    Clean columns go through Arrow's parsers; anything they refuse is read value by value."""
+    if target.is_integer or target.kind in (Kind.DOUBLE, Kind.DATE):
+        try:
+            return array.cast(engine_type(target))
+        except pa.ArrowInvalid:
+            pass  # a value that Arrow does not read: blanks, a sign, or an error to be named
+    unique = array.dictionary_encode()
+    parsed = values_to_array(
+        [parse_text(text, target) for text in unique.dictionary.to_pylist()], target
+    )
+    return compact(parsed.take(unique.indices))
+
+
+def _to_text(source: SqlType, target: SqlType) -> Conversion:
+    if source.is_text:
+        if target.length is None or (source.length is not None and source.length <= target.length):
+            return lambda array: array
+        return lambda array: pc.utf8_slice_codeunits(array, 0, target.length)
+    if source.is_integer:
+        convert: Conversion = lambda array: array.cast(pa.string())  # noqa: E731
+    elif source.kind is Kind.BOOLEAN:
+        convert = lambda array: array.cast(pa.string())  # noqa: E731
+    else:
+        write = _writer(source)
+
+        def convert(array: pa.Array) -> pa.Array:
+            if source.is_float:
+                values: list[Any] = array.to_pylist()
+            else:
+                values = array_to_values(array, source)
+            return pa.array([None if v is None else write(v) for v in values], pa.string())
+
+    if target.length is None:
+        return convert
+    return lambda array: _limited(convert(array), source, target)
+
+
+def _limited(texts: pa.Array, source: SqlType, target: SqlType) -> pa.Array:
+    longest = pc.max(pc.utf8_length(texts)).as_py() or 0
+    if longest > (target.length or longest) and source.is_numeric:
+        raise DataError(f"value too long for type {target}")
+    return pc.utf8_slice_codeunits(texts, 0, target.length)
+
+
+def _writer(source: SqlType) -> Callable[[Any], str]:
+    match source.kind:
+        case Kind.REAL:
+            return lambda value: float_text(value, np.format_float_scientific(np.float32(value)))
+        case Kind.DOUBLE:
+            return lambda value: float_text(value, np.format_float_scientific(value))
+        case Kind.DECIMAL:
+            scale = source.scale or 0
+            return lambda value: decimal_text(value, scale)
+        case Kind.BYTEA:
+            return lambda value: "\\x" + value.hex()
+        case Kind.TIMESTAMPTZ:
+            return lambda value: timestamp_text(value) + "+00"
+        case Kind.TIMESTAMP:
+            return timestamp_text
+        case _:
+            return lambda value: str(from_physical(value, source))
+
+
+def timestamp_text(micros: int) -> str:
+    text = str(np.datetime64(micros, "us")).replace("T", " ")
+    return re.sub(r"\.?0+$", "", text) if "." in text else text
+
+
+def decimal_text(unscaled: int, scale: int) -> str:
+    sign = "-" if unscaled < 0 else ""
+    digits = str(abs(unscaled)).rjust(scale + 1, "0")
+    return sign + (f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits)
+
+
+def float_text(value: float, scientific: str) -> str:
+    """PostgreSQL's output of floats: shortest digits, exponent form outside of 1e-4 .. 1e15."""
+    if np.isnan(value):
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    mantissa, exponent_text = scientific.split("e")
+    exponent = int(exponent_text)
+    sign = "-" if mantissa.startswith("-") else ""
+    digits = mantissa.lstrip("-").replace(".", "").rstrip("0") or "0"
+    if value == 0:
+        return sign + "0"
+    if exponent < -4 or exponent >= 15:
+        fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    if exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
+    if len(digits) <= exponent + 1:
+        return sign + digits.ljust(exponent + 1, "0")
+    return f"{sign}{digits[: exponent + 1]}.{digits[exponent + 1 :]}"

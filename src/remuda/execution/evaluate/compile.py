@@ -1,0 +1,236 @@
+"""Expressions to evaluators: every node becomes one closure over the closures of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_type
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import InternalError, WrongParameters
+from remuda.execution.batch import Batch
+from remuda.execution.evaluate import conditional
+from remuda.execution.evaluate.arithmetic import arithmetic
+from remuda.execution.evaluate.casts import cast
+from remuda.execution.evaluate.comparison import COMPARISONS, comparison, distinctness, in_list
+from remuda.execution.evaluate.kernel import (
+    Evaluator,
+    Kernel,
+    column,
+    physical_of,
+    scalar_of,
+    strict,
+)
+from remuda.execution.evaluate.mathematics import MATHEMATICS
+from remuda.execution.evaluate.numbers import Value
+from remuda.execution.evaluate.temporal import add_interval, date_trunc, extract
+from remuda.execution.evaluate.text import TEXT_FUNCTIONS, concat_skipping
+from remuda.plan.expression import (
+    Call,
+    Case,
+    Cast,
+    ColumnId,
+    ColumnRef,
+    Expression,
+    InList,
+    Literal,
+    Parameter,
+    children,
+    walk,
+)
+
+import pyarrow.compute as pc  # isort: skip
+
+
+def _negation(_call: Call) -> Kernel:
+    return lambda values, _: pc.invert(values[0])
+
+
+STRICT: dict[str, Callable[[Call], Kernel]] = {
+    **dict.fromkeys(("+", "-", "*", "/", "%", "neg"), arithmetic),
+    **dict.fromkeys(COMPARISONS, comparison),
+    **MATHEMATICS,
+    **TEXT_FUNCTIONS,
+    "mod": arithmetic,
+    "not": _negation,
+    "extract": extract,
+    "date_trunc": date_trunc,
+    "add_interval": add_interval,
+}
+_NULL_TESTS = (
+    "is_null", "is_not_null", "is_true", "is_false", "is_not_true", "is_not_false",
+)  # fmt: skip
+_LAZY = ("and", "or", "coalesce", "nullif", "greatest", "least", "concat")
+FUNCTIONS = (
+    frozenset(STRICT)
+    | frozenset(_NULL_TESTS)
+    | frozenset(_LAZY)
+    | {
+        "is_distinct_from",
+        "is_not_distinct_from",
+    }
+)
+"""Every function of the catalog that can be evaluated."""
+
+_SAFE = frozenset(
+    {"and", "or", "not", "like", "ilike", "is_distinct_from", "is_not_distinct_from"}
+    | {"coalesce", "nullif", "upper", "lower", "length", "starts_with", "extract", "date_trunc"}
+    | COMPARISONS
+    | set(_NULL_TESTS)
+)
+
+
+def can_fail(expression: Expression) -> bool:
+    """False only if no value of the columns makes the expression raise."""
+    return any(
+        isinstance(part, Cast) or (isinstance(part, Call) and part.function not in _SAFE)
+        for part in walk(expression)
+        if not _is_constant(part)
+    )
+
+
+def _is_constant(expression: Expression) -> bool:
+    return not any(isinstance(part, ColumnRef) for part in walk(expression))
+
+
+class Compiler:
+    """Resolves columns by ``positions`` (column id -> position in the batch) and parameters."""
+
+    def __init__(
+        self, positions: Mapping[ColumnId, int], parameters: Sequence[PhysicalValue] = ()
+    ) -> None:
+        self._positions = positions
+        self._parameters = parameters
+
+    def compile(self, expression: Expression) -> Evaluator:
+        """The evaluator of ``expression``. Constant parts are computed once, when first needed
+        (so that an arm of CASE that is never taken never raises)."""
+        evaluator = self._node(expression)
+        if children(expression) and _is_constant(expression):
+            return _remembered(evaluator)
+        return evaluator
+
+    def column(self, expression: Expression) -> Callable[[Batch], pa.Array]:
+        """Like ``compile``, always giving a column of the batch's rows."""
+        evaluator = self.compile(expression)
+        arrow = engine_type(expression.type)
+
+        def evaluate(batch: Batch) -> pa.Array:
+            if batch.rows == 0:
+                return pa.array([], arrow)
+            return column(evaluator(batch), batch.rows)
+
+        return evaluate
+
+    def _node(self, expression: Expression) -> Evaluator:
+        match expression:
+            case ColumnRef(column=identity):
+                return self._column(identity, expression)
+            case Literal(value=value):
+                literal = scalar_of(value, expression.type)
+                return lambda _: literal
+            case Parameter(index=index):
+                if index >= len(self._parameters):
+                    raise WrongParameters(f"no value for parameter {index + 1}")
+                parameter = scalar_of(self._parameters[index], expression.type)
+                return lambda _: parameter
+            case Cast(operand=operand):
+                return self._cast(operand, expression.type)
+            case Case(branches=branches, otherwise=otherwise):
+                pairs = [(self.compile(when), self.compile(then)) for when, then in branches]
+                return conditional.case(pairs, self.compile(otherwise), expression.type)
+            case InList(operand=operand, values=values):
+                return self._in_list(operand, values)
+            case Call():
+                return self._call(expression)
+            case _:
+                raise InternalError(f"cannot evaluate {type(expression).__name__}")
+
+    def _column(self, identity: ColumnId, expression: Expression) -> Evaluator:
+        position = self._positions.get(identity)
+        if position is None:
+            raise InternalError(f"column {expression} is not in the input {self._positions}")
+        return lambda batch: batch.column(position)
+
+    def _cast(self, operand: Expression, target: SqlType) -> Evaluator:
+        if operand.type == target:
+            return self.compile(operand)
+        return strict(cast(operand.type, target), [self.compile(operand)], engine_type(target))
+
+    def _in_list(self, operand: Expression, values: tuple[Expression, ...]) -> Evaluator:
+        search = in_list(operand.type, tuple(value.type for value in values))
+        evaluators = [self.compile(part) for part in (operand, *values)]
+        return _own_nulls(search, evaluators, null_first=True)
+
+    def _call(self, call: Call) -> Evaluator:
+        name = call.function
+        arguments = [self.compile(argument) for argument in call.arguments]
+        types = tuple(argument.type for argument in call.arguments)
+        if name in ("and", "or"):
+            guards = [can_fail(argument) for argument in call.arguments]
+            return conditional.logic(name, arguments, guards)
+        if name in _NULL_TESTS:
+            return conditional.null_test(name, arguments[0])
+        if name in ("is_distinct_from", "is_not_distinct_from"):
+            return _own_nulls(distinctness(call), arguments, null_first=False)
+        if name == "coalesce":
+            return conditional.coalesce(arguments, call.type)
+        if name == "nullif":
+            return conditional.nullif(arguments, (types[0], types[1]), call.type)
+        if name in ("greatest", "least"):
+            return conditional.extreme(name, arguments, call.type)
+        if name == "concat":
+            return _own_nulls(
+                lambda values, rows: concat_skipping([column(v, rows) for v in values]),
+                arguments,
+                null_first=False,
+            )
+        make = STRICT.get(name)
+        if make is None:
+            raise InternalError(f"function {name} has no evaluator")
+        return strict(make(call), arguments, engine_type(call.type))
+
+
+def _own_nulls(
+    function: Callable[[list[Value], int], Value], arguments: list[Evaluator], null_first: bool
+) -> Evaluator:
+    """For functions that look at NULLs themselves; ``null_first``: NULL if the first one is."""
+    null = pa.scalar(None, pa.bool_())
+
+    def evaluate(batch: Batch) -> Value:
+        values = [argument(batch) for argument in arguments]
+        first = values[0]
+        if null_first and isinstance(first, pa.Scalar) and not first.is_valid:
+            return null
+        constant = all(isinstance(value, pa.Scalar) for value in values)
+        result = function(values, 1 if constant else batch.rows)
+        return result[0] if constant and isinstance(result, pa.Array) else result
+
+    return evaluate
+
+
+_ONE_ROW = Batch([], 1)
+
+
+def _remembered(evaluator: Evaluator) -> Evaluator:
+    known: list[Value] = []
+
+    def evaluate(_: Batch) -> Value:
+        if not known:
+            value = evaluator(_ONE_ROW)
+            known.append(value[0] if isinstance(value, pa.Array) else value)
+        return known[0]
+
+    return evaluate
+
+
+def evaluate_constant(
+    expression: Expression, parameters: Sequence[PhysicalValue] = ()
+) -> PhysicalValue:
+    """The value of an expression without columns.
+
+    Raises the DataErrors of its functions, and WrongParameters for a parameter without a value."""
+    value = Compiler({}, parameters).compile(expression)(_ONE_ROW)
+    return physical_of(value[0] if isinstance(value, pa.Array) else value, expression.type)

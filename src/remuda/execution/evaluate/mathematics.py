@@ -1,0 +1,219 @@
+"""abs, rounding, sign, and the functions of analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_type
+from remuda.datatypes.sql import Kind
+from remuda.errors import DataError
+from remuda.execution.arrays import Data, array_from, data_of
+from remuda.execution.evaluate.arithmetic import check_float
+from remuda.execution.evaluate.decimals import to_precision
+from remuda.execution.evaluate.kernel import Kernel, column
+from remuda.execution.evaluate.numbers import (
+    Exact,
+    Value,
+    compute,
+    decimal_array,
+    divide_rounded,
+    exact_of,
+    integer_array,
+    invalid_mask,
+    rescale,
+    validity,
+)
+from remuda.plan.expression import Call
+
+
+class ArgumentError(DataError):
+    """An argument outside of the domain of a function (2201E, 2201F: logarithm, power)."""
+
+    sqlstate = "2201F"
+
+
+def _magnitude(call: Call) -> Kernel:
+    arrow = engine_type(call.type)
+
+    def kernel(values: list[Value], _: int) -> pa.Array:
+        if call.type.is_float:
+            return array_from(np.abs(data_of(values[0])), arrow, validity(values[0]))
+        data = exact_of(values[0])
+        assert isinstance(data, np.ndarray)
+        if data.dtype != object and len(data) and data.min() == -(2**63):
+            negative = compute("-", 0, data, invalid_mask(values[0]))
+            data = np.where(data < 0, negative, data)
+        else:
+            data = np.abs(data)
+        if call.type.kind is Kind.DECIMAL:
+            return decimal_array(data, call.type, values[0])
+        return integer_array(data, call.type, arrow, values[0])
+
+    return kernel
+
+
+def _sign(call: Call) -> Kernel:
+    def kernel(values: list[Value], _: int) -> pa.Array:
+        if call.type.kind is Kind.DECIMAL:
+            data = exact_of(values[0])
+            assert isinstance(data, np.ndarray)
+            signs = (data > 0).astype(np.int64) - (data < 0).astype(np.int64)
+            return decimal_array(signs * 10 ** (call.type.scale or 0), call.type, values[0])
+        return array_from(np.sign(data_of(values[0])), pa.float64(), validity(values[0]))
+
+    return kernel
+
+
+def _rounding(call: Call) -> Kernel:
+    """ceil, floor, round, trunc; the last two with an optional number of digits."""
+    if call.type.kind is Kind.DECIMAL:
+        return _decimal_rounding(call)
+    function = call.function
+
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        data = data_of(column(values[0], rows))
+        if len(values) == 1:
+            result = _FLOAT_ROUNDING[function](data)
+        else:
+            digits = exact_of(values[1])
+            power = np.power(10.0, np.abs(digits))
+            negative = np.asarray(digits) < 0
+            with np.errstate(all="ignore"):
+                scaled = np.where(negative, data / power, data * power)
+                turned = _FLOAT_ROUNDING[function](scaled)
+                result = np.where(negative, turned * power, turned / power)
+            result = np.where(np.isfinite(result), result, data)
+        return array_from(result, pa.float64(), validity(*values))
+
+    return kernel
+
+
+_FLOAT_ROUNDING: dict[str, Callable[[Any], Any]] = {
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "round": np.rint,
+    "trunc": np.trunc,
+}
+
+
+def _decimal_rounding(call: Call) -> Kernel:
+    scale = call.arguments[0].type.scale or 0
+    result_scale = call.type.scale or 0
+
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        invalid = invalid_mask(*values)
+        data = exact_of(column(values[0], rows))
+        assert isinstance(data, np.ndarray)
+        if len(values) == 1:
+            data = _at_digits(call.function, data, scale, 0, result_scale)
+        else:
+            digits = exact_of(values[1])
+            if isinstance(digits, np.ndarray) and len(digits):
+                parts = data.astype(object)
+                for wanted in np.unique(digits):
+                    rows_of = digits == wanted
+                    parts[rows_of] = _at_digits(
+                        call.function, data[rows_of], scale, int(wanted), result_scale
+                    )
+                data = parts
+            else:
+                wanted = int(digits) if isinstance(digits, int) else 0
+                data = _at_digits(call.function, data, scale, wanted, result_scale)
+        checked = to_precision(data, call.type, invalid)
+        assert isinstance(checked, np.ndarray)
+        return decimal_array(checked, call.type, *values, invalid=invalid)
+
+    return kernel
+
+
+def _at_digits(function: str, data: Data, scale: int, digits: int, result_scale: int) -> Data:
+    """``data`` of ``scale`` rounded to ``digits`` after the point, given at ``result_scale``."""
+    drop = scale - max(digits, -40)
+    if drop > 0:
+        result = _dropped(function, data, 10**drop)
+        result = rescale(result, result_scale - (scale - drop), None)
+    else:
+        result = rescale(data, result_scale - scale, None)
+    assert isinstance(result, np.ndarray)
+    return result
+
+
+def _dropped(function: str, data: Data, power: int) -> Exact:
+    if power > 10**18:
+        data = data.astype(object)
+    if function == "round":
+        return divide_rounded(data, power)
+    quotient: Data = data // power
+    if function == "floor":
+        return quotient
+    inexact = (quotient * power != data).astype(np.int64)
+    if function != "ceil":
+        inexact = inexact * (data < 0)
+    rounded: Data = np.add(quotient, inexact)
+    return rounded
+
+
+def _analysis(call: Call) -> Kernel:
+    apply = _ANALYSIS[call.function]
+
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        data = [data_of(column(value, rows)).astype(np.float64) for value in values]
+        invalid = invalid_mask(*values)
+        if invalid is not None:
+            data = [np.where(invalid, 1.0, part) for part in data]
+        with np.errstate(all="ignore"):
+            result = apply(*data)
+        check_float(result, invalid, *data)
+        return array_from(result, pa.float64(), validity(*values))
+
+    return kernel
+
+
+def _square_root(data: Data) -> Data:
+    if (data < 0).any():
+        raise ArgumentError("cannot take square root of a negative number")
+    return np.sqrt(data)
+
+
+def _logarithm(apply: Callable[[Data], Data]) -> Callable[[Data], Data]:
+    def logarithm(data: Data) -> Data:
+        if (data == 0).any():
+            raise ArgumentError("cannot take logarithm of zero")
+        if (data < 0).any():
+            raise ArgumentError("cannot take logarithm of a negative number")
+        return apply(data)
+
+    return logarithm
+
+
+def _power(base: Data, exponent: Data) -> Data:
+    if ((base == 0) & (exponent < 0)).any():
+        raise ArgumentError("zero raised to a negative power is undefined")
+    if ((base < 0) & np.isfinite(exponent) & (exponent != np.floor(exponent))).any():
+        raise ArgumentError(
+            "a negative number raised to a non-integer power yields a complex result"
+        )
+    return np.power(base, exponent)
+
+
+_ANALYSIS: dict[str, Callable[..., Data]] = {
+    "sqrt": _square_root,
+    "exp": np.exp,
+    "ln": _logarithm(np.log),
+    "log10": _logarithm(np.log10),
+    "power": _power,
+}
+
+MATHEMATICS: dict[str, Callable[[Call], Kernel]] = {
+    "abs": _magnitude,
+    "sign": _sign,
+    "ceil": _rounding,
+    "floor": _rounding,
+    "round": _rounding,
+    "trunc": _rounding,
+    **dict.fromkeys(_ANALYSIS, _analysis),
+}

@@ -1,0 +1,219 @@
+"""extract, date_trunc and intervals, on NumPy's calendar (proleptic Gregorian, as PostgreSQL's)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_type
+from remuda.datatypes.sql import Kind, SqlType
+from remuda.errors import InputError, InvalidDatetime, NotSupported
+from remuda.execution.arrays import Data, array_from, data_of
+from remuda.execution.evaluate.decimals import to_precision
+from remuda.execution.evaluate.kernel import Kernel
+from remuda.execution.evaluate.numbers import (
+    Value,
+    compute,
+    decimal_array,
+    exact_of,
+    integer_array,
+    invalid_mask,
+    rescale,
+    validity,
+)
+from remuda.plan.expression import Call, Literal
+
+DAY = 86_400_000_000
+_YEAR_SPANS = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
+_TIME_UNITS = {
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "milliseconds": 1_000,
+    "microseconds": 1,
+}
+_FRACTIONS = {"second": 6, "milliseconds": 3, "epoch": 6}
+
+
+def _field(call: Call) -> str:
+    field = call.arguments[0]
+    if not isinstance(field, Literal):
+        raise NotSupported(f"the field of {call.function} must be a constant")
+    return str(field.value).lower()
+
+
+def _parts(data: Data, type_: SqlType) -> tuple[Data, Data]:
+    """(days since 1970, microseconds of the day)."""
+    if type_.kind is Kind.DATE:
+        return data.astype(np.int64), np.zeros(len(data), np.int64)
+    if type_.kind is Kind.TIME:
+        return np.zeros(len(data), np.int64), data
+    days, micros = np.divmod(data, DAY)
+    return days, micros
+
+
+def _column_data(value: Value) -> Data:
+    return data_of(value if isinstance(value, pa.Array) else pa.repeat(value, 1))
+
+
+def extract(call: Call) -> Kernel:
+    field = _field(call)
+    source = call.arguments[1].type
+    arrow = engine_type(call.type)
+    scale = _FRACTIONS.get(field, 0)
+
+    def kernel(values: list[Value], _: int) -> pa.Array:
+        value = values[1]
+        days, micros = _parts(_column_data(value), source)
+        data = _extracted(field, days, micros)
+        if call.type.kind is Kind.DECIMAL:
+            invalid = invalid_mask(value)
+            scaled = rescale(data, (call.type.scale or 0) - scale, invalid)
+            scaled = to_precision(scaled, call.type, invalid)
+            assert isinstance(scaled, np.ndarray)
+            return decimal_array(scaled, call.type, value, invalid=invalid)
+        if call.type.is_float:
+            return array_from(data / 10.0**scale, arrow, validity(value))
+        whole = data // 10**scale if scale else data
+        return integer_array(whole, call.type, arrow, value)
+
+    return lambda values, rows: kernel([values[0], _as_column(values[1], rows)], rows)
+
+
+def _as_column(value: Value, rows: int) -> pa.Array:
+    return value if isinstance(value, pa.Array) else pa.repeat(value, rows)
+
+
+def _extracted(field: str, days: Data, micros: Data) -> Data:
+    """The field as int64; ``second`` and ``epoch`` in microseconds, ``milliseconds`` times 1000."""
+    match field:
+        case "hour":
+            return micros // _TIME_UNITS["hour"]
+        case "minute":
+            return micros // _TIME_UNITS["minute"] % 60
+        case "second" | "milliseconds" | "microseconds":
+            return micros % _TIME_UNITS["minute"]
+        case "epoch":
+            return days * DAY + micros
+        case "dow":
+            return (days + 4) % 7
+        case "isodow":
+            return (days + 3) % 7 + 1
+        case "week" | "isoyear":
+            return _iso_week(field, days)
+    dates = days.astype("M8[D]")
+    years = dates.astype("M8[Y]")
+    if field == "doy":
+        return days - years.astype("M8[D]").astype(np.int64) + 1
+    if field == "day":
+        return days - dates.astype("M8[M]").astype("M8[D]").astype(np.int64) + 1
+    if field in ("month", "quarter"):
+        months = dates.astype("M8[M]").astype(np.int64) % 12
+        return months + 1 if field == "month" else months // 3 + 1
+    year = years.astype(np.int64) + 1970
+    if field == "year":
+        return np.where(year <= 0, year - 1, year)  # there is no year 0
+    if field in _YEAR_SPANS:
+        return _year_span(field, year)
+    raise InputError(f'unit "{field}" not recognized')
+
+
+def _year_span(field: str, year: Data) -> Data:
+    if field == "decade":
+        return year // 10
+    span = _YEAR_SPANS[field]
+    return np.where(year > 0, (year + span - 1) // span, -((span - year) // span))
+
+
+def _iso_week(field: str, days: Data) -> Data:
+    """The week belongs to the year of its Thursday."""
+    thursday = days - (days + 3) % 7 + 3
+    years = thursday.astype("M8[D]").astype("M8[Y]")
+    if field == "isoyear":
+        iso_year: Data = years.astype(np.int64) + 1970
+        return iso_year
+    week: Data = (thursday - years.astype("M8[D]").astype(np.int64)) // 7 + 1
+    return week
+
+
+def date_trunc(call: Call) -> Kernel:
+    field = _field(call)
+    source = call.arguments[1].type
+    arrow = engine_type(call.type)
+
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        value = _as_column(values[1], rows)
+        days, micros = _parts(data_of(value), source)
+        days, micros = _truncated(field, days, micros)
+        data = days if call.type.kind is Kind.DATE else days * DAY + micros
+        return array_from(data, arrow, validity(value))
+
+    return kernel
+
+
+def _truncated(field: str, days: Data, micros: Data) -> tuple[Data, Data]:
+    if field in _TIME_UNITS:
+        return days, micros - micros % _TIME_UNITS[field]
+    midnight = np.zeros(len(micros), np.int64)
+    if field == "day":
+        return days, midnight
+    if field == "week":
+        return days - (days + 3) % 7, midnight
+    months = days.astype("M8[D]").astype("M8[M]").astype(np.int64)
+    if field == "month":
+        first = months
+    elif field == "quarter":
+        first = months - months % 3
+    elif field in _YEAR_SPANS:
+        year = months // 12 + 1970
+        span = _YEAR_SPANS[field]
+        start = 0 if field in ("year", "decade") else 1  # centuries begin with year 1
+        first = ((year - start) // span * span + start - 1970) * 12
+    else:
+        raise InputError(f'unit "{field}" not recognized')
+    return first.astype("M8[M]").astype("M8[D]").astype(np.int64), midnight
+
+
+def add_months(days: Data, months: Any) -> Data:
+    """Same day of another month, clipped to its last day."""
+    dates = days.astype("M8[D]")
+    month = dates.astype("M8[M]")
+    day = days - month.astype("M8[D]").astype(np.int64)
+    target = month.astype(np.int64) + months
+    first = target.astype("M8[M]").astype("M8[D]").astype(np.int64)
+    length = (target + 1).astype("M8[M]").astype("M8[D]").astype(np.int64) - first
+    moved: Data = first + np.minimum(day, length - 1)
+    return moved
+
+
+def add_interval(call: Call) -> Kernel:
+    source = call.arguments[0].type
+    arrow = engine_type(call.type)
+
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        value = _as_column(values[0], rows)
+        months, more_days, more_micros = (exact_of(part) for part in values[1:])
+        days, micros = _parts(data_of(value), source)
+        if source.kind is Kind.TIME:
+            data: Any = (micros + more_micros) % DAY
+            return array_from(data, arrow, validity(value, *values[1:]))
+        if np.any(np.abs(months) > 12 * 300_000) or np.any(np.abs(more_days) > 10**8):
+            raise InvalidDatetime("timestamp out of range")
+        if np.any(months):
+            days = add_months(days, months)
+        days = days + more_days
+        if call.type.kind is Kind.DATE:
+            data = days + (micros + more_micros) // DAY
+            if len(data) and (data.min() < -(2**31) or data.max() >= 2**31):
+                raise InvalidDatetime("date out of range")
+        else:
+            invalid = invalid_mask(value, *values[1:])
+            data = compute("+", compute("*", days, DAY, invalid), micros, invalid)
+            data = compute("+", data, more_micros, invalid)
+            if data.dtype == object:
+                raise InvalidDatetime("timestamp out of range")
+        return array_from(data, arrow, validity(value, *values[1:]))
+
+    return kernel

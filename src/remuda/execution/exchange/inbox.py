@@ -1,0 +1,171 @@
+"""The receiving end of an edge: one stream per sender, batches in the order they may be used."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from remuda.errors import ConnectionBroken
+from remuda.execution.exchange.encoding import BatchForm
+from remuda.query.stream import Grant, ReceiverStream
+
+Payload: TypeAlias = pa.RecordBatch | pa.Buffer | bytes | memoryview
+SendGrant = Callable[[int, Grant], None]
+"""(sender member, grant): to the local sender or over the data channel."""
+
+
+class _Arrived:
+    __slots__ = ("first", "payload", "size")
+
+    def __init__(self, payload: Payload, size: int, first: bool) -> None:
+        self.payload = payload
+        self.size = size
+        self.first = first
+
+
+class Inbox:
+    """All calls come from the thread that runs the fragment; ``post`` brings them there.
+
+    Streams are ordered: each sender's batches come out in the order of their ordinals.
+    """
+
+    def __init__(
+        self,
+        *,
+        edge: int,
+        senders: tuple[int, ...],
+        window: int,
+        form: BatchForm,
+        send_grant: SendGrant,
+        clock: Callable[[], float],
+    ) -> None:
+        self.edge = edge
+        self.senders = senders
+        self._form = form
+        self._send_grant = send_grant
+        self._clock = clock
+        now = clock()
+        self._streams: Mapping[int, ReceiverStream[_Arrived]] = {
+            sender: ReceiverStream(window, ordered=True, now=now) for sender in senders
+        }
+        self._queues: Mapping[int, deque[_Arrived]] = {sender: deque() for sender in senders}
+        self._turn: deque[int] = deque()
+        """A sender for each batch in the queues, in the order of arrival."""
+        self._closed = False
+        self._post: Callable[[Callable[[], None]], None] | None = None
+
+    def attach(self, post: Callable[[Callable[[], None]], None]) -> None:
+        self._post = post
+
+    def deliver_local(
+        self, sender: int, ordinal: int, last: bool, batch: pa.RecordBatch | None, size: int
+    ) -> None:
+        """From the sender on this member, in its thread: the batch itself, not encoded."""
+        assert self._post is not None
+        payload: Payload = b"" if batch is None else batch
+        self._post(lambda: self._receive(sender, ordinal, last, payload, size))
+
+    def on_encoded(
+        self, sender: int, ordinal: int, last: bool, body: pa.Buffer | bytes | memoryview
+    ) -> None:
+        self._receive(sender, ordinal, last, body, len(body))
+
+    def _receive(self, sender: int, ordinal: int, last: bool, payload: Payload, size: int) -> None:
+        if self._closed:
+            return
+        arrived = _Arrived(payload, size, ordinal == 0)
+        for ready in self._streams[sender].receive(ordinal, size, last, arrived, self._clock()):
+            if ready.size == 0:
+                self._streams[sender].consumed(0)
+                continue
+            self._queues[sender].append(ready)
+            self._turn.append(sender)
+
+    def take(self) -> pa.RecordBatch | None:
+        """The next batch of any sender, or None."""
+        while self._turn:
+            sender = self._turn.popleft()
+            if self._queues[sender]:
+                return self._take(sender)
+        return None
+
+    def take_from(self, sender: int) -> pa.RecordBatch | None:
+        """The next batch of one sender, or None."""
+        return self._take(sender) if self._queues[sender] else None
+
+    def _take(self, sender: int) -> pa.RecordBatch:
+        arrived = self._queues[sender].popleft()
+        payload = arrived.payload
+        if not isinstance(payload, pa.RecordBatch):
+            payload = self._form.decode(payload, arrived.first)
+        stream = self._streams[sender]
+        stream.consumed(arrived.size)
+        self._grant(sender, stream.grant(self._clock()))
+        return payload
+
+    def _grant(self, sender: int, grant: Grant | None) -> None:
+        if grant is not None:
+            self._send_grant(sender, grant)
+
+    def ended(self, sender: int) -> bool:
+        """Everything of this sender was taken."""
+        return self._streams[sender].ended and not self._queues[sender]
+
+    @property
+    def exhausted(self) -> bool:
+        return all(self.ended(sender) for sender in self.senders)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of batches that wait here (bounded by the windows)."""
+        waiting = sum(arrived.size for queue in self._queues.values() for arrived in queue)
+        return waiting + sum(stream.buffered_bytes for stream in self._streams.values())
+
+    def flush_grants(self) -> None:
+        """Send grants that have become due."""
+        if self._closed:
+            return
+        now = self._clock()
+        for sender, stream in self._streams.items():
+            self._grant(sender, stream.grant(now))
+
+    def check(self) -> None:
+        """Raises ConnectionBroken when a batch has been missing for too long."""
+        if self._closed:
+            return
+        now = self._clock()
+        for sender, stream in self._streams.items():
+            if stream.lost(now):
+                raise ConnectionBroken(
+                    f"a batch from member {sender} got lost",
+                    detail=f"edge {self.edge}: {stream}",
+                )
+        self.flush_grants()
+
+    def finish(self) -> None:
+        """No more rows are needed: drop what is here and tell the senders that still send."""
+        self._drop()
+        now = self._clock()
+        for sender, stream in self._streams.items():
+            self._grant(sender, stream.finish(now))
+
+    def close(self, finished: bool) -> None:
+        """The fragment is over; ``finished``: in good order, so open senders are told to stop."""
+        if self._closed:
+            return
+        if finished:
+            self.finish()
+        else:
+            now = self._clock()
+            for stream in self._streams.values():
+                stream.fail(now)  # frees what it holds; whoever cancelled tells the senders
+        self._closed = True
+        self._drop()
+
+    def _drop(self) -> None:
+        self._turn.clear()
+        for queue in self._queues.values():
+            queue.clear()

@@ -1,0 +1,89 @@
+"""What operators share: reading an input to its end, and gathering batches into one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_type
+from remuda.datatypes.sql import SqlType
+from remuda.errors import OutOfMemory
+from remuda.execution.batch import Batch
+from remuda.execution.contract import Operator, Progress
+from remuda.execution.evaluate.decimals import canonical
+from remuda.execution.memory import Reservation
+
+
+class Upstream:
+    """An input that is not asked again after its end."""
+
+    __slots__ = ("done", "operator")
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.done = False
+
+    def fetch(self) -> Batch | None:
+        """The next batch, possibly empty; None to WAIT. ``done`` is set with the last one."""
+        progress = self.operator.advance()
+        if progress is Progress.WAIT:
+            return None
+        self.done = progress is Progress.FETCHED_DONE
+        return self.operator.current_batch()
+
+    def close(self) -> None:
+        self.operator.close()
+
+
+class Gathered:
+    """Rows held in memory until all have come; ``types`` are those of the columns kept."""
+
+    def __init__(self, types: Sequence[SqlType], memory: Reservation) -> None:
+        self._types = types
+        self._memory = memory
+        self._columns: list[list[pa.Array]] = [[] for _ in types]
+        self.rows = 0
+
+    def add(self, columns: Sequence[pa.Array]) -> None:
+        size = 0
+        for kept, array in zip(self._columns, columns, strict=True):
+            kept.append(array)
+            size += array.nbytes
+        self.rows += len(columns[0]) if columns else 0
+        self._memory.grow(size)
+
+    def add_rows(self, rows: int) -> None:
+        """Rows of no columns."""
+        self.rows += rows
+
+    def batch(self) -> Batch:
+        """All rows as one batch; what was gathered is given up."""
+        columns = [
+            unify(kept, type_) for kept, type_ in zip(self._columns, self._types, strict=True)
+        ]
+        rows = self.rows
+        self.clear()
+        return Batch(columns, rows)
+
+    def clear(self) -> None:
+        """Forget the rows; the memory stays reserved until the owner clears its reservation."""
+        self._columns = [[] for _ in self._types]
+        self.rows = 0
+
+
+def unify(arrays: list[pa.Array], type_: SqlType) -> pa.Array:
+    """One array; when some of a long decimal's parts are int64 and some decimal128, decimal128."""
+    if not arrays:
+        return pa.array([], engine_type(type_))
+    if len(arrays) == 1:
+        return arrays[0]
+    first = arrays[0].type
+    if any(array.type != first for array in arrays):
+        arrays = [canonical(array, type_) for array in arrays]
+    try:
+        return pa.concat_arrays(arrays)
+    except pa.ArrowInvalid as error:
+        raise OutOfMemory(
+            "a column of text has more than 2 GiB in one operator", detail=str(error)
+        ) from error

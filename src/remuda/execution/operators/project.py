@@ -1,0 +1,54 @@
+"""ProjectRows: computed columns; bare references are passed on without being materialized."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from remuda.execution.batch import Batch
+from remuda.execution.contract import Operator, Progress
+
+
+class ProjectOperator(Operator):
+    """``columns[i]`` is a position of the input, or computes output column i."""
+
+    def __init__(
+        self, source: Operator, columns: Sequence[int | Callable[[Batch], pa.Array]]
+    ) -> None:
+        self._source = source
+        self._columns = columns
+        self._passed = [column for column in columns if isinstance(column, int)]
+        self._computed = [column for column in columns if not isinstance(column, int)]
+        passed, computed = (
+            iter(range(len(self._passed))),
+            iter(range(len(self._passed), len(columns))),
+        )
+        self._order = [
+            next(passed) if isinstance(column, int) else next(computed) for column in columns
+        ]
+        self._batch = Batch([], 0)
+
+    def advance(self) -> Progress:
+        progress = self._source.advance()
+        if progress is Progress.WAIT:
+            return progress
+        batch = self._source.current_batch()
+        if batch.rows == 0:
+            self._batch = Batch([], 0)
+            return progress
+        if not self._computed:
+            self._batch = batch.project(self._passed)
+            return progress
+        made = Batch([compute(batch) for compute in self._computed], batch.rows)
+        if self._passed:
+            made = batch.project(self._passed).beside(made).project(self._order)
+        self._batch = made
+        return progress
+
+    def current_batch(self) -> Batch:
+        return self._batch
+
+    def close(self) -> None:
+        self._batch = Batch([], 0)
+        self._source.close()

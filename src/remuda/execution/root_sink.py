@@ -1,0 +1,73 @@
+"""The end of the root fragment: pages of rows on their way to the user's cursor."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from remuda.limits import PAGES_IN_FLIGHT
+
+
+class RootSink:
+    """A bounded queue of pages between a fragment and the member that pulls them.
+
+    The fragment asks ``wants_rows`` before it produces, and puts pages of at most ``page_rows``
+    rows of engine-form columns (canonical types of the plan's output). The member takes
+    pages; taking one is the demand that schedules the fragment again. ``on_page`` is called from
+    the fragment's thread when the queue was empty before and when the end arrives: hop to the loop.
+    """
+
+    def __init__(
+        self,
+        page_rows: int,
+        on_page: Callable[[], None] | None = None,
+        pages_in_flight: int = PAGES_IN_FLIGHT,
+    ) -> None:
+        self.page_rows = page_rows
+        self.on_page = on_page
+        self.finished = False
+        """True after the last page was put: nothing follows what is queued."""
+        self._pages_in_flight = pages_in_flight
+        self._pages: deque[pa.RecordBatch] = deque()
+        self._lock = threading.Lock()
+        self._on_demand: Callable[[], None] | None = None
+
+    def attach(self, on_demand: Callable[[], None]) -> None:
+        """The fragment's wake-up, set when the fragment is built."""
+        self._on_demand = on_demand
+
+    def wants_rows(self) -> bool:
+        return len(self._pages) < self._pages_in_flight
+
+    def put(self, page: pa.RecordBatch | None, last: bool) -> None:
+        """Called by the Root operator. ``page`` is None when the end brings no rows."""
+        with self._lock:
+            was_empty = not self._pages
+            if page is not None:
+                self._pages.append(page)
+            self.finished = self.finished or last
+        if self.on_page is not None and (was_empty or last):
+            self.on_page()
+
+    def take(self) -> pa.RecordBatch | None:
+        """The next page, or None if there is none now (or no more: see ``exhausted``)."""
+        with self._lock:
+            page = self._pages.popleft() if self._pages else None
+            wake = page is not None and not self.finished
+        if wake and self._on_demand is not None:
+            self._on_demand()
+        return page
+
+    @property
+    def exhausted(self) -> bool:
+        """Every page has been taken and no more will come."""
+        with self._lock:
+            return self.finished and not self._pages
+
+    def clear(self) -> None:
+        """Drop what is queued (cancel)."""
+        with self._lock:
+            self._pages.clear()

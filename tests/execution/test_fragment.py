@@ -1,0 +1,166 @@
+"""Scheduling: no message and no wake-up is lost, one thread at a time, fair slices."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from remuda.datatypes.sql import BIGINT
+from remuda.errors import InternalError, QueryCanceled
+from remuda.execution.batch import Batch
+from remuda.execution.context import FragmentContext
+from remuda.execution.contract import Operator, Progress
+from remuda.execution.fragment import FragmentInstance
+from remuda.execution.pool import Pool
+from remuda.execution.root_sink import RootSink
+from remuda.query.ids import QueryId
+
+
+class Threads:
+    def start_thread(self, target, name):
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        thread.start()
+        return thread
+
+
+class Counting(Operator):
+    """Done after ``wanted`` messages; notes if two threads are ever in it."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.seen = 0
+        self.closed = 0
+        self.inside = threading.Lock()
+        self.overlapped = False
+
+    def message(self) -> None:
+        self.seen += 1
+
+    def advance(self) -> Progress:
+        if not self.inside.acquire(blocking=False):
+            self.overlapped = True
+        try:
+            return Progress.FETCHED_DONE if self.seen == self.wanted else Progress.WAIT
+        finally:
+            self.inside.release()
+
+    def current_batch(self) -> Batch:
+        return Batch([], 0)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.profiles: list = []
+        self.errors: list = []
+
+    def on_done(self, profile) -> None:
+        self.profiles.append(profile)
+        self.ended.set()
+
+    def on_failed(self, fragment, error) -> None:
+        self.errors.append(error)
+        self.ended.set()
+
+
+def instance_of(root, pool, listener, inline=False):
+    context = FragmentContext(
+        query=QueryId(1, 1), member=1, parameters=(), read_timestamp=1, owners=[1], sites={},
+        sources=None, exchange=None, clock=time.perf_counter,
+    )  # fmt: skip
+    return FragmentInstance(
+        fragment=3, root=root, inboxes={}, outbox=None, profiles=list, context=context, pool=pool,
+        listener=listener, inline=inline,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_ten_thousand_messages_from_eight_threads_are_all_seen(attempt):
+    pool = Pool(3, Threads())
+    root, listener = Counting(10_000), Listener()
+    instance = instance_of(root, pool, listener)
+    senders = [
+        threading.Thread(target=lambda: [instance.post(root.message) for _ in range(1250)])
+        for _ in range(8)
+    ]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    assert listener.ended.wait(30)
+    pool.close()
+    assert (root.seen, root.closed, root.overlapped) == (10_000, 1, False)
+    assert len(listener.profiles) == 1
+    assert listener.profiles[0].fragment == 3
+
+
+def test_cancel_while_waiting_ends_with_its_error():
+    pool = Pool(1, Threads())
+    root, listener = Counting(1), Listener()
+    instance = instance_of(root, pool, listener)
+    instance.schedule()
+    error = QueryCanceled("stop")
+    instance.cancel(error)
+    assert listener.ended.wait(30)
+    instance.cancel()
+    instance.post(root.message)
+    pool.close()
+    assert (listener.errors, root.closed) == ([error], 1)
+
+
+def test_a_bug_becomes_an_internal_error(caplog):
+    class Broken(Counting):
+        def advance(self) -> Progress:
+            raise KeyError("oops")
+
+    pool = Pool(0, Threads())
+    listener = Listener()
+    instance_of(Broken(1), pool, listener, inline=True).schedule()
+    assert isinstance(listener.errors[0], InternalError)
+    assert "KeyError" in listener.errors[0].message
+    assert "Traceback" in caplog.text
+
+
+def test_inline_slices_do_not_nest():
+    pool = Pool(0, Threads())
+    depth, order = [0], []
+
+    class Task:
+        def __init__(self, name, then=()):
+            self.name, self.then = name, then
+
+        def run_slice(self):
+            depth[0] += 1
+            assert depth[0] == 1
+            order.append(self.name)
+            for task in self.then:
+                pool.submit(task, inline=True)
+            depth[0] -= 1
+
+    pool.submit(Task("a", (Task("b", (Task("d"),)), Task("c"))), inline=True)
+    assert order == ["a", "b", "c", "d"]
+
+
+def test_pages_are_produced_only_on_demand(engine):
+    data = engine.table([("v", BIGINT)], [(i,) for i in range(10_000)])
+    grid = engine.Grid(engine.single(data.scan()), [data], page_rows=100, batch_rows=5000)
+    grid.start()
+    while grid.pool.step():
+        pass
+    assert len(grid.sink._pages) == 3
+    assert grid.members[1].instances[0].ended is False
+    rows = 0
+    while not grid.sink.exhausted:
+        page = grid.sink.take()
+        if page is None:
+            assert grid.pool.step()
+        else:
+            rows += page.num_rows
+            assert len(grid.sink._pages) <= 3
+    assert rows == 10_000
+    assert isinstance(grid.sink, RootSink)
