@@ -1,0 +1,45 @@
+"""The founding of a cluster: the first member deals out numbers until everyone is there. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from remuda.cluster.assignment import first_view
+from remuda.datatypes.view import MemberInfo, View
+from remuda.errors import InvalidDefinition, MemberUnavailable
+
+
+class Founding:
+    """What the first member knows. Numbers are given in the order of arrival; a member that asks
+    again (its answer was lost) gets the number it had."""
+
+    def __init__(self, cluster: str, size: int, first: MemberInfo) -> None:
+        self.cluster = cluster
+        self.size = size
+        self.members: list[MemberInfo] = [first]
+
+    @property
+    def complete(self) -> bool:
+        return len(self.members) == self.size
+
+    def join(self, cluster: str, member: MemberInfo) -> MemberInfo:
+        """The member with its number. Raises InvalidDefinition (another cluster),
+        MemberUnavailable (no place left)."""
+        if cluster != self.cluster:
+            raise InvalidDefinition(f'this is cluster "{self.cluster}", not "{cluster}"')
+        for index, known in enumerate(self.members):
+            if known.uuid == member.uuid:
+                self.members[index] = replace(member, number=known.number)
+                return self.members[index]
+        if self.complete:
+            raise MemberUnavailable(
+                f'cluster "{self.cluster}" is complete with {self.size} members',
+                hint="Members cannot join a running cluster yet; start a larger one.",
+            )
+        joined = replace(member, number=len(self.members) + 1)
+        self.members.append(joined)
+        return joined
+
+    def view(self) -> View:
+        assert self.complete
+        return first_view(tuple(self.members))

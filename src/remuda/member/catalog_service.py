@@ -1,0 +1,145 @@
+"""The catalog of the cluster: changes go to the coordinator, which installs them on every member
+before it answers, so that whoever sees the answer finds the map everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from remuda.catalog.catalog import Catalog
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import InternalError, UndefinedMap
+from remuda.member.core import Core
+from remuda.member.log import fields
+from remuda.member.peers import Peers
+from remuda.rpc import codec
+from remuda.rpc.messages import control_pb2, user_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.storage.map_store import MapStore
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+
+
+class CatalogService:
+    def __init__(self, core: Core, peers: Peers) -> None:
+        self._core = core
+        self._peers = peers
+        self._lock = asyncio.Lock()
+        self.on_dropped: list[Callable[[int], None]] = []
+        """Called with the id of a map that has gone, before its storage is freed."""
+
+    async def create(self, schema: MapSchema, *, if_not_exists: bool) -> MapSchema:
+        """The map as it is after the change. Raises DuplicateMap, InvalidDefinition."""
+        existing = self._core.catalog.find(schema.name)
+        if if_not_exists and existing is not None:
+            return existing
+        change = control_pb2.CatalogChange(context=self._core.context())
+        change.create.schema.CopyFrom(codec.encode_schema(schema))
+        change.create.if_not_exists = if_not_exists
+        await self._change(change)
+        made = self._core.catalog.find(schema.name)
+        if made is None:
+            raise UndefinedMap(f'map "{schema.name}" was dropped while it was created')
+        return made
+
+    async def drop(self, name: str, *, if_exists: bool) -> None:
+        """Raises UndefinedMap."""
+        change = control_pb2.CatalogChange(context=self._core.context())
+        change.drop.CopyFrom(user_pb2.MapName(name=name, if_exists=if_exists))
+        await self._change(change)
+
+    async def _change(self, change: control_pb2.CatalogChange) -> None:
+        """Have the coordinator make a change; when this returns it is installed here as well."""
+        coordinator = self._core.coordinator
+        if coordinator == self._core.number:
+            await self._serialize(change)
+            return
+        reply = await self._peers.request(coordinator, RpcType.CATALOG_CHANGE, change)
+        self._install(control_pb2.CatalogState.FromString(reply.pbody))
+
+    def on_change(self, request: Request) -> None:
+        change = control_pb2.CatalogChange.FromString(request.pbody)
+        self._core.observe_member(change.context)
+        self._core.serve(request, self._answer_change(request, change))
+
+    async def _answer_change(self, request: Request, change: control_pb2.CatalogChange) -> None:
+        await self._serialize(change)
+        request.reply(RpcType.CATALOG_CHANGE, self._state(self._core.catalog))
+
+    async def _serialize(self, change: control_pb2.CatalogChange) -> None:
+        """One change at a time. A former coordinator may have left a newer state on some members:
+        their answers tell, and the change is made again on top of it."""
+        core = self._core
+        async with self._lock:
+            for _ in range(ATTEMPTS):
+                before = core.catalog
+                after = self._applied(before, change)
+                if after is before:
+                    return
+                newest = await self._install_elsewhere(after)
+                if newest is None:
+                    self._install(self._state(after))
+                    return
+                self._install(newest)
+            raise InternalError("the members do not agree on the catalog")
+
+    def _applied(self, catalog: Catalog, change: control_pb2.CatalogChange) -> Catalog:
+        if change.HasField("create"):
+            schema = codec.decode_schema(change.create.schema)
+            return catalog.with_map(schema, if_not_exists=change.create.if_not_exists)[0]
+        return catalog.without_map(change.drop.name, if_exists=change.drop.if_exists)[0]
+
+    async def _install_elsewhere(self, catalog: Catalog) -> control_pb2.CatalogState | None:
+        """Install on all other live members; a newer state that one of them has, or None."""
+        state = self._state(catalog)
+        others = [number for number in self._core.live_members() if number != self._core.number]
+        replies = await asyncio.gather(
+            *(self._peers.request(number, RpcType.CATALOG_INSTALL, state) for number in others),
+            return_exceptions=True,
+        )
+        newest: control_pb2.CatalogState | None = None
+        for number, reply in zip(others, replies, strict=True):
+            if isinstance(reply, BaseException):
+                if number in self._core.lost:
+                    continue  # it serves nothing any more
+                raise reply
+            told = control_pb2.CatalogState.FromString(reply.pbody)
+            if told.version > (newest or state).version:
+                newest = told
+        return newest
+
+    def on_install(self, request: Request) -> None:
+        state = control_pb2.CatalogState.FromString(request.pbody)
+        self._core.observe_member(state.context)
+        self._install(state)
+        request.reply(RpcType.CATALOG_INSTALL, self._state(self._core.catalog))
+
+    def _state(self, catalog: Catalog) -> control_pb2.CatalogState:
+        return control_pb2.CatalogState(
+            context=self._core.context(),
+            version=catalog.version,
+            maps=[codec.encode_schema(schema) for schema in catalog.maps],
+        )
+
+    def _install(self, state: control_pb2.CatalogState) -> None:
+        """Take a newer state over; repeated and older ones change nothing."""
+        core = self._core
+        core.observe(state.context)
+        if state.version <= core.catalog.version:
+            return
+        catalog = Catalog(state.version, tuple(codec.decode_schema(m) for m in state.maps))
+        gone = [map_id for map_id in core.stores if catalog.find_id(map_id) is None]
+        core.catalog = catalog
+        for schema in catalog.maps:
+            store = core.stores.get(schema.map_id)
+            if store is None:
+                core.stores[schema.map_id] = MapStore(schema)
+        for map_id in gone:
+            for listener in self.on_dropped:
+                listener(map_id)
+            del core.stores[map_id]
+        log.info("catalog installed", extra=fields(version=catalog.version, maps=len(catalog.maps)))

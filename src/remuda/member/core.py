@@ -1,0 +1,212 @@
+"""What every part of a member shares: identity, clock, view, catalog, and the maps' stores."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from google.protobuf.message import Message
+
+from remuda.catalog.catalog import Catalog
+from remuda.config import MemberConfig
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.timestamp import HybridClock, from_micros
+from remuda.datatypes.view import MemberInfo, View
+from remuda.errors import (
+    InternalError,
+    MemberUnavailable,
+    ProtocolError,
+    RemudaError,
+    SchemaChanged,
+    ViewChanged,
+)
+from remuda.limits import CLOCK_SKEW_MAX
+from remuda.member.log import fields
+from remuda.rpc.messages import common_pb2
+from remuda.rpc.transport import Buffers, Request
+from remuda.storage.map_store import MapStore
+from remuda.world import World
+
+log = logging.getLogger(__name__)
+
+_SKEW_MAX = from_micros(int(CLOCK_SKEW_MAX * 1_000_000))
+
+
+class Call(Protocol):
+    """``rpc.transport.Request`` without its connection."""
+
+    @property
+    def rpc_type(self) -> int: ...
+
+    @property
+    def pbody(self) -> bytes: ...
+
+    @property
+    def dbody(self) -> memoryview | bytes: ...
+
+    def reply(self, rpc_type: int, body: Message, dbody: Buffers = ()) -> None: ...
+
+    def fail(self, error: RemudaError) -> None: ...
+
+
+class Core:
+    """The shared state of one member; everything on the loop's thread."""
+
+    def __init__(self, config: MemberConfig, world: World, uuid: str) -> None:
+        self.config = config
+        self.world = world
+        self.uuid = uuid
+        self.number = 0
+        self.info = MemberInfo(0, uuid, config.host, 0, 0, 0)
+        self.view = View(0, (), ())
+        self.lost: dict[int, str] = {}
+        """Members of the view that have gone, with the cause."""
+        self.catalog = Catalog()
+        self.stores: dict[int, MapStore] = {}
+        self.clock = HybridClock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.stopping = False
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def timestamp(self) -> int:
+        """A new timestamp above everything this member has given out or heard of."""
+        return self.clock.next(self.world.clock.wall_micros())
+
+    def context(self) -> common_pb2.Context:
+        """What every message to another member (and every answer to a client) carries."""
+        return common_pb2.Context(
+            clock=self.clock.last, view=self.view.number, cut_version=0, sender=self.number
+        )
+
+    def observe(self, context: common_pb2.Context) -> None:
+        """Advance the clock past the sender's. Raises ProtocolError for a clock far ahead."""
+        clock = context.clock
+        if clock > self.clock.last:
+            if clock > from_micros(self.world.clock.wall_micros()) + _SKEW_MAX:
+                raise ProtocolError(
+                    f"clock of the sender is more than {CLOCK_SKEW_MAX:.0f} s ahead of "
+                    f"member {self.number}",
+                    hint="Synchronize the clocks of the machines.",
+                )
+            self.clock.observe(clock)
+
+    def observe_member(self, context: common_pb2.Context) -> None:
+        """Check a message from another member. Raises ViewChanged, ProtocolError."""
+        if context.view != self.view.number:
+            raise ViewChanged(
+                f"member {self.number} is in view {self.view.number}, "
+                f"the message comes from view {context.view}"
+            )
+        self.observe(context)
+
+    # --- members ------------------------------------------------------------------------------
+
+    @property
+    def serving(self) -> bool:
+        return self.view.number > 0 and not self.stopping
+
+    def require_serving(self) -> None:
+        if not self.serving:
+            raise MemberUnavailable(
+                f"member {self.number or self.uuid} is "
+                + ("stopping" if self.stopping else "waiting until its cluster is complete")
+            )
+
+    def require_alive(self, number: int) -> None:
+        """Raises MemberUnavailable if the member has gone."""
+        cause = self.lost.get(number)
+        if cause is not None:
+            member = self.view.by_number.get(number, number)
+            raise MemberUnavailable(f"{member} is lost: {cause}", member=str(number))
+
+    def live_members(self) -> tuple[int, ...]:
+        return tuple(m.number for m in self.view.members if m.number not in self.lost)
+
+    def require_all_alive(self) -> None:
+        """For requests that need every partition: there are no backups yet."""
+        for number in self.lost:
+            self.require_alive(number)
+
+    @property
+    def coordinator(self) -> int:
+        """The lowest live member."""
+        return min(self.live_members())
+
+    # --- maps ---------------------------------------------------------------------------------
+
+    def schema(self, name: str, map_id: int = 0, version: int = 0) -> MapSchema:
+        """The schema of a map that a client names. ``map_id`` and ``version`` are what the client
+        believes (0 = nothing). Raises UndefinedMap, SchemaChanged."""
+        schema = self.catalog.get(name)
+        if (map_id and map_id != schema.map_id) or (version and version != schema.version):
+            raise SchemaChanged(
+                f'map "{name}" has changed since the request was made',
+                hint="Read its schema again.",
+            )
+        return schema
+
+    def store(self, map_id: int, version: int) -> MapStore:
+        """The store of a planned map. Raises SchemaChanged."""
+        store = self.stores.get(map_id)
+        if store is None or (version and store.schema.version != version):
+            raise SchemaChanged(f"a map of the request (id {map_id}) was altered or dropped")
+        return store
+
+    # --- work ---------------------------------------------------------------------------------
+
+    def spawn(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
+        """Run ``work`` beside everything else; its errors are logged."""
+        task = asyncio.get_running_loop().create_task(self._guarded(work, what))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _guarded(self, work: Coroutine[Any, Any, None], what: str) -> None:
+        try:
+            await work
+        except RemudaError as error:
+            log.warning(
+                "%s failed", what, extra=fields(error=error.message, kind=type(error).__name__)
+            )
+        except Exception:  # the boundary: a bug is logged with its place
+            log.exception("%s failed", what)
+
+    def serve(self, request: Call, work: Coroutine[Any, Any, None]) -> None:
+        """Run ``work``, which answers ``request`` itself unless it raises."""
+        self.spawn(self._answer(request, work), f"request {request.rpc_type}")
+
+    async def _answer(self, request: Call, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except RemudaError as error:
+            request.fail(error)
+        except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+            request.fail(bug(error, f"request {request.rpc_type}"))
+
+    @property
+    def tasks(self) -> int:
+        return len(self._tasks)
+
+    async def cancel_tasks(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def bug(error: Exception, what: str) -> InternalError:
+    """Log an exception that should not be, and make it an answer."""
+    log.error("bug in %s", what, exc_info=error)
+    return InternalError(f"{type(error).__name__}: {error}", detail=f"while a member served {what}")
+
+
+def guarded(request: Request, serve: Callable[[Request], None]) -> None:
+    """Call a synchronous handler; whatever it raises becomes the typed failure."""
+    try:
+        serve(request)
+    except RemudaError as error:
+        request.fail(error)
+    except Exception as error:  # noqa: BLE001 (the boundary: a bug must not end the connection)
+        request.fail(bug(error, f"request {request.rpc_type}"))

@@ -1,0 +1,174 @@
+"""Results on their way to a client: pages out, acknowledgements in, the final state last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from remuda.errors import QueryCanceled, RemudaError
+from remuda.execution.root_sink import RootSink
+from remuda.limits import FRAME_SIZE_MAX, PAGES_IN_FLIGHT
+from remuda.member.core import Core
+from remuda.query.ids import QueryId
+from remuda.query.wire import encode_query_id
+from remuda.rpc import codec
+from remuda.rpc.connection import Reply
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.transport import Channel
+from remuda.session.shape import ResultShape
+
+State = user_pb2.QueryResult.QueryState
+# Read once: an enumeration's attribute is a slow lookup.
+QUERY_DATA = RpcType.QUERY_DATA
+QUERY_RESULT = RpcType.QUERY_RESULT
+COMPLETED = State.COMPLETED
+
+
+PAGE_SIZE_MAX = FRAME_SIZE_MAX // 4
+"""Larger pages (in Arrow's bytes) are sent in halves."""
+
+Acknowledged = Callable[[RemudaError | None], None]
+"""Called when the client has taken a page, or with what kept the page from it."""
+
+
+class Results:
+    """The protocol of one query's results on one client connection: QUERY_DATA at least once, the
+    first with the columns, then QUERY_RESULT once."""
+
+    def __init__(self, core: Core, channel: Channel, query: QueryId, shape: ResultShape) -> None:
+        self._core = core
+        self._channel = channel
+        self._id = encode_query_id(query)
+        self._shape = shape
+        self._first = True
+        self.in_flight = 0
+        self.finished = False
+
+    def page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
+        """Send rows in engine form."""
+        self.external_page(self._shape.external(batch.columns), on_acknowledged)
+
+    def external_page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
+        if batch.nbytes > PAGE_SIZE_MAX and batch.num_rows > 1:
+            half = batch.num_rows // 2
+            self.external_page(batch.slice(0, half), on_acknowledged)
+            self.external_page(batch.slice(half), on_acknowledged)
+            return
+        message = user_pb2.QueryData(query_id=self._id, row_count=batch.num_rows)
+        getattr(message, "def").record_count = batch.num_rows  # "def" is a keyword
+        if self._first:
+            self._first = False
+            message.columns.extend(self._shape.messages)
+        self.in_flight += 1
+
+        def acknowledged(reply: Reply | RemudaError) -> None:
+            self.in_flight -= 1
+            on_acknowledged(reply if isinstance(reply, RemudaError) else None)
+
+        body = self._shape.stream(batch)
+        self._channel.request_nowait(QUERY_DATA, message, body, acknowledged)
+
+    def finish(
+        self,
+        error: RemudaError | None = None,
+        *,
+        tag: str = "SELECT",
+        affected_rows: int | None = None,
+    ) -> None:
+        """The final state; a success without any page sends an empty one first."""
+        if self.finished:
+            return
+        self.finished = True
+        if self._channel.closed:
+            return
+        if error is None and self._first:
+            empty = self._shape.rows([])
+            self.external_page(empty, lambda _: None)
+        message = user_pb2.QueryResult(
+            query_state=_state(error), query_id=self._id, context=self._core.context(), tag=tag
+        )
+        if error is not None:
+            message.error.append(codec.encode_error(error))
+        if affected_rows is not None:
+            message.affected_rows = affected_rows
+        self._channel.request_nowait(QUERY_RESULT, message, (), lambda _: None)
+
+
+def _state(error: RemudaError | None) -> user_pb2.QueryResult.QueryState:
+    if error is None:
+        return COMPLETED
+    return State.CANCELED if isinstance(error, QueryCanceled) else State.FAILED
+
+
+class Cursor:
+    """Moves the pages of a running query to its client as fast as the client takes them."""
+
+    def __init__(
+        self,
+        results: Results,
+        channel: Channel,
+        sink: RootSink,
+        *,
+        on_finished: Callable[[], None],
+        on_broken: Callable[[RemudaError], None],
+    ) -> None:
+        self._results = results
+        self._channel = channel
+        self._sink = sink
+        self._on_finished = on_finished
+        self._on_broken = on_broken
+        self._complete = False
+        channel.on_writable.append(self.pump)
+
+    def pump(self) -> None:
+        """Send what may be sent now; on the loop."""
+        results, sink = self._results, self._sink
+        while (
+            not results.finished
+            and results.in_flight < PAGES_IN_FLIGHT
+            and self._channel.writable
+            and (page := sink.take()) is not None
+        ):
+            try:
+                results.page(page, self._acknowledged)
+            except RemudaError as error:
+                self._break(error)
+        if self._complete and not results.finished and sink.exhausted:
+            self._finish(None)
+
+    def _acknowledged(self, error: RemudaError | None) -> None:
+        if error is None or self._channel.closed:
+            self.pump()
+        else:
+            self._break(error)
+
+    def _break(self, error: RemudaError) -> None:
+        """A page cannot be sent: the query ends with that."""
+        if not self._results.finished:
+            self._on_broken(error)
+            self.ended(error)
+
+    def ended(self, error: RemudaError | None) -> None:
+        """The query has ended on the members; pages may still wait here."""
+        if self._results.finished:
+            return
+        if error is None:
+            self._complete = True
+            self.pump()
+        else:
+            self._sink.clear()
+            self._finish(error)
+
+    def drop(self) -> None:
+        """The client is gone."""
+        self._sink.clear()
+        self._results.finished = True
+        self._finish(None)
+
+    def _finish(self, error: RemudaError | None) -> None:
+        self._results.finish(error)
+        if self.pump in self._channel.on_writable:
+            self._channel.on_writable.remove(self.pump)
+        self._on_finished()

@@ -1,0 +1,142 @@
+"""What fragments are given: the maps of this member, the data channel, and a listener."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from google.protobuf.message import Message
+
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import RemudaError
+from remuda.execution.context import Cursor, EncodedBatch, FragmentProfile
+from remuda.member.core import Core
+from remuda.member.hop import Hop
+from remuda.member.peers import Peers
+from remuda.query.events import Event as QueryEvent
+from remuda.query.events import FragmentFinished, Progressed, QueryFailed
+from remuda.query.ids import QueryId
+from remuda.query.stream import Grant
+from remuda.query.wire import encode_query_id
+from remuda.rpc.messages import data_pb2
+from remuda.rpc.messages.data_pb2 import RpcType
+from remuda.rpc.transport import Buffers
+
+
+class LocalSources:
+    """``execution.Sources`` over this member's stores; called from any thread.
+
+    Looking a store up and pinning its chunks are single dictionary and attribute reads under the
+    interpreter's lock; everything that changes them runs on the loop.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def ready(self, map_id: int, at: int) -> bool:
+        store = self._core.stores.get(map_id)
+        return store is None or not store.pending_at_or_below(at)
+
+    def scan(
+        self,
+        map_id: int,
+        schema_version: int,
+        at: int,
+        positions: Sequence[int],
+        partitions: frozenset[int] | None,
+    ) -> Cursor:
+        return self._core.store(map_id, schema_version).scan(at, positions, partitions)
+
+    def lookup(
+        self,
+        map_id: int,
+        schema_version: int,
+        at: int,
+        keys: Sequence[tuple[PhysicalValue, ...]],
+    ) -> list[tuple[PhysicalValue, ...] | None]:
+        store = self._core.store(map_id, schema_version)
+        return [store.get(key, at) for key in keys]
+
+
+class DataChannelPort:
+    """``execution.ExchangePort`` of one query: one-way messages on the data channel (rule 8)."""
+
+    def __init__(
+        self,
+        core: Core,
+        peers: Peers,
+        hop: Hop,
+        *,
+        query: QueryId,
+        senders: dict[int, int],
+        happened: Callable[[QueryEvent], None],
+    ) -> None:
+        """``senders``: edge -> the fragment here that sends on it."""
+        self._core = core
+        self._peers = peers
+        self._hop = hop
+        self._query = query
+        self._senders = senders
+        self._happened = happened
+        self._id = encode_query_id(query)
+
+    def send_batch(self, edge: int, receivers: tuple[int, ...], batch: EncodedBatch) -> None:
+        self._hop(lambda: self._send_batch(edge, receivers, batch))
+
+    def _send_batch(self, edge: int, receivers: tuple[int, ...], batch: EncodedBatch) -> None:
+        message = data_pb2.FragmentRecordBatch(
+            query_id=self._id,
+            receiving_minor_fragment_id=[0],
+            sending_major_fragment_id=self._senders.get(edge, 0),
+            sending_minor_fragment_id=0,
+            isLastBatch=batch.last,
+            context=self._core.context(),
+            edge=edge,
+            ordinal=batch.ordinal,
+            sent_bytes=batch.sent_bytes,
+        )
+        getattr(message, "def").record_count = batch.rows  # "def" is a keyword
+        body = [memoryview(part) for part in batch.body]
+        for receiver in receivers:
+            self._send(receiver, RpcType.REQ_RECORD_BATCH, message, body)
+        self._happened(Progressed(self._query))
+
+    def send_flow_control(self, edge: int, sender: int, grant: Grant) -> None:
+        flow = data_pb2.FlowControl(
+            query_id=self._id,
+            edge=edge,
+            receiver_instance=0,
+            sender_instance=0,
+            granted_bytes=grant.granted_bytes,
+            ordinal=grant.ordinal,
+            ok=grant.ok,
+            receiver_finished=grant.receiver_finished,
+        )
+
+        def send() -> None:
+            flow.context.CopyFrom(self._core.context())
+            self._send(sender, RpcType.DATA_ACK_WITH_CREDIT, flow, ())
+
+        self._hop(send)
+
+    def _send(self, to: int, rpc_type: int, message: Message, body: Buffers) -> None:
+        try:
+            self._peers.send_data(to, rpc_type, message, body)
+        except RemudaError as error:
+            self._happened(QueryFailed(self._query, error))
+
+
+class Listener:
+    """``execution.FragmentListener`` of one query."""
+
+    def __init__(self, hop: Hop, query: QueryId, happened: Callable[[QueryEvent], None]) -> None:
+        self._hop = hop
+        self._query = query
+        self._happened = happened
+
+    def on_done(self, profile: FragmentProfile) -> None:
+        event = FragmentFinished(self._query, profile.fragment, profile)
+        self._hop(lambda: self._happened(event))
+
+    def on_failed(self, fragment: int, error: RemudaError) -> None:  # noqa: ARG002
+        event = QueryFailed(self._query, error)
+        self._hop(lambda: self._happened(event))

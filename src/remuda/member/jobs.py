@@ -1,0 +1,268 @@
+"""Staged jobs: rows that many tasks write to many members; they appear together or not at all.
+
+The member that got JOB_BEGIN coordinates the job; its number is the prefix of its id. A member
+that gets rows of a job it has not heard of asks the coordinator about it, and keeps telling it that
+rows still arrive; a job without any traffic for ``JOB_IDLE_TIMEOUT`` is aborted everywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from remuda.datatypes.conformance import check_batch
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import JobAborted, LimitExceeded, RemudaError, UndefinedStatement
+from remuda.limits import JOB_IDLE_TIMEOUT
+from remuda.member import arrow_stream
+from remuda.member.calls import Forwarding
+from remuda.member.commits import Commits, Work, coordinator_of
+from remuda.member.core import Call, Core
+from remuda.member.log import fields
+from remuda.member.peers import Peers
+from remuda.rpc import codec
+from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
+from remuda.rpc.messages.control_pb2 import RpcType as ControlType
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.transport import Request
+
+log = logging.getLogger(__name__)
+
+JOBS_MAX = 1000
+ENDED_KEPT = 10_000
+TOUCH_EVERY = JOB_IDLE_TIMEOUT / 10
+
+
+@dataclass
+class Job:
+    """A job that this member coordinates."""
+
+    id: str
+    schema: MapSchema
+    overwrite: bool
+    label: str
+    touched: float
+    commit: asyncio.Task[int] | None = None
+
+
+class Jobs:
+    def __init__(self, core: Core, peers: Peers, commits: Commits, forwarding: Forwarding) -> None:
+        self._core = core
+        self._peers = peers
+        self._commits = commits
+        self._forwarding = forwarding
+        self._jobs: dict[str, Job] = {}
+        self._ended: OrderedDict[str, int | RemudaError] = OrderedDict()
+        self._heard: dict[str, float] = {}
+        """Jobs that rows arrive for here: when their coordinator last heard of it."""
+
+    # --- the coordinator ----------------------------------------------------------------------
+
+    def on_begin(self, call: Call) -> None:
+        message = user_pb2.JobBegin.FromString(call.pbody)
+        core = self._core
+        schema = core.schema(message.map)
+        core.require_all_alive()
+        if len(self._jobs) >= JOBS_MAX:
+            raise LimitExceeded(f"member {core.number} coordinates {JOBS_MAX} jobs already")
+        job = Job(self._commits.new_job(), schema, message.overwrite, message.label, self._now())
+        self._jobs[job.id] = job
+        log.info("job begun", extra=fields(job=job.id, map=schema.name, label=job.label))
+        call.reply(RpcType.JOB_BEGIN, self._handle(job))
+
+    def _handle(self, job: Job) -> user_pb2.JobHandle:
+        return user_pb2.JobHandle(job=job.id, schema=codec.encode_schema(job.schema))
+
+    def on_commit(self, call: Call) -> None:
+        message = user_pb2.JobCommit.FromString(call.pbody)
+        if self._elsewhere(call, message.job):
+            return
+        job = self._jobs.get(message.job)
+        if job is None:
+            self._answer_ended(call, message.job)
+            return
+        if job.commit is None:
+            job.commit = asyncio.get_running_loop().create_task(self._commit(job, message))
+        self._core.serve(call, self._await_commit(call, job.commit))
+
+    async def _await_commit(self, call: Call, commit: asyncio.Task[int]) -> None:
+        count = await asyncio.shield(commit)
+        call.reply(RpcType.JOB_COMMIT, user_pb2.Count(count=count, context=self._core.context()))
+
+    def _answer_ended(self, call: Call, job: str) -> None:
+        ended = self._ended.get(job)
+        if ended is None:
+            raise UndefinedStatement(f"job {job} is not known", hint="It may have expired.")
+        if isinstance(ended, RemudaError):
+            raise ended
+        call.reply(RpcType.JOB_COMMIT, user_pb2.Count(count=ended, context=self._core.context()))
+
+    async def _commit(self, job: Job, message: user_pb2.JobCommit) -> int:
+        core = self._core
+        everywhere = job.overwrite or job.schema.replicated
+        named = sorted({member for task in message.tasks for member in task.members})
+        participants = tuple(m.number for m in core.view.members) if everywhere else tuple(named)
+        work = Work(
+            job=job.id,
+            schema=job.schema,
+            tasks=tuple(task.task for task in message.tasks),
+            overwrite=job.overwrite,
+        )
+        try:
+            core.store(job.schema.map_id, job.schema.version)
+            rows = await self._commits.commit(work, participants) if participants else 0
+        except RemudaError as error:
+            self._end(job, error)
+            raise
+        if job.schema.replicated:
+            rows //= len(participants)
+        self._end(job, rows, done=participants)
+        return rows
+
+    def _end(self, job: Job, outcome: int | RemudaError, done: tuple[int, ...] = ()) -> None:
+        """Remember how the job ended, and free what members hold that did not take part."""
+        self._jobs.pop(job.id, None)
+        self._ended[job.id] = outcome
+        if len(self._ended) > ENDED_KEPT:
+            self._ended.popitem(last=False)
+        self._commits.drop(
+            job.id, [m.number for m in self._core.view.members if m.number not in done]
+        )
+        log.info(
+            "job ended",
+            extra=fields(
+                job=job.id,
+                map=job.schema.name,
+                **({"rows": outcome} if isinstance(outcome, int) else {"error": outcome.message}),
+            ),
+        )
+
+    def on_abort(self, call: Call) -> None:
+        """Aborting twice, or after a commit, does nothing."""
+        message = user_pb2.JobAbort.FromString(call.pbody)
+        if self._elsewhere(call, message.job):
+            return
+        job = self._jobs.get(message.job)
+        if job is not None and job.commit is None:
+            self._end(job, JobAborted(f"job {job.id} was aborted by its owner"))
+        call.reply(RpcType.JOB_ABORT, common_pb2.Ack(ok=True))
+
+    def _elsewhere(self, call: Call, job: str) -> bool:
+        coordinator = coordinator_of(job)
+        if coordinator == self._core.number:
+            return False
+        self._core.require_alive(coordinator)
+        self._forwarding.pass_on(call, coordinator)
+        return True
+
+    def on_touch(self, request: Request) -> None:
+        """Another member has rows of a job of ours."""
+        message = control_pb2.JobTouch.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        job = self._jobs.get(message.job)
+        if job is None:
+            raise JobAborted(f"job {message.job} has ended")
+        if message.active:
+            job.touched = self._now()
+        request.reply(ControlType.JOB_TOUCH, self._handle(job))
+
+    # --- the members that hold rows -----------------------------------------------------------
+
+    def on_write(self, call: Call) -> None:
+        message = user_pb2.JobWrite.FromString(call.pbody)
+        coordinator = coordinator_of(message.job)
+        if coordinator == self._core.number:
+            job = self._jobs.get(message.job)
+            if job is None:
+                raise self._gone(message.job)
+            job.touched = self._now()
+            self._stage(call, message, job.schema)
+            return
+        heard = self._heard.get(message.job)
+        if heard is not None and self._now() - heard < TOUCH_EVERY:
+            self._stage(call, message, self._commits.schema_of(message.job))
+        else:
+            self._core.serve(call, self._write_after_touch(call, message, coordinator))
+
+    def _gone(self, job: str) -> RemudaError:
+        ended = self._ended.get(job)
+        if isinstance(ended, RemudaError):
+            return ended
+        return JobAborted(f"job {job} has ended and takes no more rows")
+
+    async def _write_after_touch(
+        self, call: Call, message: user_pb2.JobWrite, coordinator: int
+    ) -> None:
+        schema = await self._touch(message.job, coordinator, active=True)
+        self._stage(call, message, schema)
+        self._heard[message.job] = self._now()
+
+    async def _touch(self, job: str, coordinator: int, *, active: bool) -> MapSchema:
+        """Tell the coordinator; the map of the job. Raises JobAborted when the job has ended."""
+        touch = control_pb2.JobTouch(context=self._core.context(), job=job, active=active)
+        reply = await self._peers.request(coordinator, ControlType.JOB_TOUCH, touch)
+        return codec.decode_schema(user_pb2.JobHandle.FromString(reply.pbody).schema)
+
+    async def _check(self, job: str) -> None:
+        """Rows of the job lie here and none have come for a while: has it ended elsewhere?"""
+        try:
+            await self._touch(job, coordinator_of(job), active=False)
+        except JobAborted:
+            self._heard.pop(job, None)
+            self._commits.drop(job, [self._core.number])
+
+    def _stage(self, call: Call, message: user_pb2.JobWrite, schema: MapSchema) -> None:
+        store = self._core.store(schema.map_id, schema.version)
+        self._commits.staging(message.job, store.schema)
+        rows = 0
+        batches = arrow_stream.decode(call.dbody)
+        for index, batch in enumerate(batches):
+            check_batch(batch, store.schema)
+            # Several batches of one request get sequence numbers of their own.
+            sequence = message.sequence * 2**20 + index
+            rows += store.stage(message.job, message.task, sequence, batch)
+        call.reply(RpcType.JOB_WRITE, user_pb2.Count(count=rows, context=self._core.context()))
+
+    def on_task_end(self, call: Call) -> None:
+        """The writer says how many rows it sent here; a difference fails the task."""
+        message = user_pb2.JobTaskEnd.FromString(call.pbody)
+        schema = self._commits.schema_of(message.job) if message.rows else None
+        rows = 0
+        if schema is not None:
+            store = self._core.store(schema.map_id, schema.version)
+            rows = store.staged_rows(message.job, message.task)
+        if rows != message.rows:
+            raise JobAborted(
+                f"task {message.task} of job {message.job} sent {message.rows} rows to member "
+                f"{self._core.number}, which has {rows}"
+            )
+        call.reply(RpcType.JOB_TASK_END, user_pb2.Count(count=rows, context=self._core.context()))
+
+    # --- upkeep -------------------------------------------------------------------------------
+
+    def expire(self) -> None:
+        """Abort what has been idle for too long; called now and then."""
+        now = self._now()
+        for job in list(self._jobs.values()):
+            if job.commit is None and now - job.touched > JOB_IDLE_TIMEOUT:
+                idle = JobAborted(f"job {job.id} was idle for {JOB_IDLE_TIMEOUT:.0f} s")
+                self._end(job, idle)
+        for job_id, heard in list(self._heard.items()):
+            if not self._commits.is_staging(job_id):
+                del self._heard[job_id]
+            elif now - heard > 2 * TOUCH_EVERY:
+                self._core.spawn(self._check(job_id), f"check of job {job_id}")
+
+    def map_dropped(self, map_id: int) -> None:
+        for job in list(self._jobs.values()):
+            if job.schema.map_id == map_id and job.commit is None:
+                self._end(job, JobAborted(f'map "{job.schema.name}" was dropped'))
+
+    def _now(self) -> float:
+        return self._core.world.clock.monotonic()
+
+    @property
+    def count(self) -> int:
+        return len(self._jobs)

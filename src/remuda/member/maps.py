@@ -1,0 +1,439 @@
+"""Key operations: get, put, remove, size, put_batch. The hot path of a member, on the loop.
+
+Any member answers any key: what another one owns is forwarded to it. A request for keys of several
+owners is answered here from their answers; a write that touches several members commits atomically.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+from google.protobuf.message import Message
+
+from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.conformance import RowCheck, check_batch
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import PhysicalValue, values_to_array
+from remuda.errors import RemudaError, SchemaChanged, UndefinedMap, ViewChanged
+from remuda.member import arrow_stream
+from remuda.member.calls import ForwardedCall, Forwarding, LocalCall
+from remuda.member.commits import Commits
+from remuda.member.core import Call, Core
+from remuda.member.peers import Peers
+from remuda.member.routing import Router
+from remuda.member.writes import StagedWrite
+from remuda.rpc import codec
+from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.storage.map_store import MapStore
+
+Key = tuple[PhysicalValue, ...]
+Row = tuple[PhysicalValue, ...]
+
+ALWAYS = user_pb2.PutRequest.ALWAYS
+IF_ABSENT = user_pb2.PutRequest.IF_ABSENT
+IF_PRESENT = user_pb2.PutRequest.IF_PRESENT
+
+
+class OpenMap:
+    """What every request of one map needs, prepared once per schema."""
+
+    def __init__(self, schema: MapSchema, store: MapStore) -> None:
+        self.schema = schema
+        self.store = store
+        self.router = Router(schema)
+        self.check = RowCheck(schema)
+        self.arrow_schema = engine_schema(schema)
+
+    def key_of(self, row: Sequence[PhysicalValue]) -> Key:
+        return tuple([row[position] for position in self.schema.key_positions])
+
+    def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
+        columns = zip(*rows, strict=True)
+        arrays = [
+            values_to_array(list(values), column.type)
+            for values, column in zip(columns, self.schema.columns, strict=True)
+        ]
+        return pa.record_batch(arrays, schema=self.arrow_schema)
+
+
+class Maps:
+    def __init__(self, core: Core, peers: Peers, commits: Commits, forwarding: Forwarding) -> None:
+        self._core = core
+        self._peers = peers
+        self._commits = commits
+        self._forwarding = forwarding
+        self._open: dict[int, OpenMap] = {}
+
+    def open(self, name: str, map_id: int = 0, version: int = 0) -> OpenMap:
+        """Raises UndefinedMap, SchemaChanged."""
+        if map_id:
+            known = self._open.get(map_id)
+            if known is not None and known.schema.version == version:
+                return known
+        schema = self._core.schema(name, map_id, version)
+        known = self._open.get(schema.map_id)
+        if known is None or known.schema is not schema:
+            store = self._core.store(schema.map_id, schema.version)
+            known = self._open[schema.map_id] = OpenMap(schema, store)
+        return known
+
+    def forget(self, map_id: int) -> None:
+        self._open.pop(map_id, None)
+
+    # --- get ----------------------------------------------------------------------------------
+
+    def on_get(self, call: Call) -> None:
+        message = user_pb2.KeysRequest.FromString(call.pbody)
+        self._core.observe(message.context)
+        found = self.open(message.map, message.map_id, message.schema_version)
+        keys = [codec.decode_row(key) for key in message.keys]
+        for key in keys:
+            found.check.key(key)
+        owner = self._owner(found, keys, call)
+        if owner is None:
+            partitions = [found.router.key_partition(key) for key in keys]
+            self._core.serve(call, self._scatter(call, message, message.keys, partitions))
+        elif owner != self._core.number:
+            self._forwarding.pass_on(call, owner)
+        else:
+            self._get_here(call, message, found, keys)
+
+    def _get_here(
+        self, call: Call, message: user_pb2.KeysRequest, found: OpenMap, keys: list[Key]
+    ) -> None:
+        core = self._core
+        at = core.timestamp()
+        store = found.store
+        if store.pending_at_or_below(at):
+            self._later(found, lambda: self._get_here(call, message, found, keys), call)
+            return
+        response = user_pb2.RowsResponse(context=core.context())
+        for key in keys:
+            row = store.get(key, at)
+            entry = response.rows.add()
+            if row is not None:
+                if message.keys_only:
+                    entry.row.SetInParent()
+                else:
+                    codec.fill_row(entry.row, row)
+        call.reply(RpcType.MAP_GET, response)
+
+    async def _scatter(
+        self,
+        call: Call,
+        message: user_pb2.KeysRequest | user_pb2.PutRequest,
+        items: Sequence[common_pb2.Row],
+        partitions: list[int],
+    ) -> None:
+        """Ask each owner for its items, and answer in the order of the request."""
+        owners = self._core.view.owners
+        groups: dict[int, list[int]] = {}
+        for index, partition in enumerate(partitions):
+            groups.setdefault(owners[partition], []).append(index)
+        answers: list[user_pb2.OptionalRow] = [user_pb2.OptionalRow()] * len(partitions)
+        for owner, indexes in groups.items():
+            part = copy.deepcopy(message)
+            chosen = [items[index] for index in indexes]
+            field = part.rows if isinstance(part, user_pb2.PutRequest) else part.keys
+            del field[:]
+            field.extend(chosen)
+            body = await self._ask(owner, call.rpc_type, part)
+            rows = user_pb2.RowsResponse.FromString(body).rows
+            for index, row in zip(indexes, rows, strict=True):
+                answers[index] = row
+        response = user_pb2.RowsResponse(context=self._core.context())
+        response.rows.extend(answers)
+        call.reply(call.rpc_type, response)
+
+    async def _ask(self, owner: int, rpc_type: int, message: Message) -> bytes:
+        if owner != self._core.number:
+            return await self._forwarding.ask(owner, rpc_type, message)
+        answer = LocalCall(rpc_type, message.SerializeToString())
+        handlers: dict[int, Callable[[Call], None]] = {
+            RpcType.MAP_GET: self.on_get,
+            RpcType.MAP_PUT: self.on_put,
+            RpcType.MAP_REMOVE: self.on_remove,
+        }
+        handlers[rpc_type](answer)
+        return await answer.answer
+
+    def read_elsewhere(
+        self,
+        owner: int,
+        found: OpenMap,
+        keys: Sequence[Key],
+        on_rows: Callable[[list[Row] | RemudaError], None],
+    ) -> None:
+        """The existing rows of ``keys``, all owned by another member."""
+
+        def answered(body: bytes | RemudaError) -> None:
+            if isinstance(body, RemudaError):
+                on_rows(body)
+                return
+            entries = user_pb2.RowsResponse.FromString(body).rows
+            on_rows([codec.decode_row(e.row) for e in entries if e.HasField("row")])
+
+        self._forwarding.ask_nowait(
+            owner, RpcType.MAP_GET, self._keys_request(found, keys), answered
+        )
+
+    def _keys_request(self, found: OpenMap, keys: Sequence[Key]) -> user_pb2.KeysRequest:
+        message = user_pb2.KeysRequest(
+            map=found.schema.name,
+            map_id=found.schema.map_id,
+            schema_version=found.schema.version,
+            context=self._core.context(),
+        )
+        for key in keys:
+            codec.fill_row(message.keys.add(), key)
+        return message
+
+    # --- put ----------------------------------------------------------------------------------
+
+    def on_put(self, call: Call) -> None:
+        message = user_pb2.PutRequest.FromString(call.pbody)
+        self._core.observe(message.context)
+        found = self.open(message.map, message.map_id, message.schema_version)
+        rows = [codec.decode_row(row) for row in message.rows]
+        check = found.check.row
+        for row in rows:
+            check(row)
+        if found.schema.replicated:
+            self._core.serve(call, self._put_atomically(call, message, found, rows))
+            return
+        owner = self._owner(found, [found.key_of(row) for row in rows], call)
+        if owner is None and message.condition == ALWAYS:
+            self._core.serve(call, self._put_atomically(call, message, found, rows))
+        elif owner is None:
+            # A condition concerns one key: each owner decides about its own.
+            partitions = [found.router.row_partition(row) for row in rows]
+            self._core.serve(call, self._scatter(call, message, message.rows, partitions))
+        elif owner != self._core.number:
+            self._forwarding.pass_on(call, owner)
+        else:
+            self._put_here(call, message, found, rows)
+
+    def _put_here(
+        self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
+    ) -> None:
+        if self._commits.busy(found.schema.map_id):
+            self._later(found, lambda: self._put_here(call, message, found, rows), call)
+            return
+        core, store, condition = self._core, found.store, message.condition
+        response = user_pb2.RowsResponse()
+        for row in rows:
+            at = core.timestamp()
+            if condition == ALWAYS:
+                old = store.put(row, at)
+            else:
+                old = store.get(found.key_of(row), at)
+                if (old is None) == (condition == IF_ABSENT):
+                    store.put(row, at)
+            _tell(response, old, message.want_old)
+        response.context.CopyFrom(core.context())
+        call.reply(RpcType.MAP_PUT, response)
+
+    async def _put_atomically(
+        self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
+    ) -> None:
+        """Rows of several members: all or none. Old rows are those of just before."""
+        schema = found.schema
+        job = self._commits.new_job()
+        await self._commits.turn(schema.map_id, job)
+        try:
+            olds = await self._read(found, [found.key_of(row) for row in rows])
+            await self._store(found, message.condition, rows, olds)
+        finally:
+            self._commits.end_turn(schema.map_id, job)
+        response = user_pb2.RowsResponse(context=self._core.context())
+        for old in olds:
+            _tell(response, old, message.want_old)
+        call.reply(RpcType.MAP_PUT, response)
+
+    async def _store(
+        self, found: OpenMap, condition: int, rows: list[Row], olds: list[Row | None]
+    ) -> None:
+        chosen = {
+            found.key_of(row): row
+            for row, old in zip(rows, olds, strict=True)
+            if condition == ALWAYS or (old is None) == (condition == IF_ABSENT)
+        }
+        if not chosen:
+            return
+        write = StagedWrite(self._core, self._peers, self._commits, found.schema)
+        try:
+            await write.add(found.batch(list(chosen.values())))
+            await write.commit(in_turn=True)
+        except BaseException:
+            write.abort()
+            raise
+
+    async def _read(self, found: OpenMap, keys: list[Key]) -> list[Row | None]:
+        """The rows as they are now, wherever they are."""
+        message = self._keys_request(found, keys)
+        answer = LocalCall(RpcType.MAP_GET, message.SerializeToString())
+        self.on_get(answer)
+        response = user_pb2.RowsResponse.FromString(await answer.answer)
+        return [
+            codec.decode_row(entry.row) if entry.HasField("row") else None
+            for entry in response.rows
+        ]
+
+    # --- remove -------------------------------------------------------------------------------
+
+    def on_remove(self, call: Call) -> None:
+        message = user_pb2.KeysRequest.FromString(call.pbody)
+        self._core.observe(message.context)
+        found = self.open(message.map, message.map_id, message.schema_version)
+        keys = [codec.decode_row(key) for key in message.keys]
+        for key in keys:
+            found.check.key(key)
+        if found.schema.replicated:
+            self._core.serve(call, self._remove_replicated(call, message, found, keys))
+            return
+        owner = self._owner(found, keys, call)
+        if owner is None:
+            partitions = [found.router.key_partition(key) for key in keys]
+            self._core.serve(call, self._scatter(call, message, message.keys, partitions))
+        elif owner != self._core.number:
+            self._forwarding.pass_on(call, owner)
+        else:
+            self._remove_here(call, message, found, keys)
+
+    def _remove_here(
+        self, call: Call, message: user_pb2.KeysRequest, found: OpenMap, keys: list[Key]
+    ) -> None:
+        if self._commits.busy(found.schema.map_id):
+            self._later(found, lambda: self._remove_here(call, message, found, keys), call)
+            return
+        response = user_pb2.RowsResponse()
+        for key in keys:
+            old = found.store.remove(key, self._core.timestamp())
+            _tell(response, old, message.want_old)
+        response.context.CopyFrom(self._core.context())
+        call.reply(RpcType.MAP_REMOVE, response)
+
+    async def _remove_replicated(
+        self, call: Call, message: user_pb2.KeysRequest, found: OpenMap, keys: list[Key]
+    ) -> None:
+        schema = found.schema
+        write = StagedWrite(self._core, self._peers, self._commits, schema)
+        await self._commits.turn(schema.map_id, write.job)
+        try:
+            olds = await self._read(found, keys)
+            await write.commit(removed_keys=tuple(keys), in_turn=True)
+        finally:
+            self._commits.end_turn(schema.map_id, write.job)
+        response = user_pb2.RowsResponse(context=self._core.context())
+        for old in olds:
+            _tell(response, old, message.want_old)
+        call.reply(RpcType.MAP_REMOVE, response)
+
+    # --- batches and sizes --------------------------------------------------------------------
+
+    def on_put_batch(self, call: Call) -> None:
+        message = user_pb2.PutBatchRequest.FromString(call.pbody)
+        self._core.observe(message.context)
+        found = self.open(message.map, message.map_id, message.schema_version)
+        batches = arrow_stream.decode(call.dbody)
+        for batch in batches:
+            check_batch(batch, found.schema)
+        self._core.serve(call, self._put_batch(call, found, batches))
+
+    async def _put_batch(self, call: Call, found: OpenMap, batches: list[pa.RecordBatch]) -> None:
+        core = self._core
+        members = core.live_members()
+        parts = [found.router.split(batch, core.view, members) for batch in batches]
+        owners = {owner for part in parts for owner in part}
+        rows = sum(batch.num_rows for batch in batches)
+        if owners <= {core.number}:
+            await self._commits.settled(found.schema.map_id)
+            at = core.timestamp()
+            for batch in batches:
+                found.store.upsert_batch(batch, at)
+        elif len(owners) == 1:
+            self._forwarding.pass_on(call, owners.pop())
+            return
+        else:
+            write = StagedWrite(core, self._peers, self._commits, found.schema)
+            try:
+                for batch in batches:
+                    await write.add(batch)
+                await write.commit()
+            except BaseException:
+                write.abort()
+                raise
+        call.reply(RpcType.MAP_PUT_BATCH, user_pb2.Count(count=rows, context=core.context()))
+
+    def on_size(self, call: Call) -> None:
+        message = user_pb2.MapName.FromString(call.pbody)
+        self._core.observe(message.context)
+        found = self.open(message.name)
+        if isinstance(call, ForwardedCall):
+            self._core.serve(call, self._size_here(call, found))
+        else:
+            self._core.serve(call, self._size(call, message, found))
+
+    async def _size_here(self, call: Call, found: OpenMap) -> None:
+        at = self._core.timestamp()
+        await self._commits.settled(found.schema.map_id, at)
+        count = found.store.size(at)
+        call.reply(RpcType.MAP_SIZE, user_pb2.Count(count=count, context=self._core.context()))
+
+    async def _size(self, call: Call, message: user_pb2.MapName, found: OpenMap) -> None:
+        core = self._core
+        message.context.CopyFrom(core.context())
+        total = 0
+        if not found.schema.replicated:
+            core.require_all_alive()
+            for member in core.view.members:
+                if member.number != core.number:
+                    body = await self._forwarding.ask(member.number, RpcType.MAP_SIZE, message)
+                    total += user_pb2.Count.FromString(body).count
+        at = core.timestamp()
+        await self._commits.settled(found.schema.map_id, at)
+        total += found.store.size(at)
+        call.reply(RpcType.MAP_SIZE, user_pb2.Count(count=total, context=core.context()))
+
+    # --- shared -------------------------------------------------------------------------------
+
+    def _owner(self, found: OpenMap, keys: Sequence[Key], call: Call) -> int | None:
+        """The one member that owns all keys; None if there are several."""
+        core = self._core
+        if found.schema.replicated or not keys:
+            return core.number
+        owners = core.view.owners
+        partition = found.router.key_partition
+        owner = owners[partition(keys[0])]
+        if len(keys) > 1 and any(owners[partition(key)] != owner for key in keys[1:]):
+            owner_or_none = None
+        else:
+            owner_or_none = owner
+        if owner_or_none != core.number and isinstance(call, ForwardedCall):
+            raise ViewChanged(f"member {core.number} does not own the keys of the request")
+        return owner_or_none
+
+    def _later(self, found: OpenMap, again: Callable[[], None], call: Call) -> None:
+        """Call ``again`` when the prepared write of the map is decided."""
+
+        def retry() -> None:
+            try:
+                self._core.store(found.schema.map_id, found.schema.version)
+                again()
+            except (SchemaChanged, UndefinedMap) as error:
+                call.fail(error)
+
+        self._commits.when_settled(found.schema.map_id, retry)
+
+
+def _tell(response: user_pb2.RowsResponse, old: Row | None, want_old: bool) -> None:
+    """The row that was there before: itself when asked for, otherwise an empty row."""
+    entry = response.rows.add()
+    if old is not None:
+        if want_old:
+            codec.fill_row(entry.row, old)
+        else:
+            entry.row.SetInParent()

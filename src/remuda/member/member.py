@@ -1,0 +1,346 @@
+"""One member: listeners, parts, and how they are wired together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from uuid import UUID
+
+from google.protobuf.message import Message
+
+from remuda.config import MemberConfig
+from remuda.datatypes.timestamp import from_micros
+from remuda.datatypes.view import MemberInfo
+from remuda.errors import MemberUnavailable, ViewChanged
+from remuda.execution.pool import Pool
+from remuda.member.calls import Forwarding
+from remuda.member.catalog_service import CatalogService
+from remuda.member.commits import Commits
+from remuda.member.core import Call, Core, bug
+from remuda.member.hop import Hop
+from remuda.member.jobs import Jobs
+from remuda.member.log import fields
+from remuda.member.maps import Maps
+from remuda.member.membership import Membership
+from remuda.member.peers import Peers
+from remuda.member.point_reads import PointReads
+from remuda.member.queries import Queries
+from remuda.member.routes import MemberRoutes, UserRoutes
+from remuda.member.statements import Statements
+from remuda.member.statistics_service import ClusterStatistics
+from remuda.member.writes import on_stage_rows
+from remuda.rpc import codec
+from remuda.rpc.connection import ChannelKind
+from remuda.rpc.messages import common_pb2, control_pb2, data_pb2, user_pb2
+from remuda.rpc.messages.control_pb2 import RpcType as ControlType
+from remuda.rpc.messages.data_pb2 import RpcType as DataType
+from remuda.rpc.messages.user_pb2 import RpcType as UserType
+from remuda.rpc.transport import Channel, Server, listen
+from remuda.world import World
+
+log = logging.getLogger(__name__)
+
+UPKEEP_INTERVAL = 0.05
+VERSIONS_KEPT = from_micros(10_000_000)
+"""Versions of the last ten seconds are kept for readers on other members."""
+EXPIRY_INTERVAL = 5.0
+
+
+class Member:
+    """``await start()``, then it serves until ``await stop()``."""
+
+    def __init__(self, config: MemberConfig, world: World) -> None:
+        uuid = str(UUID(int=world.chance.bits(128), version=4))
+        self.core = Core(config, world, uuid)
+        self.peers = Peers(self.core)
+        self.membership = Membership(self.core, self.peers)
+        self.catalog = CatalogService(self.core, self.peers)
+        self.commits = Commits(self.core, self.peers)
+        self.forwarding = Forwarding(self.core, self.peers)
+        self.maps = Maps(self.core, self.peers, self.commits, self.forwarding)
+        self.jobs = Jobs(self.core, self.peers, self.commits, self.forwarding)
+        self.statistics = ClusterStatistics(self.core, self.peers)
+        self.queries: Queries
+        self.statements: Statements
+        self._user_routes = UserRoutes(self.core)
+        self._member_routes = MemberRoutes()
+        self._servers: dict[ChannelKind, Server] = {}
+        self._pool: Pool | None = None
+        self._upkeep: asyncio.Task[None] | None = None
+
+    @property
+    def info(self) -> MemberInfo:
+        return self.core.info
+
+    # --- life ---------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Listen, find the others, serve. Raises RemudaErrors; ``stop`` cleans up afterwards."""
+        await self._listen()
+        self._route_membership()
+        await self.membership.form()
+        self._pool = Pool(self.core.config.workers, self.core.world.workers)
+        hop = Hop(asyncio.get_running_loop())
+        self.queries = Queries(self.core, self.peers, hop, self._pool)
+        points = PointReads(self.core, self.maps)
+        self.statements = Statements(
+            self.core,
+            self.peers,
+            hop,
+            membership=self.membership,
+            queries=self.queries,
+            commits=self.commits,
+            catalog=self.catalog,
+            statistics=self.statistics,
+            points=points,
+        )
+        for channel in self._servers[ChannelKind.USER].channels:
+            self.statements.connected(channel)
+        self._route()
+        self._listen_to_each_other()
+        self._upkeep = self.core.spawn(self._keep_up(), "upkeep")
+        log.info("serving", extra=fields(**self.addresses()))
+
+    async def _listen(self) -> None:
+        config, network = self.core.config, self.core.world.network
+        for kind, port, answer, handler in (
+            (ChannelKind.USER, config.user_port, self._greet_user, self._user_routes.handle),
+            (
+                ChannelKind.CONTROL,
+                config.control_port,
+                self._greet_control,
+                self._member_routes.handle_control,
+            ),
+            (ChannelKind.DATA, config.data_port, self._greet_data, self._member_routes.handle_data),
+        ):
+            if kind is ChannelKind.CONTROL and config.control_fd >= 0:
+                sock = network.adopt(config.control_fd)
+            else:
+                sock = network.listen(config.host, port)
+            connected = self._user_connected if kind is ChannelKind.USER else None
+            self._servers[kind] = await listen(sock, kind, answer, handler, connected)
+        self.core.info = replace(
+            self.core.info,
+            user_port=self._servers[ChannelKind.USER].address[1],
+            control_port=self._servers[ChannelKind.CONTROL].address[1],
+            data_port=self._servers[ChannelKind.DATA].address[1],
+        )
+
+    def addresses(self) -> dict[str, str]:
+        return {
+            kind.value: f"{server.address[0]}:{server.address[1]}"
+            for kind, server in self._servers.items()
+        }
+
+    async def stop(self, reason: str = "it was stopped") -> None:
+        """End every query and connection, and free everything."""
+        core = self.core
+        if core.stopping:
+            return
+        log.info("stopping", extra=fields(reason=reason))
+        error = MemberUnavailable(f"member {core.number} is stopping: {reason}")
+        if hasattr(self, "queries"):
+            self.queries.close(error)
+        core.stopping = True
+        self.membership.close()
+        self.commits.close()
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+        self.peers.close()
+        for server in self._servers.values():
+            await server.close(error)
+        await core.cancel_tasks()
+        if self._pool is not None:
+            self._pool.close()
+
+    # --- greetings ----------------------------------------------------------------------------
+
+    def _greet_user(self, _hello: Message) -> Message:
+        return user_pb2.BitToUserHandshake(
+            server_infos=user_pb2.RpcEndpointInfos(name="remuda"),
+            supported_methods=self._user_routes.supported,
+            arrow_results=True,
+            member=self.core.number,
+        )
+
+    def _greet_control(self, hello: Message) -> Message:
+        assert isinstance(hello, control_pb2.ControlHandshake)
+        self._check_identity(hello.member)
+        return control_pb2.ControlHandshake(
+            member=codec.encode_member(self.core.info), context=self.core.context()
+        )
+
+    def _greet_data(self, hello: Message) -> Message:
+        assert isinstance(hello, data_pb2.BitClientHandshake)
+        self.core.observe_member(hello.context)
+        return data_pb2.BitServerHandshake()
+
+    def _check_identity(self, member: common_pb2.Member) -> None:
+        """A process that took over a number of our view is not the member that had it."""
+        known = self.core.view.by_number.get(member.number)
+        if self.core.view.number and member.number and (known is None or known.uuid != member.uuid):
+            raise ViewChanged(f"member {member.number} ({member.uuid}) is not in this view")
+
+    def _user_connected(self, channel: Channel) -> None:
+        if hasattr(self, "statements"):
+            self.statements.connected(channel)
+
+    # --- wiring -------------------------------------------------------------------------------
+
+    def _route_membership(self) -> None:
+        self._member_routes.control |= {
+            ControlType.JOIN: self.membership.on_join,
+            ControlType.VIEW_INSTALL: self.membership.on_view_install,
+            ControlType.HEARTBEAT: self.membership.on_heartbeat,
+            ControlType.CLOCK: self.membership.on_clock,
+            ControlType.CATALOG_CHANGE: self.catalog.on_change,
+            ControlType.CATALOG_INSTALL: self.catalog.on_install,
+        }
+
+    def _route(self) -> None:
+        core, commits, queries = self.core, self.commits, self.queries
+        self._member_routes.control |= {
+            ControlType.QUERY_START: queries.on_start,
+            ControlType.QUERY_CANCEL: queries.on_cancel,
+            ControlType.QUERY_CHECK: queries.on_check,
+            ControlType.QUERY_CHECK_RESPONSE: queries.on_check_response,
+            ControlType.FRAGMENT_DONE: queries.on_fragment_done,
+            ControlType.MAP_STATISTICS: self.statistics.on_request,
+            ControlType.COMMIT_PREPARE: commits.on_prepare,
+            ControlType.COMMIT_FINISH: commits.on_finish,
+            ControlType.COMMIT_TURN: commits.on_turn,
+            ControlType.COMMIT_TURN_END: commits.on_turn_end,
+            ControlType.COMMIT_STATUS: commits.on_status,
+            ControlType.JOB_TOUCH: self.jobs.on_touch,
+            ControlType.STAGE_ROWS: lambda request: on_stage_rows(core, commits, request),
+            ControlType.FORWARD: self._user_routes.on_forward,
+        }
+        self._member_routes.data |= {
+            DataType.REQ_RECORD_BATCH: queries.on_batch,
+            DataType.DATA_ACK_WITH_CREDIT: queries.on_flow_control,
+        }
+        self._user_routes.requests |= {UserType.RUN_QUERY: self.statements.on_run_query}
+        self._user_routes.calls |= {
+            UserType.CANCEL_QUERY: self.statements.on_cancel,
+            UserType.CREATE_PREPARED_STATEMENT: lambda call: core.serve(
+                call, self.statements.on_prepare(call)
+            ),
+            UserType.RESUME_PAUSED_QUERY: lambda call: call.reply(
+                UserType.ACK, common_pb2.Ack(ok=True)
+            ),
+            UserType.CLUSTER_INFO: self._on_cluster_info,
+            UserType.DESCRIBE_MAP: lambda call: core.serve(call, self._describe(call)),
+            UserType.CREATE_MAP: lambda call: core.serve(call, self._create(call)),
+            UserType.DROP_MAP: lambda call: core.serve(call, self._drop(call)),
+            UserType.MAP_GET: self.maps.on_get,
+            UserType.MAP_PUT: self.maps.on_put,
+            UserType.MAP_REMOVE: self.maps.on_remove,
+            UserType.MAP_SIZE: self.maps.on_size,
+            UserType.MAP_PUT_BATCH: self.maps.on_put_batch,
+            UserType.JOB_BEGIN: self.jobs.on_begin,
+            UserType.JOB_WRITE: self.jobs.on_write,
+            UserType.JOB_TASK_END: self.jobs.on_task_end,
+            UserType.JOB_COMMIT: self.jobs.on_commit,
+            UserType.JOB_ABORT: self.jobs.on_abort,
+            UserType.MEMBER_STATE: self._on_member_state,
+        }
+
+    def _listen_to_each_other(self) -> None:
+        self.membership.on_lost.append(self._member_lost)
+        self.commits.on_resolved.append(self.queries.resolved)
+        self.catalog.on_dropped += [
+            self.queries.map_dropped,
+            self.commits.map_dropped,
+            self.jobs.map_dropped,
+            self.maps.forget,
+            self.statistics.forget,
+        ]
+        for number, cause in list(self.core.lost.items()):
+            self._member_lost(number, cause)
+
+    def _member_lost(self, number: int, cause: str) -> None:
+        error = MemberUnavailable(f"member {number} is lost: {cause}", member=str(number))
+        self.queries.member_lost(number, error)
+        self.commits.member_lost(number, cause)
+
+    # --- requests about the cluster -----------------------------------------------------------
+
+    def _on_cluster_info(self, call: Call) -> None:
+        core = self.core
+        core.timestamp()
+        call.reply(
+            UserType.CLUSTER_INFO,
+            user_pb2.ClusterInfo(
+                view=codec.encode_view(core.view),
+                maps=[codec.encode_schema(schema) for schema in core.catalog.maps],
+                context=core.context(),
+                catalog_version=core.catalog.version,
+                member=core.number,
+            ),
+        )
+
+    async def _describe(self, call: Call) -> None:
+        schema = self.core.schema(user_pb2.MapName.FromString(call.pbody).name)
+        rows, size = await self.statistics.totals(schema)
+        description = user_pb2.MapDescription(
+            schema=codec.encode_schema(schema), rows=rows, bytes=size
+        )
+        call.reply(UserType.DESCRIBE_MAP, description)
+
+    async def _create(self, call: Call) -> None:
+        message = user_pb2.CreateMap.FromString(call.pbody)
+        schema = await self.catalog.create(
+            codec.decode_schema(message.schema), if_not_exists=message.if_not_exists
+        )
+        description = user_pb2.MapDescription(schema=codec.encode_schema(schema))
+        call.reply(UserType.CREATE_MAP, description)
+
+    async def _drop(self, call: Call) -> None:
+        message = user_pb2.MapName.FromString(call.pbody)
+        await self.catalog.drop(message.name, if_exists=message.if_exists)
+        call.reply(UserType.DROP_MAP, common_pb2.Ack(ok=True))
+
+    # --- state and upkeep ---------------------------------------------------------------------
+
+    def gauges(self) -> dict[str, int]:
+        """What this member holds right now; all zero (but channels and clients) when it is idle."""
+        return {
+            "queries": self.queries.count,
+            "fragments": self.queries.fragments,
+            "jobs": self.jobs.count,
+            "channels": self.peers.open_channels,
+            "tasks": self.core.tasks,
+            **self.statements.gauges(),
+            **self.commits.gauges(),
+        }
+
+    def _on_member_state(self, call: Call) -> None:
+        state = user_pb2.MemberState(member=self.core.number, context=self.core.context())
+        for name, value in sorted(self.gauges().items()):
+            state.gauges.add(name=name, value=value)
+        call.reply(UserType.MEMBER_STATE, state)
+
+    async def _keep_up(self) -> None:
+        """Slices of storage upkeep between requests; one slice takes a few milliseconds."""
+        loop = asyncio.get_running_loop()
+        expiry = loop.time() + EXPIRY_INTERVAL
+        while True:
+            more = False
+            horizon = self._horizon()
+            for map_id, store in list(self.core.stores.items()):
+                try:
+                    more = store.maintain(horizon) or more
+                except Exception as error:  # noqa: BLE001 (one map's upkeep must not end all others')
+                    bug(error, f"upkeep of map {map_id}")
+                await asyncio.sleep(0)
+            if loop.time() >= expiry:
+                self.jobs.expire()
+                expiry = loop.time() + EXPIRY_INTERVAL
+            await asyncio.sleep(0.001 if more else UPKEEP_INTERVAL)
+
+    def _horizon(self) -> int:
+        """Nobody reads below it any more."""
+        now = from_micros(self.core.world.clock.wall_micros()) - VERSIONS_KEPT
+        reads = (self.statements.oldest_read(), self.queries.oldest_read())
+        return min(now, *(read for read in reads if read is not None), now)

@@ -1,0 +1,223 @@
+"""Connections to the other members: opened when first needed, one control and one data each."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from google.protobuf.message import Message
+
+from remuda.datatypes.view import MemberInfo
+from remuda.errors import ConnectionBroken, MemberUnavailable, RemudaError, TransientError
+from remuda.member.core import Core
+from remuda.member.log import fields
+from remuda.rpc import codec
+from remuda.rpc.connection import ChannelKind, Reply
+from remuda.rpc.messages import control_pb2, data_pb2
+from remuda.rpc.transport import Buffers, Channel, connect
+
+log = logging.getLogger(__name__)
+
+CONNECT_TIMEOUT = 5.0
+REQUEST_TIMEOUT = 30.0
+
+
+class Peer:
+    """One other member, one kind of channel. Messages sent while the connection is being made wait
+    for it, in order, with everything behind them."""
+
+    def __init__(
+        self,
+        core: Core,
+        member: MemberInfo,
+        kind: ChannelKind,
+        on_broken: Callable[[int, ChannelKind, RemudaError], None],
+    ) -> None:
+        self._core = core
+        self._kind = kind
+        self._on_broken = on_broken
+        self._waiting: list[Callable[[Channel], None]] = []
+        self._failures: list[Callable[[RemudaError], None]] = []
+        self._opening: asyncio.Task[None] | None = None
+        self.member = member
+        self.channel: Channel | None = None
+
+    def use(
+        self, action: Callable[[Channel], None], failed: Callable[[RemudaError], None] | None = None
+    ) -> None:
+        """Call ``action`` with the open channel: at once if there is one, else when it opens."""
+        if self.channel is not None and not self.channel.closed:
+            action(self.channel)
+            return
+        self._waiting.append(action)
+        if failed is not None:
+            self._failures.append(failed)
+        if self._opening is None:
+            self._opening = asyncio.get_running_loop().create_task(self._open())
+
+    async def _open(self) -> None:
+        try:
+            channel = await connect(
+                self.member.host,
+                self.member.control_port
+                if self._kind is ChannelKind.CONTROL
+                else self.member.data_port,
+                self._kind,
+                self._hello(),
+                timeout=CONNECT_TIMEOUT,
+            )
+        except RemudaError as error:
+            self._opening = None
+            self._give_up(error)
+            return
+        self._opening = None
+        self.channel = channel
+        channel.on_closed.append(self._closed)
+        waiting, self._waiting = self._waiting, []
+        self._failures.clear()
+        for action in waiting:
+            action(channel)
+
+    def _hello(self) -> Message:
+        if self._kind is ChannelKind.CONTROL:
+            return control_pb2.ControlHandshake(
+                member=codec.encode_member(self._core.info), context=self._core.context()
+            )
+        return data_pb2.BitClientHandshake(context=self._core.context())
+
+    def _give_up(self, error: RemudaError) -> None:
+        self._fail_waiting(error)
+        self._on_broken(self.member.number, self._kind, error)
+
+    def _fail_waiting(self, error: RemudaError) -> None:
+        failures, self._failures = self._failures, []
+        self._waiting.clear()
+        for failed in failures:
+            failed(error)
+
+    def _closed(self, error: RemudaError) -> None:
+        self.channel = None
+        if not self._core.stopping:
+            self._on_broken(self.member.number, self._kind, error)
+
+    def close(self) -> None:
+        if self._opening is not None:
+            self._opening.cancel()
+            self._opening = None
+        if self.channel is not None:
+            self.channel.close()
+            self.channel = None
+        self._fail_waiting(ConnectionBroken(f"the connection to {self.member} was given up"))
+
+
+class Peers:
+    """All other members of the view."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._peers: dict[tuple[int, ChannelKind], Peer] = {}
+        self.on_broken: list[Callable[[int, ChannelKind, RemudaError], None]] = []
+        """Called when a connection broke or could not be made."""
+
+    def peer(self, number: int, kind: ChannelKind) -> Peer:
+        """Raises MemberUnavailable when the member is lost or unknown."""
+        self._core.require_alive(number)
+        peer = self._peers.get((number, kind))
+        if peer is None:
+            member = self._core.view.by_number.get(number)
+            if member is None:
+                raise MemberUnavailable(f"member {number} is not in the view", member=str(number))
+            peer = self._peers[number, kind] = Peer(self._core, member, kind, self._broken)
+        return peer
+
+    def _broken(self, number: int, kind: ChannelKind, error: RemudaError) -> None:
+        log.info(
+            "connection to a member broke",
+            extra=fields(peer=number, channel=kind.value, cause=error.message),
+        )
+        for listener in self.on_broken:
+            listener(number, kind, error)
+
+    def send_control(self, number: int, rpc_type: int, body: Message) -> None:
+        """One-way. A member that is lost gets nothing (whoever cares hears of the loss)."""
+        if number in self._core.lost or self._core.stopping:
+            return
+        self.peer(number, ChannelKind.CONTROL).use(lambda channel: channel.send(rpc_type, body))
+
+    def send_data(self, number: int, rpc_type: int, body: Message, dbody: Buffers = ()) -> None:
+        """One-way on the data channel."""
+        if number in self._core.lost or self._core.stopping:
+            return
+        self.peer(number, ChannelKind.DATA).use(lambda channel: channel.send(rpc_type, body, dbody))
+
+    def request_nowait(
+        self,
+        number: int,
+        rpc_type: int,
+        body: Message,
+        dbody: Buffers,
+        on_reply: Callable[[Reply | RemudaError], None],
+    ) -> None:
+        """A request on the control channel. A broken connection answers MemberUnavailable."""
+
+        def answered(reply: Reply | RemudaError) -> None:
+            if isinstance(reply, ConnectionBroken):
+                reply = unavailable(number, reply)
+            on_reply(reply)
+
+        try:
+            peer = self.peer(number, ChannelKind.CONTROL)
+        except MemberUnavailable as error:
+            on_reply(error)
+            return
+        peer.use(
+            lambda channel: channel.request_nowait(rpc_type, body, dbody, answered),
+            lambda error: on_reply(unavailable(number, error)),
+        )
+
+    async def request(
+        self,
+        number: int,
+        rpc_type: int,
+        body: Message,
+        dbody: Buffers = (),
+        timeout: float = REQUEST_TIMEOUT,
+    ) -> Reply:
+        """Raises what the peer answers, or MemberUnavailable (lost, or silent for ``timeout``)."""
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+        def settle(reply: Reply | RemudaError) -> None:
+            if future.done():
+                return
+            if isinstance(reply, RemudaError):
+                future.set_exception(reply)
+            else:
+                future.set_result(reply)
+
+        self.request_nowait(number, rpc_type, body, dbody, settle)
+        try:
+            return await asyncio.wait_for(future, timeout)
+        except TimeoutError as problem:
+            raise MemberUnavailable(
+                f"member {number} did not answer within {timeout:.0f} s", member=str(number)
+            ) from problem
+
+    def forget(self, number: int) -> None:
+        for kind in (ChannelKind.CONTROL, ChannelKind.DATA):
+            peer = self._peers.pop((number, kind), None)
+            if peer is not None:
+                peer.close()
+
+    @property
+    def open_channels(self) -> int:
+        return sum(peer.channel is not None for peer in self._peers.values())
+
+    def close(self) -> None:
+        for peer in self._peers.values():
+            peer.close()
+        self._peers.clear()
+
+
+def unavailable(number: int, cause: RemudaError) -> TransientError:
+    return MemberUnavailable(f"member {number} is unavailable: {cause.message}", member=str(number))

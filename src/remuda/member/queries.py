@@ -1,0 +1,491 @@
+"""The shell around ``query.registry``: carries out its effects and feeds it events."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from remuda.errors import InternalError, RemudaError, SchemaChanged
+from remuda.execution.build import build_fragments
+from remuda.execution.context import FragmentContext, FragmentProfile
+from remuda.execution.fragment import FragmentInstance
+from remuda.execution.memory import MemoryAccount
+from remuda.execution.pool import Scheduler
+from remuda.execution.profile import OperatorProfile
+from remuda.limits import QUERY_CHECK_INTERVAL
+from remuda.member.core import Core
+from remuda.member.fragments import DataChannelPort, Listener, LocalSources
+from remuda.member.hop import Hop
+from remuda.member.log import fields
+from remuda.member.peers import Peers
+from remuda.member.start import QueryStart, StartDecoder, encode_start
+from remuda.plan.physical import KeyLookup, Physical, PhysicalPlan, Send, TableScan, inputs_of
+from remuda.query import effects, events
+from remuda.query.ids import QueryId, new_query_id
+from remuda.query.registry import QueryRegistry
+from remuda.query.stream import Grant
+from remuda.query.wire import decode_query_id, encode_query_id
+from remuda.rpc import codec
+from remuda.rpc.messages import control_pb2, data_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+
+log = logging.getLogger(__name__)
+
+INLINE_ROWS = 20_000
+"""A plan that scans fewer rows than this here runs on the loop: a thread hop would cost more."""
+
+
+@dataclass
+class Running:
+    """The fragments of one query on this member, by the edges they serve."""
+
+    instances: tuple[FragmentInstance, ...]
+    receives: dict[int, FragmentInstance] = field(default_factory=dict)
+    sends: dict[int, FragmentInstance] = field(default_factory=dict)
+    map_ids: frozenset[int] = frozenset()
+    read_timestamp: int = 0
+
+
+@dataclass
+class Initiated:
+    """A query that began here, and who wants to hear of its end."""
+
+    on_end: Callable[[RemudaError | None], None]
+    profiles: list[FragmentProfile] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class IncomingBatch:
+    edge: int
+    sender: int
+    ordinal: int
+    last: bool
+    body: memoryview | bytes
+
+    def __str__(self) -> str:
+        return f"edge {self.edge} from {self.sender} ordinal {self.ordinal}"
+
+
+@dataclass(frozen=True)
+class IncomingFlowControl:
+    edge: int
+    receiver: int
+    grant: Grant
+
+
+class Queries:
+    def __init__(self, core: Core, peers: Peers, hop: Hop, pool: Scheduler) -> None:
+        self._core = core
+        self._peers = peers
+        self._hop = hop
+        self._pool = pool
+        self._sources = LocalSources(core)
+        self._registry = QueryRegistry(core.number)
+        self._running: dict[QueryId, Running] = {}
+        self._initiated: dict[QueryId, Initiated] = {}
+        self._decoder = StartDecoder()
+        self._events: deque[events.Event] = deque()
+        self._stepping = False
+        self._ticker: asyncio.Task[None] | None = None
+        self._view_installed()
+
+    def _view_installed(self) -> None:
+        view = self._core.view
+        members = tuple(member.number for member in view.members)
+        self.happened(events.ViewInstalled(view.number, members))
+
+    # --- the initiator's side -----------------------------------------------------------------
+
+    def new_id(self) -> QueryId:
+        world = self._core.world
+        return new_query_id(self._core.number, world.clock.wall_micros(), world.chance.bits(48))
+
+    def begin(
+        self, query: QueryId, start: QueryStart, on_end: Callable[[RemudaError | None], None]
+    ) -> Initiated:
+        """Start everywhere. ``on_end`` is called once: after the root fragment has put its last
+        page into the sink (None), or with the error that ended the query."""
+        initiated = self._initiated[query] = Initiated(on_end)
+        me = self._core.number
+        others = sum(member != me for members in start.sites.values() for member in members)
+        self.happened(
+            events.Begin(
+                query=query,
+                participants=start.participants,
+                fragments=start.fragments_of(me),
+                root=start.plan.fragments[0].id,
+                start=start,
+                timeout=start.timeout,
+                profiled=start.analyze,
+                expected_reports=others,
+            )
+        )
+        return initiated
+
+    def fail(self, query: QueryId, error: RemudaError) -> None:
+        """End a query of this member; nothing happens if it has ended already."""
+        self.happened(events.QueryFailed(query, error))
+
+    def knows(self, query: QueryId) -> bool:
+        return query in self._initiated
+
+    # --- messages -----------------------------------------------------------------------------
+
+    def on_start(self, request: Request) -> None:
+        message = control_pb2.QueryStart.FromString(request.pbody)
+        query = decode_query_id(message.query_id)
+        sender = message.context.sender
+        try:
+            self._core.observe(message.context)
+            self._core.clock.observe(message.read_timestamp)
+            start = self._decoder.decode(message)
+        except RemudaError as error:
+            self._refuse_start(query, sender, error)
+            return
+        self.happened(
+            events.StartReceived(
+                query=query,
+                sender=sender,
+                view=message.context.view,
+                participants=tuple(message.participants),
+                fragments=start.fragments_of(self._core.number),
+                start=start,
+            )
+        )
+
+    def _refuse_start(self, query: QueryId, to: int, error: RemudaError) -> None:
+        self._send_cancel(effects.SendCancel(to, query, self._core.number, error))
+
+    def on_cancel(self, request: Request) -> None:
+        message = control_pb2.QueryCancel.FromString(request.pbody)
+        self.happened(
+            events.CancelReceived(
+                query=decode_query_id(message.query_id),
+                sender=message.context.sender,
+                cancel_initiator=message.cancel_initiator,
+                error=codec.decode_error(message.error),
+            )
+        )
+
+    def on_check(self, request: Request) -> None:
+        message = control_pb2.QueryCheck.FromString(request.pbody)
+        suspected = tuple(decode_query_id(query) for query in message.suspected)
+        self.happened(events.CheckReceived(message.context.sender, suspected))
+
+    def on_check_response(self, request: Request) -> None:
+        message = control_pb2.QueryCheckResponse.FromString(request.pbody)
+        inactive = tuple(decode_query_id(query) for query in message.inactive)
+        self.happened(events.CheckResponseReceived(message.context.sender, inactive))
+
+    def on_fragment_done(self, request: Request) -> None:
+        message = control_pb2.FragmentDone.FromString(request.pbody)
+        sender = message.context.sender
+        operators = tuple(
+            OperatorProfile(
+                index=profile.operator,
+                operator=profile.name,
+                rows=profile.rows,
+                batches=profile.batches,
+                bytes=profile.bytes,
+                seconds=profile.seconds,
+            )
+            for profile in message.operators
+        )
+        profile = FragmentProfile(
+            message.fragment, sender, operators, message.seconds, message.peak_memory
+        )
+        query = decode_query_id(message.query_id)
+        self.happened(events.FragmentDoneReceived(query, sender, message.fragment, profile))
+
+    def on_batch(self, request: Request) -> None:
+        message = data_pb2.FragmentRecordBatch.FromString(request.pbody)
+        query = decode_query_id(message.query_id)
+        context = message.context
+        self._core.observe(context)
+        body = request.dbody
+        batch = IncomingBatch(
+            message.edge, context.sender, message.ordinal, message.isLastBatch, body
+        )
+        self.happened(events.BatchReceived(query, context.sender, len(body), batch))
+
+    def on_flow_control(self, request: Request) -> None:
+        message = data_pb2.FlowControl.FromString(request.pbody)
+        query = decode_query_id(message.query_id)
+        sender = message.context.sender
+        grant = Grant(message.granted_bytes, message.ordinal, message.ok, message.receiver_finished)
+        flow = IncomingFlowControl(message.edge, sender, grant)
+        self.happened(events.FlowControlReceived(query, sender, flow))
+
+    # --- other events -------------------------------------------------------------------------
+
+    def member_lost(self, number: int, error: RemudaError) -> None:
+        self.happened(events.MemberLeft(number, error))
+
+    def resolved(self, map_id: int) -> None:
+        """A prepared write of the map was decided: readers that wait for it may go on."""
+        for running in list(self._running.values()):
+            if map_id in running.map_ids:
+                for instance in running.instances:
+                    instance.schedule()
+
+    def map_dropped(self, map_id: int) -> None:
+        for query, running in list(self._running.items()):
+            if map_id in running.map_ids:
+                error = SchemaChanged("a map of the query was dropped while it ran")
+                self.happened(events.QueryFailed(query, error))
+
+    def happened(self, event: events.Event) -> None:
+        """Step the registry. Events that effects cause (a fragment that ends at once) wait their
+        turn, so the registry is never entered twice."""
+        self._events.append(event)
+        if self._stepping:
+            return
+        self._stepping = True
+        try:
+            while self._events:
+                now = self._core.world.clock.monotonic()
+                steps = self._registry.step(now, self._events.popleft())
+                # Others begin their work before this member does its own.
+                for effect in sorted(steps, key=lambda e: not isinstance(e, effects.SendStart)):
+                    self._perform(effect)
+        finally:
+            self._stepping = False
+        if self._ticker is None and (self._running or self._initiated):
+            self._ticker = self._core.spawn(self._tick(), "query checks")
+
+    async def _tick(self) -> None:
+        """While there are queries: timeouts, checks, and a look at streams with gaps."""
+        while True:
+            await asyncio.sleep(QUERY_CHECK_INTERVAL)
+            self.happened(events.Tick())
+            for running in list(self._running.values()):
+                for instance in running.instances:
+                    instance.check_streams()
+
+    # --- effects ------------------------------------------------------------------------------
+
+    def _perform(self, effect: effects.Effect) -> None:  # noqa: C901, PLR0912 (an arm per effect)
+        match effect:
+            case effects.StartFragments():
+                self._start(effect)
+            case effects.DeliverBatch(query, IncomingBatch() as batch):
+                self._deliver_batch(query, batch)
+            case effects.DeliverFlowControl(query, IncomingFlowControl() as flow):
+                self._deliver_flow_control(query, flow)
+            case effects.CancelFragments(query, error):
+                self._cancel_fragments(query, error)
+            case effects.SendStart():
+                self._send_start(effect)
+            case effects.SendCancel():
+                self._send_cancel(effect)
+            case effects.SendCheck(to, suspected):
+                check = control_pb2.QueryCheck(
+                    context=self._core.context(), suspected=map(encode_query_id, suspected)
+                )
+                self._peers.send_control(to, RpcType.QUERY_CHECK, check)
+            case effects.SendCheckResponse(to, inactive):
+                response = control_pb2.QueryCheckResponse(
+                    context=self._core.context(), inactive=map(encode_query_id, inactive)
+                )
+                self._peers.send_control(to, RpcType.QUERY_CHECK_RESPONSE, response)
+            case effects.SendFragmentDone(to, query, fragment, FragmentProfile() as profile):
+                self._send_fragment_done(to, query, fragment, profile)
+            case effects.ReportProfile(query, _, _, FragmentProfile() as profile):
+                if query in self._initiated:
+                    self._initiated[query].profiles.append(profile)
+            case effects.CompleteQuery(query):
+                self._ended(query, None)
+            case effects.FailQuery(query, _, error):
+                self._ended(query, error)
+            case effects.Forget(query):
+                self._running.pop(query, None)
+                if query in self._initiated:
+                    self._ended(query, InternalError(f"query {query} ended without an answer"))
+            case effects.WakeAt(time):
+                delay = max(0.0, time - self._core.world.clock.monotonic())
+                loop = asyncio.get_running_loop()
+                loop.call_later(delay + 0.001, lambda: self.happened(events.Tick()))
+            case effects.Discard(query, what, size):
+                log.debug("discarded", extra=fields(query=query, what=what, bytes=size))
+            case _:
+                log.error("effect not understood", extra=fields(effect=effect))
+
+    def _start(self, effect: effects.StartFragments) -> None:
+        query, start = effect.query, effect.start
+        assert isinstance(start, QueryStart)
+        try:
+            self._check_dependencies(start.plan)
+            running = self._build(query, start)
+        except RemudaError as error:
+            self.happened(events.QueryFailed(query, error))
+            return
+        except Exception as error:
+            log.exception("fragments could not be built", extra=fields(query=query))
+            failure = InternalError(f"{type(error).__name__}: {error}")
+            self.happened(events.QueryFailed(query, failure))
+            return
+        self._running[query] = running
+        for instance in running.instances:
+            instance.schedule()
+
+    def _check_dependencies(self, plan: PhysicalPlan) -> None:
+        for dependency in plan.dependencies:
+            self._core.store(dependency.map_id, dependency.schema_version)
+
+    def _build(self, query: QueryId, start: QueryStart) -> Running:
+        core = self._core
+        plan = start.plan
+        here = [f for f in plan.fragments if core.number in start.sites.get(f.id, ())]
+        senders = {f.root.edge: f.id for f in here if isinstance(f.root, Send)}
+        port = DataChannelPort(
+            core,
+            self._peers,
+            self._hop,
+            query=query,
+            senders=senders,
+            happened=self.happened,
+        )
+        context = FragmentContext(
+            query=query,
+            member=core.number,
+            parameters=start.parameters,
+            read_timestamp=start.read_timestamp,
+            owners=core.view.owners,
+            sites=start.sites,
+            sources=self._sources,
+            exchange=port,
+            clock=core.world.clock.monotonic,
+            partitions=start.partitions,
+            analyze=start.analyze,
+            batch_rows=core.config.batch_rows,
+            memory=MemoryAccount(core.config.statement_memory),
+        )
+        instances = build_fragments(
+            plan,
+            context,
+            self._pool,
+            Listener(self._hop, query, self.happened),
+            sink=start.sink,
+            inline=self._is_short(plan),
+        )
+        return Running(
+            instances,
+            {edge: instance for instance in instances for edge in instance.receives},
+            {edge: instance for instance in instances for edge in instance.sends},
+            frozenset(dependency.map_id for dependency in plan.dependencies),
+            start.read_timestamp,
+        )
+
+    def _is_short(self, plan: PhysicalPlan) -> bool:
+        if self._core.config.workers == 0:
+            return True
+        rows = 0
+        for fragment in plan.fragments:
+            for node in _nodes(fragment.root):
+                if isinstance(node, TableScan):
+                    store = self._core.stores.get(node.map_id)
+                    rows += store.rows if store is not None else 0
+                elif isinstance(node, KeyLookup):
+                    rows += len(node.keys)
+        return rows <= INLINE_ROWS
+
+    def _deliver_batch(self, query: QueryId, batch: IncomingBatch) -> None:
+        running = self._running.get(query)
+        instance = running.receives.get(batch.edge) if running else None
+        if instance is not None:
+            instance.on_batch(batch.edge, batch.sender, batch.ordinal, batch.last, batch.body)
+
+    def _deliver_flow_control(self, query: QueryId, flow: IncomingFlowControl) -> None:
+        running = self._running.get(query)
+        instance = running.sends.get(flow.edge) if running else None
+        if instance is not None:
+            instance.on_flow_control(flow.edge, flow.receiver, flow.grant)
+
+    def _cancel_fragments(self, query: QueryId, error: RemudaError) -> None:
+        running = self._running.get(query)
+        if running is not None:
+            for instance in running.instances:
+                instance.cancel(error)
+
+    def _send_start(self, effect: effects.SendStart) -> None:
+        start = effect.start
+        assert isinstance(start, QueryStart)
+        message = encode_start(
+            effect.query, start, self._core.context(), self._core.catalog.version
+        )
+        try:
+            self._core.require_alive(effect.to)
+            self._peers.send_control(effect.to, RpcType.QUERY_START, message)
+        except RemudaError as error:
+            self.happened(events.QueryFailed(effect.query, error))
+
+    def _send_cancel(self, effect: effects.SendCancel) -> None:
+        message = control_pb2.QueryCancel(
+            context=self._core.context(),
+            query_id=encode_query_id(effect.query),
+            cancel_initiator=effect.cancel_initiator,
+            error=codec.encode_error(effect.error),
+        )
+        self._peers.send_control(effect.to, RpcType.QUERY_CANCEL, message)
+
+    def _send_fragment_done(
+        self, to: int, query: QueryId, fragment: int, profile: FragmentProfile
+    ) -> None:
+        message = control_pb2.FragmentDone(
+            context=self._core.context(),
+            query_id=encode_query_id(query),
+            fragment=fragment,
+            operators=[
+                control_pb2.OperatorProfile(
+                    operator=operator.index,
+                    name=operator.operator,
+                    rows=operator.rows,
+                    batches=operator.batches,
+                    bytes=operator.bytes,
+                    seconds=operator.seconds,
+                )
+                for operator in profile.operators
+            ],
+            seconds=profile.seconds,
+            peak_memory=profile.peak_memory,
+        )
+        self._peers.send_control(to, RpcType.FRAGMENT_DONE, message)
+
+    def _ended(self, query: QueryId, error: RemudaError | None) -> None:
+        initiated = self._initiated.pop(query, None)
+        if initiated is not None:
+            initiated.on_end(error)
+
+    # --- state --------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        return len(self._running.keys() | self._initiated.keys())
+
+    @property
+    def fragments(self) -> int:
+        return sum(
+            not instance.ended
+            for running in self._running.values()
+            for instance in running.instances
+        )
+
+    def oldest_read(self) -> int | None:
+        """The lowest timestamp that a query on this member reads at."""
+        return min((running.read_timestamp for running in self._running.values()), default=None)
+
+    def close(self, error: RemudaError) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+        for query in list(self._initiated):
+            self.fail(query, error)
+        for query in list(self._running):
+            self._cancel_fragments(query, error)
+
+
+def _nodes(node: Physical) -> list[Physical]:
+    return [node, *(below for child in inputs_of(node) for below in _nodes(child))]

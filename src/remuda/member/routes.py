@@ -1,0 +1,88 @@
+"""Which part of a member serves which message."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from remuda.errors import NotSupported, RemudaError
+from remuda.member.calls import ForwardedCall
+from remuda.member.core import Call, Core, guarded
+from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
+from remuda.rpc.transport import Request
+
+log = logging.getLogger(__name__)
+
+CallHandler = Callable[[Call], None]
+RequestHandler = Callable[[Request], None]
+
+
+class UserRoutes:
+    """The user channel, and user requests that other members forward."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.calls: dict[int, CallHandler] = {}
+        """Requests that any member may forward to another."""
+        self.requests: dict[int, RequestHandler] = {}
+        """Requests that need the client's own connection."""
+
+    @property
+    def supported(self) -> list[int]:
+        return sorted([*self.calls, *self.requests])
+
+    def handle(self, request: Request) -> None:
+        guarded(request, self._serve)
+
+    def _serve(self, request: Request) -> None:
+        handler = self.calls.get(request.rpc_type)
+        if handler is not None:
+            self._core.require_serving()
+            handler(request)
+            return
+        by_request = self.requests.get(request.rpc_type)
+        if by_request is None:
+            raise _unknown("user", user_pb2.RpcType, request.rpc_type)
+        by_request(request)
+
+    def on_forward(self, request: Request) -> None:
+        message = control_pb2.Forward.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        handler = self.calls.get(message.rpc_type)
+        if handler is None:
+            raise NotSupported(f"request {message.rpc_type} cannot be forwarded")
+        handler(ForwardedCall(request, message, self._core))
+
+
+class MemberRoutes:
+    """The control and data channels."""
+
+    def __init__(self) -> None:
+        self.control: dict[int, RequestHandler] = {}
+        self.data: dict[int, RequestHandler] = {}
+
+    def handle_control(self, request: Request) -> None:
+        guarded(request, self._serve_control)
+
+    def handle_data(self, request: Request) -> None:
+        guarded(request, self._serve_data)
+
+    def _serve_control(self, request: Request) -> None:
+        handler = self.control.get(request.rpc_type)
+        if handler is None:
+            raise _unknown("control", control_pb2.RpcType, request.rpc_type)
+        handler(request)
+
+    def _serve_data(self, request: Request) -> None:
+        handler = self.data.get(request.rpc_type)
+        if handler is None:
+            raise _unknown("data", data_pb2.RpcType, request.rpc_type)
+        handler(request)
+
+
+def _unknown(channel: str, types: object, rpc_type: int) -> RemudaError:
+    try:
+        name = types.Name(rpc_type)  # type: ignore[attr-defined]
+    except ValueError:
+        return NotSupported(f"there is no request {rpc_type} on the {channel} channel")
+    return NotSupported(f"this member does not serve {name} ({rpc_type}) yet")

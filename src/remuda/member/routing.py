@@ -1,0 +1,55 @@
+"""Which member owns a key or a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from remuda.datatypes.keyhash import hash_arrays, hasher, partition_of, partitions_of
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.view import View
+
+
+class Router:
+    """The partitions of one map."""
+
+    def __init__(self, schema: MapSchema) -> None:
+        self.schema = schema
+        self._types = [schema.columns[position].type for position in schema.partition_positions]
+        self._hash: Callable[[Sequence[PhysicalValue]], int] = hasher(self._types)
+        keys = {position: index for index, position in enumerate(schema.key_positions)}
+        self._in_key = [keys[position] for position in schema.partition_positions]
+        self._whole = self._in_key == list(range(len(schema.key)))
+
+    def key_partition(self, key: Sequence[PhysicalValue]) -> int:
+        """The partition of a key (values in key column order)."""
+        if not self._whole:
+            key = [key[index] for index in self._in_key]
+        return partition_of(self._hash(key))
+
+    def row_partition(self, row: Sequence[PhysicalValue]) -> int:
+        return partition_of(self._hash([row[p] for p in self.schema.partition_positions]))
+
+    def partition(self, values: Sequence[PhysicalValue]) -> int:
+        """The partition of the values of the partition columns."""
+        return partition_of(self._hash(values))
+
+    def split(
+        self, batch: pa.RecordBatch, view: View, members: Sequence[int]
+    ) -> dict[int, pa.RecordBatch]:
+        """The rows of a batch by member; a replicated map's rows go to all ``members``."""
+        if self.schema.replicated:
+            return dict.fromkeys(members, batch)
+        if len(view.members) == 1:
+            return {view.members[0].number: batch}
+        arrays = [batch.column(position) for position in self.schema.partition_positions]
+        partitions = partitions_of(hash_arrays(arrays, self._types))
+        owners = np.asarray(view.owners, dtype=np.int32)[partitions]
+        found: dict[int, pa.RecordBatch] = {}
+        for owner in np.unique(owners):
+            mask = owners == owner
+            found[int(owner)] = batch if mask.all() else batch.take(pa.array(np.flatnonzero(mask)))
+        return found

@@ -1,0 +1,137 @@
+"""What starts a query: known to the initiator, sent to the participants as QUERY_START."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.view import View
+from remuda.execution.root_sink import RootSink
+from remuda.plan.codec import decode_plan, encode_plan
+from remuda.plan.expression import Expression
+from remuda.plan.physical import Fragment, PhysicalPlan, Site
+from remuda.query.ids import QueryId
+from remuda.query.wire import encode_query_id
+from remuda.rpc import codec
+from remuda.rpc.messages import common_pb2, control_pb2
+
+DECODED_PLANS = 1000
+
+Route = Callable[[Fragment, tuple[Expression, ...]], int | None]
+"""The partition of a pruning key, or None for a key with a NULL (it finds nothing)."""
+
+
+@dataclass(frozen=True)
+class QueryStart:
+    """One execution of a plan. ``partitions[f]`` limits the scans of fragment ``f``."""
+
+    plan: PhysicalPlan
+    parameters: tuple[PhysicalValue, ...]
+    read_timestamp: int
+    sites: Mapping[int, tuple[int, ...]]
+    partitions: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    analyze: bool = False
+    timeout: float | None = None
+    sink: RootSink | None = field(default=None, compare=False)
+    encoded: bytes = b""
+
+    @property
+    def participants(self) -> tuple[int, ...]:
+        return tuple(sorted({member for members in self.sites.values() for member in members}))
+
+    def fragments_of(self, member: int) -> tuple[int, ...]:
+        return tuple(f for f, members in self.sites.items() if member in members)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where the fragments of a plan run, and over which partitions if not all."""
+
+    sites: dict[int, tuple[int, ...]]
+    partitions: dict[int, frozenset[int]]
+
+
+def place(plan: PhysicalPlan, view: View, initiator: int, route: Route) -> Placed:
+    """A pruned fragment runs on the owners of its keys; when no key can match, the initiator alone
+    finds that out."""
+    placed = Placed({}, {})
+    everyone = tuple(member.number for member in view.members)
+    for fragment in plan.fragments:
+        if fragment.site is Site.INITIATOR:
+            placed.sites[fragment.id] = (initiator,)
+        elif fragment.pruning is None:
+            placed.sites[fragment.id] = everyone
+        else:
+            routed = (route(fragment, key) for key in fragment.pruning.keys)
+            partitions = frozenset(p for p in routed if p is not None)
+            owners = {view.owners[p] for p in partitions}
+            placed.sites[fragment.id] = tuple(sorted(owners)) or (initiator,)
+            placed.partitions[fragment.id] = partitions
+    return placed
+
+
+def place_here(plan: PhysicalPlan, initiator: int, partitions: frozenset[int] | None) -> Placed:
+    """Everything on the initiator, over its own partitions or the given ones (Spark reads)."""
+    limits = {} if partitions is None else {f.id: partitions for f in plan.fragments}
+    return Placed({fragment.id: (initiator,) for fragment in plan.fragments}, limits)
+
+
+def encode_start(
+    query: QueryId, start: QueryStart, context: common_pb2.Context, catalog_version: int
+) -> control_pb2.QueryStart:
+    encoded = start.encoded or encode_plan(start.plan)
+    message = control_pb2.QueryStart(
+        context=context,
+        query_id=encode_query_id(query),
+        plan_digest=hashlib.sha256(encoded).digest(),
+        plan=encoded,
+        parameters=codec.encode_values(start.parameters),
+        participants=start.participants,
+        read_timestamp=start.read_timestamp,
+        catalog_version=catalog_version,
+        sites=[
+            control_pb2.FragmentSites(
+                fragment=fragment,
+                members=members,
+                limited=fragment in start.partitions,
+                partitions=start.partitions.get(fragment, ()),
+            )
+            for fragment, members in start.sites.items()
+        ],
+        analyze=start.analyze,
+    )
+    if start.timeout is not None:
+        message.timeout = start.timeout
+    return message
+
+
+class StartDecoder:
+    """Decodes QUERY_START; a plan seen before is not decoded again."""
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[bytes, PhysicalPlan] = OrderedDict()
+
+    def decode(self, message: control_pb2.QueryStart) -> QueryStart:
+        """Raises ProtocolError when the plan cannot be read."""
+        plan = self._plans.get(message.plan_digest)
+        if plan is None:
+            plan = decode_plan(message.plan)
+            self._plans[message.plan_digest] = plan
+            if len(self._plans) > DECODED_PLANS:
+                self._plans.popitem(last=False)
+        else:
+            self._plans.move_to_end(message.plan_digest)
+        return QueryStart(
+            plan=plan,
+            parameters=codec.decode_values(message.parameters),
+            read_timestamp=message.read_timestamp,
+            sites={site.fragment: tuple(site.members) for site in message.sites},
+            partitions={
+                site.fragment: frozenset(site.partitions) for site in message.sites if site.limited
+            },
+            analyze=message.analyze,
+            timeout=message.timeout if message.HasField("timeout") else None,
+        )

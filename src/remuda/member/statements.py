@@ -1,0 +1,542 @@
+"""RUN_QUERY, CREATE_PREPARED_STATEMENT, CANCEL_QUERY: statements of clients, start to end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import (
+    ConnectionBroken,
+    InputError,
+    NotSupported,
+    ProtocolError,
+    QueryCanceled,
+    RemudaError,
+)
+from remuda.execution.context import FragmentProfile
+from remuda.execution.evaluate.compile import evaluate_constant
+from remuda.execution.root_sink import RootSink
+from remuda.limits import PAGE_ROWS
+from remuda.member.catalog_service import CatalogService
+from remuda.member.commits import Commits
+from remuda.member.core import Call, Core, bug
+from remuda.member.cursors import Cursor, Results
+from remuda.member.hop import Hop
+from remuda.member.membership import Membership
+from remuda.member.peers import Peers
+from remuda.member.point_reads import PointReads
+from remuda.member.queries import Initiated, Queries
+from remuda.member.routing import Router
+from remuda.member.start import Placed, QueryStart, place, place_here
+from remuda.member.statistics_service import ClusterStatistics
+from remuda.member.writes import StagedWrite
+from remuda.plan.expression import Expression
+from remuda.plan.physical import Fragment, KeyLookup, Physical, TableScan, inputs_of
+from remuda.query.ids import QueryId
+from remuda.query.wire import decode_query_id, encode_query_id
+from remuda.rpc import codec
+from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.transport import Channel, Request
+from remuda.session.answers import Answer, explained, shown
+from remuda.session.parameters import check_count, clock_values, fitted
+from remuda.session.planning import (
+    Environment,
+    PlanCache,
+    Planned,
+    PlannedExplain,
+    PlannedInsert,
+    PlannedQuery,
+    bound,
+    maps_of,
+    planned,
+    route_of,
+)
+from remuda.session.shape import ResultShape
+from remuda.sql.statements import CreateMapStatement, DropMapStatement, ShowStatement
+
+INTERNAL_PAGE_ROWS = 64 * 1024
+NOTHING = ResultShape(())
+
+
+@dataclass
+class Statement:
+    """One RUN_QUERY."""
+
+    request: Request
+    query: QueryId
+    text: str
+    values: tuple[PhysicalValue, ...]
+    types: tuple[SqlType, ...]
+    started: int
+    timeout: float | None
+    read_timestamp: int | None
+    partitions: frozenset[int] | None
+    local: bool
+    page_rows: int
+    error: RemudaError | None = None
+    """Set when it is cancelled before its query has begun."""
+
+    @property
+    def channel(self) -> Channel:
+        return self.request.channel
+
+
+@dataclass
+class Client:
+    """What a connection has running here."""
+
+    statements: dict[QueryId, Statement] = field(default_factory=dict)
+    cursors: dict[QueryId, Cursor] = field(default_factory=dict)
+
+
+class Statements:
+    def __init__(
+        self,
+        core: Core,
+        peers: Peers,
+        hop: Hop,
+        *,
+        membership: Membership,
+        queries: Queries,
+        commits: Commits,
+        catalog: CatalogService,
+        statistics: ClusterStatistics,
+        points: PointReads,
+    ) -> None:
+        self._core = core
+        self._peers = peers
+        self._hop = hop
+        self._membership = membership
+        self._queries = queries
+        self._commits = commits
+        self._catalog = catalog
+        self._statistics = statistics
+        self._points = points
+        self._cache = PlanCache(statistics.stale_plan)
+        self._clients: dict[Channel, Client] = {}
+        self._active: dict[QueryId, int] = {}
+        """Read timestamps in use: versions at or above the lowest must be kept."""
+
+    # --- clients ------------------------------------------------------------------------------
+
+    def connected(self, channel: Channel) -> None:
+        self._clients[channel] = Client()
+        channel.on_closed.append(lambda error: self._disconnected(channel, error))
+
+    def _disconnected(self, channel: Channel, cause: RemudaError) -> None:
+        client = self._clients.pop(channel, Client())
+        error = ConnectionBroken(f"the client is gone: {cause.message}")
+        for query, statement in list(client.statements.items()):
+            statement.error = error
+            self._queries.fail(query, error)
+        for cursor in list(client.cursors.values()):
+            cursor.drop()
+
+    def on_cancel(self, call: Call) -> None:
+        """Acknowledged always; a query that has ended is left alone."""
+        query = decode_query_id(common_pb2.QueryId.FromString(call.pbody))
+        error = QueryCanceled("the query was cancelled by the user")
+        for client in self._clients.values():
+            statement = client.statements.get(query)
+            if statement is not None:
+                statement.error = error
+                self._queries.fail(query, error)
+                cursor = client.cursors.get(query)
+                if cursor is not None:
+                    cursor.ended(error)
+        call.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
+    # --- RUN_QUERY ----------------------------------------------------------------------------
+
+    def on_run_query(self, request: Request) -> None:
+        self._core.require_serving()
+        message = user_pb2.RunQuery.FromString(request.pbody)
+        self._core.observe(message.context)
+        statement = self._statement(request, message)
+        local = statement.local or statement.partitions is not None
+        environment = self._environment(local)
+        cached = self._cached(statement, local, environment)
+        if cached is not None:
+            query, values = cached
+            fast = query.point is not None and not local and statement.read_timestamp is None
+            if fast and self._points.run(request, statement.query, query, values):
+                return
+        self._accept(statement)
+        self._core.spawn(self._run(statement, local), "statement")
+
+    def _statement(self, request: Request, message: user_pb2.RunQuery) -> Statement:
+        if message.type == user_pb2.PREPARED_STATEMENT_TYPE:
+            text = message.prepared_statement_handle.server_info.decode()
+        elif message.type == user_pb2.SQL:
+            text = message.plan
+        else:
+            raise NotSupported(
+                f"queries of type {user_pb2.QueryType.Name(message.type)} are not supported",
+                hint="Send SQL or a prepared statement.",
+            )
+        values = codec.decode_values(message.parameters)
+        types = tuple(codec.decode_type(t) for t in message.parameter_types)
+        if len(types) != len(values):
+            raise ProtocolError(f"{len(values)} parameters, but {len(types)} parameter types")
+        timeout = (
+            message.timeout if message.HasField("timeout") else self._core.config.query_timeout
+        )
+        limited = list(message.partitions)
+        return Statement(
+            request=request,
+            query=self._queries.new_id(),
+            text=text,
+            values=values,
+            types=types,
+            started=self._core.world.clock.wall_micros(),
+            timeout=timeout or None,
+            read_timestamp=message.read_timestamp if message.HasField("read_timestamp") else None,
+            partitions=frozenset(limited) if limited else None,
+            local=message.local_only,
+            page_rows=message.page_rows or PAGE_ROWS,
+        )
+
+    def _cached(
+        self, statement: Statement, local: bool, environment: Environment
+    ) -> tuple[PlannedQuery, tuple[PhysicalValue, ...]] | None:
+        """The cached plan of a query and its parameters, by the types that the binder inferred."""
+        found = self._cache.find((statement.text, None, local), environment)
+        if not isinstance(found, PlannedQuery) or len(found.parameter_types) != len(
+            statement.values
+        ):
+            return None
+        values = fitted(statement.values, statement.types, found.parameter_types)
+        return None if values is None else (found, values)
+
+    def _accept(self, statement: Statement) -> None:
+        statement.request.reply(RpcType.QUERY_HANDLE, encode_query_id(statement.query))
+        client = self._clients.get(statement.channel)
+        if client is None:
+            statement.error = ConnectionBroken("the client is gone")
+        else:
+            client.statements[statement.query] = statement
+
+    async def _run(self, statement: Statement, local: bool) -> None:
+        try:
+            found, values = await self._plan(statement, local)
+            await self._dispatch(statement, found, values)
+        except RemudaError as error:
+            self._failed(statement, error)
+        except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+            self._failed(statement, bug(error, f"statement {statement.text[:200]!r}"))
+
+    def _failed(self, statement: Statement, error: RemudaError) -> None:
+        self._results(statement).finish(statement.error or error)
+        self._closed(statement)
+
+    def _closed(self, statement: Statement) -> None:
+        client = self._clients.get(statement.channel)
+        if client is not None:
+            client.statements.pop(statement.query, None)
+            client.cursors.pop(statement.query, None)
+
+    def _results(self, statement: Statement, shape: ResultShape = NOTHING) -> Results:
+        return Results(self._core, statement.channel, statement.query, shape)
+
+    # --- planning -----------------------------------------------------------------------------
+
+    def _environment(self, local: bool) -> Environment:
+        core = self._core
+        return Environment(
+            catalog=core.catalog,
+            view=core.view.number,
+            members=1 if local else len(core.view.members),
+            statistics=self._statistics,
+            generation=self._statistics.generation,
+        )
+
+    async def _plan(
+        self, statement: Statement, local: bool
+    ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
+        """The statement by the parameter types that the binder infers, if the values fit them
+        exactly; otherwise by the types that the client gave."""
+        try:
+            found = await self._planned(statement.text, None, local)
+        except InputError:
+            if not statement.types:
+                raise
+            found = None
+        if found is not None:
+            wanted = _parameter_types(found)
+            check_count(len(wanted), len(statement.values))
+            values = fitted(statement.values, statement.types, wanted)
+            if values is not None:
+                return found, values
+        return await self._planned(statement.text, statement.types, local), statement.values
+
+    async def _planned(self, text: str, types: tuple[SqlType, ...] | None, local: bool) -> Planned:
+        key = (text, types, local)
+        found = self._cache.find(key, self._environment(local))
+        if found is not None:
+            return found
+        statement = bound(text, types, self._core.catalog)
+        await self._statistics.refresh(maps_of(statement))
+        environment = self._environment(local)
+        found = planned(statement, environment)
+        self._cache.keep(key, found, environment)
+        return found
+
+    async def on_prepare(self, call: Call) -> None:
+        """CREATE_PREPARED_STATEMENT: the handle is the text, so any member can run it."""
+        message = user_pb2.CreatePreparedStatementReq.FromString(call.pbody)
+        response = user_pb2.CreatePreparedStatementResp(status=user_pb2.OK)
+        try:
+            self._core.require_serving()
+            found = await self._planned(message.sql_query, None, local=False)
+        except RemudaError as error:
+            response.status = user_pb2.FAILED_
+            response.error.CopyFrom(codec.encode_error(error))
+            call.reply(RpcType.PREPARED_STATEMENT, response)
+            return
+        prepared = response.prepared_statement
+        prepared.server_handle.server_info = message.sql_query.encode()
+        prepared.parameter_types.extend(codec.encode_type(t) for t in _parameter_types(found))
+        if isinstance(found, PlannedQuery):
+            prepared.result_columns.extend(codec.encode_column(c) for c in found.columns)
+            schema = self._core.catalog.find_id(found.point.map_id) if found.point else None
+            route = route_of(found.point, schema) if found.point and schema else None
+            if route is not None and schema is not None:
+                prepared.route_map = schema.name
+                prepared.route_parameters.extend(route)
+        call.reply(RpcType.PREPARED_STATEMENT, response)
+
+    # --- running ------------------------------------------------------------------------------
+
+    async def _dispatch(
+        self, statement: Statement, found: Planned, values: tuple[PhysicalValue, ...]
+    ) -> None:
+        if statement.error is not None:
+            raise statement.error
+        match found:
+            case PlannedQuery():
+                await self._select(statement, found, values)
+            case PlannedInsert():
+                rows = await self._insert(statement, found, values)
+                self._done(statement, "INSERT", rows)
+            case PlannedExplain():
+                self._answered(statement, await self._explain(statement, found, values), "EXPLAIN")
+            case CreateMapStatement(schema, if_not_exists):
+                await self._catalog.create(schema, if_not_exists=if_not_exists)
+                self._done(statement, "CREATE TABLE", 0)
+            case DropMapStatement(name, _, if_exists):
+                await self._catalog.drop(name, if_exists=if_exists)
+                self._done(statement, "DROP TABLE", 0)
+            case ShowStatement():
+                self._answered(statement, shown(found, self._core.catalog), "SHOW")
+
+    def _done(self, statement: Statement, tag: str, affected_rows: int) -> None:
+        self._results(statement).finish(tag=tag, affected_rows=affected_rows)
+        self._closed(statement)
+
+    def _answered(self, statement: Statement, answer: Answer, tag: str) -> None:
+        columns, batch = answer
+        results = self._results(statement, ResultShape(columns))
+        results.external_page(batch, lambda _: None)
+        results.finish(tag=tag)
+        self._closed(statement)
+
+    async def _select(
+        self, statement: Statement, query: PlannedQuery, values: tuple[PhysicalValue, ...]
+    ) -> None:
+        """Start the query; from here on the cursor drives it."""
+        start = await self._start(statement, query, values, statement.page_rows)
+        client = self._clients.get(statement.channel)
+        if statement.error is not None or client is None:
+            raise statement.error or ConnectionBroken("the client is gone")
+        sink = start.sink
+        assert sink is not None
+        results = self._results(statement, query.shape)
+        cursor = Cursor(
+            results,
+            statement.channel,
+            sink,
+            on_finished=lambda: self._cursor_finished(statement),
+            on_broken=lambda error: self._queries.fail(statement.query, error),
+        )
+        sink.on_page = lambda: self._hop(cursor.pump)
+        client.cursors[statement.query] = cursor
+        self._active[statement.query] = start.read_timestamp
+        self._queries.begin(statement.query, start, cursor.ended)
+
+    def _cursor_finished(self, statement: Statement) -> None:
+        self._active.pop(statement.query, None)
+        self._closed(statement)
+
+    async def _start(
+        self,
+        statement: Statement,
+        query: PlannedQuery,
+        values: tuple[PhysicalValue, ...],
+        page_rows: int,
+    ) -> QueryStart:
+        """Choose where and at which timestamp the query runs (design rule 15)."""
+        core = self._core
+        parameters = values + clock_values(query.clock_parameters, statement.started)
+        placed = self._place(statement, query, parameters)
+        start = QueryStart(
+            plan=query.plan,
+            parameters=parameters,
+            read_timestamp=0,
+            sites=placed.sites,
+            partitions=placed.partitions,
+            timeout=statement.timeout,
+            sink=RootSink(page_rows),
+            encoded=query.encoded,
+        )
+        others = tuple(member for member in start.participants if member != core.number)
+        for member in others:
+            core.require_alive(member)
+        at = statement.read_timestamp
+        if at is None:
+            if others:
+                await self._membership.clocks(others)
+            at = core.timestamp()
+        else:
+            core.clock.observe(at)
+        return replace(start, read_timestamp=at)
+
+    def _place(
+        self, statement: Statement, query: PlannedQuery, parameters: tuple[PhysicalValue, ...]
+    ) -> Placed:
+        core = self._core
+        if statement.local or statement.partitions is not None:
+            return place_here(query.plan, core.number, statement.partitions)
+
+        def route(fragment: Fragment, key: tuple[Expression, ...]) -> int | None:
+            key_values = [evaluate_constant(part, parameters) for part in key]
+            if any(value is None for value in key_values):
+                return None
+            return Router(self._pruned_map(fragment)).partition(key_values)
+
+        return place(query.plan, core.view, core.number, route)
+
+    def _pruned_map(self, fragment: Fragment) -> MapSchema:
+        """The partitioned map that a pruned fragment reads."""
+        for node in _nodes(fragment.root):
+            if isinstance(node, TableScan | KeyLookup):
+                schema = self._core.store(node.map_id, node.schema_version).schema
+                if not schema.replicated:
+                    return schema
+        raise AssertionError("a pruned fragment reads a partitioned map")
+
+    # --- queries of the member's own ----------------------------------------------------------
+
+    async def _pages(
+        self, statement: Statement, start: QueryStart, profiles: list[FragmentProfile]
+    ) -> AsyncGenerator[pa.RecordBatch]:
+        """Run a query and hand its pages out here. Closing the iterator early cancels the query."""
+        news = asyncio.Event()
+        ends: list[RemudaError | None] = []
+
+        def ended(error: RemudaError | None) -> None:
+            ends.append(error)
+            news.set()
+
+        sink = start.sink
+        assert sink is not None
+        sink.on_page = lambda: self._hop(news.set)
+        self._active[statement.query] = start.read_timestamp
+        initiated: Initiated = self._queries.begin(statement.query, start, ended)
+        try:
+            while True:
+                news.clear()
+                while (page := sink.take()) is not None:
+                    yield page
+                if ends and (ends[0] is not None or sink.exhausted):
+                    break
+                await news.wait()
+            if ends[0] is not None:
+                raise ends[0]
+            profiles += initiated.profiles
+        finally:
+            self._active.pop(statement.query, None)
+            sink.clear()
+            if not ends:
+                self._queries.fail(statement.query, QueryCanceled("its result is not wanted"))
+
+    async def _explain(
+        self, statement: Statement, found: PlannedExplain, values: tuple[PhysicalValue, ...]
+    ) -> Answer:
+        if not found.analyze:
+            return explained(found)
+        profiles: list[FragmentProfile] = []
+        clock = self._core.world.clock
+        began = clock.monotonic()
+        if isinstance(found.statement, PlannedInsert):
+            await self._insert(statement, found.statement, values, profiles)
+        else:
+            start = await self._start(statement, found.statement, values, INTERNAL_PAGE_ROWS)
+            start = replace(start, analyze=True)
+            async for _ in self._pages(statement, start, profiles):
+                pass
+        return explained(found, profiles, clock.monotonic() - began)
+
+    async def _insert(
+        self,
+        statement: Statement,
+        found: PlannedInsert,
+        values: tuple[PhysicalValue, ...],
+        profiles: list[FragmentProfile] | None = None,
+    ) -> int:
+        """Rows of the source go staged to their owners and are committed together."""
+        schema = found.schema
+        arrow = engine_schema(schema)
+        start = await self._start(statement, found.source, values, INTERNAL_PAGE_ROWS)
+        start = replace(start, analyze=profiles is not None)
+        write = StagedWrite(self._core, self._peers, self._commits, schema)
+        pages = self._pages(statement, start, profiles if profiles is not None else [])
+        try:
+            async with contextlib.aclosing(pages):
+                async for page in pages:
+                    await write.add(pa.record_batch(page.columns, schema=arrow))
+            if statement.error is not None:
+                raise statement.error
+            return await write.commit(insert_only=found.insert_only)
+        except BaseException:
+            write.abort()
+            raise
+
+    # --- state --------------------------------------------------------------------------------
+
+    def oldest_read(self) -> int | None:
+        """The lowest timestamp that a query of this member reads at."""
+        return min(self._active.values(), default=None)
+
+    def gauges(self) -> dict[str, int]:
+        return {
+            "clients": len(self._clients),
+            "statements": sum(len(client.statements) for client in self._clients.values()),
+            "cursors": sum(len(client.cursors) for client in self._clients.values()),
+            "reads": len(self._active),
+            "cached_plans": len(self._cache),
+        }
+
+
+def _parameter_types(found: Planned) -> tuple[SqlType, ...]:
+    match found:
+        case PlannedQuery(parameter_types=types):
+            return types
+        case PlannedInsert(source=source):
+            return source.parameter_types
+        case PlannedExplain(statement=statement):
+            return _parameter_types(statement)
+        case _:
+            return ()
+
+
+def _nodes(node: Physical) -> list[Physical]:
+    return [node, *(below for child in inputs_of(node) for below in _nodes(child))]

@@ -1,0 +1,168 @@
+"""The only door to the outside: clocks, chance, sockets, files and threads.
+
+Everything above takes these as arguments, so that a simulator can replace them (design D13). The
+protocols come first, the real world after them.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from remuda.errors import ConnectionRefused, DiskFull, ResourceError
+
+LISTEN_BACKLOG = 512
+
+
+class Clock(Protocol):
+    """Two clocks: one that never goes back, and the calendar."""
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start; only differences mean something."""
+
+    def wall_micros(self) -> int:
+        """Microseconds since 1970-01-01 UTC; may jump."""
+
+
+class Chance(Protocol):
+    """Random numbers that need not be reproducible in the real world, and are in a simulation."""
+
+    def bits(self, count: int) -> int:
+        """``count`` random bits as a non-negative integer."""
+
+    def fraction(self) -> float:
+        """A number in [0, 1)."""
+
+
+class Network(Protocol):
+    """Sockets; what is spoken over them is ``rpc``'s business."""
+
+    def listen(self, host: str, port: int) -> socket.socket:
+        """A bound, listening socket; port 0 = any free. Raises ConnectionRefused."""
+
+    def adopt(self, descriptor: int) -> socket.socket:
+        """A listening socket that another process has bound for this one."""
+
+    def connect(self, host: str, port: int, timeout: float) -> socket.socket:
+        """A connected, blocking socket. Raises ConnectionRefused naming the address."""
+
+
+class Disk(Protocol):
+    """Whole small files; logs and snapshots get their own doors when they come."""
+
+    def read(self, path: Path) -> bytes: ...
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Replace the file atomically. Raises DiskFull."""
+
+
+class Thread(Protocol):
+    def join(self, timeout: float | None = None) -> None: ...
+
+
+class Workers(Protocol):
+    """Threads, for the cooperative pool and nothing else."""
+
+    def start_thread(self, target: Callable[[], None], name: str) -> Thread: ...
+
+
+class SystemClock:
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def wall_micros(self) -> int:
+        return time.time_ns() // 1000
+
+
+class SystemChance:
+    def bits(self, count: int) -> int:
+        return int.from_bytes(os.urandom((count + 7) // 8)) >> (-count % 8)
+
+    def fraction(self) -> float:
+        return self.bits(53) / 2**53
+
+
+class SystemNetwork:
+    def listen(self, host: str, port: int) -> socket.socket:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((host, port))
+            sock.listen(LISTEN_BACKLOG)
+        except OSError as problem:
+            sock.close()
+            raise ConnectionRefused(
+                f"cannot listen on {host}:{port}: {problem.strerror or problem}",
+                hint="Choose another port, or 0 for any free one.",
+            ) from problem
+        sock.setblocking(False)
+        return sock
+
+    def adopt(self, descriptor: int) -> socket.socket:
+        try:
+            sock = socket.socket(fileno=descriptor)
+            sock.listen(LISTEN_BACKLOG)
+        except OSError as problem:
+            raise ConnectionRefused(
+                f"file descriptor {descriptor} is not a socket to listen on: {problem}"
+            ) from problem
+        sock.setblocking(False)
+        return sock
+
+    def connect(self, host: str, port: int, timeout: float) -> socket.socket:
+        try:
+            return socket.create_connection((host, port), timeout)
+        except OSError as problem:
+            raise ConnectionRefused(
+                f"cannot connect to {host}:{port}: {problem.strerror or problem}"
+            ) from problem
+
+
+class SystemDisk:
+    def read(self, path: Path) -> bytes:
+        try:
+            return path.read_bytes()
+        except OSError as problem:
+            raise ResourceError(f"cannot read {path}: {problem.strerror}") from problem
+
+    def write(self, path: Path, content: bytes) -> None:
+        temporary = path.with_name(path.name + ".new")
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as problem:
+            raise DiskFull(f"cannot write {path}: {problem.strerror}") from problem
+
+
+class SystemWorkers:
+    """Daemon threads: a member that ends does not wait for a kernel in the middle of a batch."""
+
+    def start_thread(self, target: Callable[[], None], name: str) -> Thread:
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        thread.start()
+        return thread
+
+
+@dataclass(frozen=True)
+class World:
+    """The doors of one process."""
+
+    clock: Clock
+    chance: Chance
+    network: Network
+    disk: Disk
+    workers: Workers
+
+
+def system_world() -> World:
+    return World(SystemClock(), SystemChance(), SystemNetwork(), SystemDisk(), SystemWorkers())
