@@ -1,0 +1,111 @@
+"""The command line: ``remuda COMMAND ...``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+import remuda
+from remuda.cli import sql_command, start_command, status_command
+from remuda.errors import NotSupported, RemudaError
+
+EXIT_ERROR = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+_LATER = {
+    "load": ("remuda.cli.load", "load files into a map, by Spark"),
+    "demo": ("remuda.cli.demo", "everything from nothing, in three minutes"),
+    "member": ("remuda.member.main", "one member of a larger cluster"),
+}
+"""Commands whose modules are loaded only when they are asked for: they take time, or packages that
+not everybody has. ``load`` and ``demo`` have ``add_arguments(parser)`` and ``run(options)``;
+``member`` has ``main(arguments)``."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status. Errors are one message on standard error, no traceback."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(words)
+    except RemudaError as error:
+        print(f"remuda: {error}", file=sys.stderr)
+        return EXIT_ERROR
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:  # the reader of our output, like head, has seen enough
+        _silence_output()
+        return 128 + signal.SIGPIPE
+    except Exception as error:
+        if os.environ.get("REMUDA_TRACEBACK"):
+            raise
+        first_line, *_ = str(error).splitlines() or [""]
+        print(
+            f"remuda: internal error: {type(error).__name__}: {first_line}\n"
+            "HINT: This is a bug. REMUDA_TRACEBACK=1 shows where it happens.",
+            file=sys.stderr,
+        )
+        return EXIT_ERROR
+
+
+def _run(words: list[str]) -> int:
+    if words and words[0] in _LATER:
+        return _run_later(words[0], words[1:])
+    options = _parser().parse_args(words)
+    run: Callable[[argparse.Namespace], int] | None = options.run
+    if run is None:
+        _parser().print_help(sys.stderr)
+        return EXIT_USAGE
+    return run(options)
+
+
+def _run_later(command: str, rest: list[str]) -> int:
+    name, text = _LATER[command]
+    try:
+        module = import_module(name)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "remuda":
+            raise
+        raise NotSupported(
+            f"remuda {command} needs the package {package}, which is not installed",
+            hint=f'Install "remuda[{"spark" if package == "pyspark" else command}]".',
+        ) from error
+    if command == "member":
+        status: int | None = module.main(rest)
+        return status or 0
+    about = f"{text[0].upper()}{text[1:]}."
+    parser = argparse.ArgumentParser(prog=f"remuda {command}", description=about)
+    module.add_arguments(parser)
+    status = module.run(parser.parse_args(rest))
+    return status or 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="remuda", description="An in-memory data grid with distributed SQL."
+    )
+    parser.add_argument("--version", action="version", version=f"remuda {remuda.__version__}")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    start_command.add_to(commands)
+    sql_command.add_to(commands)
+    status_command.add_to(commands)
+    for name, (_, text) in _LATER.items():
+        commands.add_parser(name, help=text, add_help=False)
+    return parser
+
+
+def _silence_output() -> None:
+    """Let the interpreter flush standard output into nothing when it ends."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

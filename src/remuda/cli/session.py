@@ -1,0 +1,99 @@
+"""What the shell and ``remuda sql -c`` do with one statement or command: run it, print, report."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from remuda.cli import catalog_text
+from remuda.cli.output import make_writer
+from remuda.client.client import Client
+from remuda.errors import InputError, RemudaError
+
+HELP = """\
+Statements end with a semicolon. Commands:
+  \\d         list maps              \\d MAP     columns of a map
+  \\dt        list maps              \\timing    print how long statements take, on or off
+  \\x         one column per line    \\q         leave
+  \\?         this help
+"""
+
+
+@dataclass
+class Session:
+    """One user's settings and streams. ``failed`` remembers whether anything went wrong."""
+
+    client: Client
+    format: str = "table"
+    timing: bool = False
+    expanded: bool = False
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    errors: TextIO = field(default_factory=lambda: sys.stderr)
+    failed: bool = False
+    done: bool = False
+
+    def statement(self, text: str) -> bool:
+        """Run one statement and print its result; False when it failed (the error is printed)."""
+        begin = time.perf_counter()
+        try:
+            with self.client.sql(text) as cursor:
+                make_writer(self.format, self.out, self.expanded).write(cursor)
+        except RemudaError as error:
+            return self._report(error)
+        except KeyboardInterrupt:
+            self.out.flush()
+            self.errors.write("canceled\n")
+            self.failed = True
+            return False
+        if self.timing:
+            self.errors.write(f"time: {(time.perf_counter() - begin) * 1000:.1f} ms\n")
+        self.out.flush()
+        return True
+
+    def command(self, line: str) -> bool:
+        """Run a backslash command; False when it failed."""
+        name, _, argument = line.strip().removesuffix(";").partition(" ")
+        argument = argument.strip()
+        try:
+            self._command(name, argument)
+        except RemudaError as error:
+            return self._report(error)
+        self.out.flush()
+        return True
+
+    def _command(self, name: str, argument: str) -> None:
+        match name:
+            case "\\q":
+                self.done = True
+            case "\\?" | "\\h":
+                self.out.write(HELP)
+            case "\\timing":
+                self.timing = _switch(argument, self.timing)
+                self.out.write(f"timing is {'on' if self.timing else 'off'}\n")
+            case "\\x":
+                self.expanded = _switch(argument, self.expanded)
+                self.out.write(f"expanded display is {'on' if self.expanded else 'off'}\n")
+            case "\\d" if argument:
+                found = self.client.describe_map(catalog_text.map_name(argument))
+                self.out.write(catalog_text.describe(found))
+            case "\\d" | "\\dt":
+                self.out.write(catalog_text.maps(self.client.cluster_info().maps))
+            case _:
+                raise InputError(f"unknown command {name}", hint="\\? lists the commands.")
+
+    def _report(self, error: RemudaError) -> bool:
+        self.out.flush()
+        self.errors.write(f"ERROR {error.sqlstate}: {error}\n")
+        self.errors.flush()
+        self.failed = True
+        return False
+
+
+def _switch(argument: str, now: bool) -> bool:
+    if argument in ("on", "off"):
+        return argument == "on"
+    if argument:
+        raise InputError(f'expected on or off, found "{argument}"')
+    return not now

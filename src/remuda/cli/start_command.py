@@ -1,0 +1,102 @@
+"""``remuda start``: a cluster on this machine, in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+import tomllib
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from remuda.client.embedded import START_TIMEOUT, Cluster, start
+from remuda.config import member_config
+from remuda.limits import CONTROL_PORT, DATA_PORT, USER_PORT
+
+_WATCH_INTERVAL = 0.5
+_DEFAULTS: dict[str, Any] = {
+    "members": 3,
+    "host": "127.0.0.1",
+    "user_port": USER_PORT,
+    "control_port": CONTROL_PORT,
+    "data_port": DATA_PORT,
+}
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        "start",
+        help="start a cluster on this machine",
+        description="Start a cluster on this machine and run it until Ctrl-C.",
+        epilog="Member 2 listens on each port plus 10, member 3 plus 20, and so on; "
+        "a port of 0 is any free one. Options win over the configuration file.",
+    )
+    parser.add_argument("--members", type=int, metavar="N", help="number of members (3)")
+    parser.add_argument("--host", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--user-port", type=int, metavar="PORT", help=f"clients ({USER_PORT})")
+    parser.add_argument(
+        "--control-port", type=int, metavar="PORT", help=f"members ({CONTROL_PORT})"
+    )
+    parser.add_argument("--data-port", type=int, metavar="PORT", help=f"data ({DATA_PORT})")
+    parser.add_argument("--log-dir", metavar="DIR", help="keep the members' logs here")
+    parser.add_argument("--log-format", choices=("text", "json"), help="(text)")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=START_TIMEOUT,
+        metavar="SECONDS",
+        help=f"to start ({START_TIMEOUT:g})",
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings of the members, TOML")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    places = _DEFAULTS | (read_config(options.config) if options.config else {})
+    given = {name: getattr(options, name) for name in _DEFAULTS}
+    places |= {name: value for name, value in given.items() if value is not None}
+    settings = {} if options.log_format is None else {"log_format": options.log_format}
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, on_signal)
+    with start(
+        **places,
+        log_dir=options.log_dir,
+        config=options.config,
+        settings=settings,
+        timeout=options.timeout,
+    ) as cluster:
+        _announce(cluster)
+        while not stop.wait(_WATCH_INTERVAL):
+            cluster.check()
+        print("stopping", flush=True)
+    return 0
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """What a member's configuration file says about number and places of the members.
+
+    The members read the rest of it themselves. InputError says what is wrong with the file.
+    """
+    member_config(file=path)
+    with path.open("rb") as file:
+        section = tomllib.load(file).get("member", {})
+    if "cluster_size" in section:
+        section["members"] = section["cluster_size"]
+    return {name: section[name] for name in _DEFAULTS if name in section}
+
+
+def _announce(cluster: Cluster) -> None:
+    for member in cluster.members:
+        print(
+            f"member {member.number}: clients {member.user}, members {member.control}, "
+            f"data {member.data}"
+        )
+    print(f"ready: remuda sql --connect {cluster.address}   (Ctrl-C stops)")
+    sys.stdout.flush()

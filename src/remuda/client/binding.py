@@ -1,0 +1,126 @@
+"""The operations of a map under one schema version and one view: physical rows in and out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+import pyarrow as pa
+
+from remuda.client.arrow_stream import encode_stream, pieces
+from remuda.client.core import Core
+from remuda.client.objects import ObjectCodec, PhysicalRow
+from remuda.client.requests import Condition, MapRequests
+from remuda.client.routing import Router
+from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import values_to_array
+
+KEYS_PER_REQUEST = 4096
+ROWS_AS_MESSAGES = 64
+"""Up to this many rows for one member travel as protobuf rows; more as an Arrow batch."""
+
+
+class Binding:
+    """A map as the client knows it now. A SchemaChanged or ViewChanged answer makes it stale."""
+
+    def __init__(
+        self, core: Core, schema: MapSchema, value_type: type | None, key_type: type | None
+    ) -> None:
+        self.core = core
+        self.schema = schema
+        self.codec = ObjectCodec(schema, value_type, key_type)
+        self.router = Router(schema, core.view)
+        self.requests = MapRequests(schema, core.clock, core.view.number)
+
+    # --- one entry ---
+
+    def get(self, key: PhysicalRow) -> PhysicalRow | None:
+        call = self.requests.get((key,))
+        rows: list[PhysicalRow | None] = self.core.call(self.router.owner(key), call, read=True)
+        return rows[0]
+
+    def contains(self, key: PhysicalRow) -> bool:
+        call = self.requests.get((key,), keys_only=True)
+        return self.core.call(self.router.owner(key), call, read=True)[0] is not None
+
+    def put(
+        self,
+        row: PhysicalRow,
+        condition: Condition = Condition.ALWAYS,
+        want_old: bool = False,
+    ) -> PhysicalRow | None:
+        """The row that was there before, when ``want_old``."""
+        call = self.requests.put((row,), condition, want_old)
+        answer = self.core.call(self.router.owner(self.key_of(row)), call)
+        return answer[0] if answer else None
+
+    def remove(self, key: PhysicalRow, want_old: bool) -> PhysicalRow | None:
+        """The removed row (empty unless ``want_old``), None when there was none."""
+        call = self.requests.remove((key,), want_old)
+        rows: list[PhysicalRow | None] = self.core.call(self.router.owner(key), call)
+        return rows[0]
+
+    # --- many entries ---
+
+    def get_all(self, keys: Iterable[PhysicalRow]) -> dict[PhysicalRow, PhysicalRow]:
+        """The rows of those keys that exist, one request per owner at a time."""
+        found: dict[PhysicalRow, PhysicalRow] = {}
+        source = iter(keys)
+        while chunk := list(islice(source, KEYS_PER_REQUEST)):
+            by_owner: dict[int, list[PhysicalRow]] = defaultdict(list)
+            for key in chunk:
+                by_owner[self.router.owner(key)].append(key)
+            calls = [(owner, self.requests.get(part)) for owner, part in by_owner.items()]
+            answers = self.core.scatter(calls, read=True)
+            for part, rows in zip(by_owner.values(), answers, strict=True):
+                found.update(
+                    (key, row) for key, row in zip(part, rows, strict=True) if row is not None
+                )
+        return found
+
+    def put_rows(self, rows: Sequence[PhysicalRow]) -> None:
+        """Upsert; of rows with the same key the last one counts."""
+        unique = {self.key_of(row): row for row in rows}
+        if len(unique) <= ROWS_AS_MESSAGES:
+            by_owner: dict[int, list[PhysicalRow]] = defaultdict(list)
+            for key, row in unique.items():
+                by_owner[self.router.owner(key)].append(row)
+            self.core.scatter(
+                [(owner, self.requests.put(part)) for owner, part in by_owner.items()]
+            )
+        elif unique:
+            self.put_batch(self.batch(list(unique.values())))
+
+    def put_batch(self, batch: pa.RecordBatch) -> None:
+        """Upsert the rows of an engine-form batch with unique keys."""
+        schema = batch.schema
+        if self.schema.replicated:  # whoever gets it copies it to the others
+            parts = [(self.core.next_member(), batch)]
+        else:
+            parts = self.router.split(batch)
+        queues = [(member, list(pieces(part))) for member, part in parts]
+        while queues:
+            calls = [
+                (member, self.requests.put_batch(encode_stream(schema, [queue.pop(0)])))
+                for member, queue in queues
+            ]
+            self.core.scatter(calls)
+            queues = [(member, queue) for member, queue in queues if queue]
+
+    def batch(self, rows: Sequence[PhysicalRow]) -> pa.RecordBatch:
+        """Physical rows as one engine-form batch."""
+        columns = list(zip(*rows, strict=True))
+        arrays = [
+            values_to_array(values, column.type)
+            for values, column in zip(columns, self.schema.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(self.schema))
+
+    def size(self) -> int:
+        """Entries on the whole cluster: the member that is asked adds up."""
+        return self.core.call(None, self.requests.size(), read=True)
+
+    def key_of(self, row: PhysicalRow) -> PhysicalRow:
+        return tuple([row[i] for i in self.schema.key_positions])

@@ -1,0 +1,102 @@
+"""Whole tables at once: Arrow and pandas data into a map, as one staged job."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from remuda.client import requests
+from remuda.client.core import Core
+from remuda.client.inference import infer_table_schema
+from remuda.client.job_writer import JobTarget, check_not_null
+from remuda.datatypes.arrow import engine_schema, to_engine
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import (
+    DataError,
+    InvalidDefinition,
+    NotNullViolation,
+    ObjectMismatch,
+    TypeMismatch,
+)
+from remuda.limits import BATCH_ROWS
+
+
+def as_table(data: Any) -> pa.Table | None:
+    """Arrow and pandas data as an Arrow table; None for everything else."""
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    pandas = sys.modules.get("pandas")  # a DataFrame exists only after its module was imported
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        return pa.Table.from_pandas(data, preserve_index=False)
+    return None
+
+
+def create_for(
+    core: Core, name: str, found: pa.Schema, key: Sequence[str] | None, replicated: bool
+) -> MapSchema:
+    """Create the map that the table defines; another's, when someone else was first."""
+    schema = infer_table_schema(name, found, key or (), replicated)
+    return core.call(None, requests.create_map(schema, True)).schema
+
+
+def check_key(schema: MapSchema, key: Sequence[str] | None) -> None:
+    if key is not None and tuple(key) != schema.key:
+        raise InvalidDefinition(
+            f'map "{schema.name}" exists with the key ({", ".join(schema.key)}), '
+            f"not ({', '.join(key)})"
+        )
+
+
+def put_table(core: Core, schema: MapSchema, table: pa.Table) -> int:
+    """Upsert the rows of a table: all checked before anything is sent, visible together."""
+    batches = engine_batches(schema, table)
+    job, schema_there = core.call(None, requests.job_begin(schema.name, False, "put_all"))
+    coordinator = requests.job_coordinator(job)
+    try:
+        with JobTarget(job, schema_there, core.view).writer("0:0") as writer:
+            for batch in batches:
+                writer.write(batch)
+            task = writer.finish()
+        return core.call(coordinator, requests.job_commit(job, [task], core.clock))
+    except BaseException:
+        core.call(coordinator, requests.job_abort(job))
+        raise
+
+
+def engine_batches(schema: MapSchema, table: pa.Table) -> list[pa.RecordBatch]:
+    """The rows in the engine's form; ObjectMismatch names map, field, expected and found type."""
+    unknown = [name for name in table.column_names if name not in schema.position]
+    if unknown:
+        raise ObjectMismatch(
+            f'map "{schema.name}" has no column for the field "{unknown[0]}"',
+            detail="columns: " + ", ".join(str(column) for column in schema.columns),
+        )
+    target = engine_schema(schema)
+    arrays = []
+    for column, field in zip(schema.columns, target, strict=True):
+        position = table.schema.get_field_index(column.name)
+        if position < 0:
+            if not column.nullable:
+                raise ObjectMismatch(
+                    f'map "{schema.name}", field "{column.name}": '
+                    f"expected {column.type}, found no such column"
+                )
+            arrays.append(pa.nulls(table.num_rows, field.type))
+            continue
+        try:
+            arrays.append(to_engine(table.column(position), column.type))
+        except (DataError, TypeMismatch) as error:
+            raise ObjectMismatch(
+                f'map "{schema.name}", field "{column.name}": {error.message}'
+            ) from error
+    whole = pa.RecordBatch.from_arrays(arrays, schema=target)
+    try:
+        check_not_null(schema, whole)
+    except NotNullViolation as error:
+        raise ObjectMismatch(error.message) from error
+    return [whole.slice(at, BATCH_ROWS) for at in range(0, whole.num_rows, BATCH_ROWS)]

@@ -1,0 +1,92 @@
+"""One value of one column: Python to the engine's form and back, with the reason of a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from remuda.datatypes.schema import Column
+from remuda.datatypes.sql import FLOAT_KINDS, INTEGER_KINDS, Kind
+from remuda.datatypes.values import PhysicalValue, from_physical, to_physical
+from remuda.errors import DataError, ObjectMismatch, TypeMismatch
+
+Encoder: TypeAlias = Callable[[object], PhysicalValue]
+Decoder: TypeAlias = Callable[[PhysicalValue], Any]
+
+_EXACT: dict[Kind, tuple[type, ...]] = {
+    Kind.BOOLEAN: (bool,),
+    Kind.DOUBLE: (float,),
+    Kind.BYTEA: (bytes,),
+}
+_INTEGER_LIMITS = {
+    Kind.TINYINT: 2**7,
+    Kind.SMALLINT: 2**15,
+    Kind.INTEGER: 2**31,
+    Kind.BIGINT: 2**63,
+}
+_UNCHANGED = {*INTEGER_KINDS, *FLOAT_KINDS, Kind.BOOLEAN, Kind.VARCHAR, Kind.CHAR, Kind.BYTEA}
+
+
+def encoder(map_name: str, column: Column) -> Encoder:
+    """A function from a Python value to the physical one; ObjectMismatch names map and field."""
+    kind = column.type.kind
+
+    def checked(value: object) -> PhysicalValue:
+        return _checked(map_name, column, value)
+
+    if kind in _INTEGER_LIMITS:
+        limit = _INTEGER_LIMITS[kind]
+
+        def integer(value: object) -> PhysicalValue:
+            if type(value) is int and -limit <= value < limit:
+                return value
+            return checked(value)
+
+        return integer
+    exact = (str,) if kind is Kind.VARCHAR and column.type.length is None else _EXACT.get(kind)
+    if exact is None:
+        return checked
+    (only,) = exact
+
+    def same(value: object) -> PhysicalValue:
+        if type(value) is only:
+            return value  # type: ignore[return-value]
+        return checked(value)
+
+    return same
+
+
+def decoder(column: Column) -> Decoder | None:
+    """A function from the physical value to the Python one; None when they are the same."""
+    if column.type.kind in _UNCHANGED:
+        return None
+    column_type = column.type
+    return lambda value: None if value is None else from_physical(value, column_type)
+
+
+def _checked(map_name: str, column: Column, value: object) -> PhysicalValue:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None:
+        if column.nullable:
+            return None
+        raise mismatch(map_name, column, "NULL (the column is NOT NULL)")
+    try:
+        return to_physical(value, column.type)
+    except (DataError, TypeMismatch) as error:
+        found = f"{type(value).__name__} {_shown(value)}"
+        raise mismatch(map_name, column, found, error.message) from error
+
+
+def mismatch(map_name: str, column: Column, found: str, reason: str = "") -> ObjectMismatch:
+    return ObjectMismatch(
+        f'map "{map_name}", field "{column.name}": expected {column.type}, found {found}',
+        detail=reason,
+    )
+
+
+def _shown(value: object, width: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= width else text[: width - 3] + "..."

@@ -1,0 +1,209 @@
+"""What the parts of a client share: the view, the pools, the clock, and the rules for retries."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from remuda.client import requests
+from remuda.client.address import Address, format_address
+from remuda.client.connections import REQUEST_TIMEOUT, Pool, member_name, scatter
+from remuda.client.cursor import Cursor
+from remuda.client.execution import Execution
+from remuda.client.requests import Call, Clock, ClusterInfo, PreparedPlan, RunOptions
+from remuda.client.result_stream import Header, ResultStream
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.view import View
+from remuda.errors import (
+    ConnectionBroken,
+    ConnectionRefused,
+    InputError,
+    MemberUnavailable,
+    RemudaError,
+)
+from remuda.limits import CONNECT_TIMEOUT
+
+T = TypeVar("T")
+
+LOST = (ConnectionBroken, MemberUnavailable, ConnectionRefused)
+_RETRY_PAUSE = 0.05
+_READS = ("select", "with", "values", "show", "describe", "explain", "table", "(")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What ``connect`` was asked for; times in seconds."""
+
+    application: str = "python"
+    retry_reads: int = 0
+    connect_timeout: float = CONNECT_TIMEOUT
+    request_timeout: float = REQUEST_TIMEOUT
+
+
+class Core:
+    """Connections to all members of one cluster. Thread-safe."""
+
+    def __init__(self, addresses: Sequence[Address], settings: Settings) -> None:
+        self.addresses = tuple(addresses)
+        self.settings = settings
+        self.clock = Clock()
+        self.closed = False
+        self._lock = threading.Lock()
+        self._turn = itertools.count()
+        self._pools: dict[int, Pool] = {}
+        self.view: View
+        self._install(self._first_contact())
+
+    # --- one request ---
+
+    def call(self, member: int | None, call: Call[T], read: bool = False) -> T:
+        """Ask ``member`` (None: any). Only a ``read`` is repeated after a lost connection."""
+        attempts = self.settings.retry_reads if read else 0
+        for attempt in itertools.count():
+            try:
+                return self.pool(member).call(call)
+            except LOST:
+                if attempt >= attempts or self.closed:
+                    raise
+                time.sleep(_RETRY_PAUSE * 2**attempt)
+        raise AssertionError("unreachable")
+
+    def scatter(self, calls: Sequence[tuple[int, Call[T]]], read: bool = False) -> list[T]:
+        """One request to each of several members at the same time; answers in the same order."""
+        attempts = self.settings.retry_reads if read else 0
+        for attempt in itertools.count():
+            try:
+                return scatter([(self.pool(member), call) for member, call in calls])
+            except LOST:
+                if attempt >= attempts or self.closed:
+                    raise
+                time.sleep(_RETRY_PAUSE * 2**attempt)
+        raise AssertionError("unreachable")
+
+    def pool(self, member: int | None) -> Pool:
+        """The connections to a member; None takes the members in turn."""
+        if member is None:
+            member = self.next_member()
+        try:
+            return self._pools[member]
+        except KeyError:
+            if self.closed:
+                raise ConnectionBroken("the client is closed") from None
+            raise InputError(
+                f"the cluster has no member {member}",
+                detail="members: " + ", ".join(map(str, self._pools)),
+            ) from None
+
+    def next_member(self) -> int:
+        """Members in turn, by number."""
+        members = self.view.members
+        return members[next(self._turn) % len(members)].number
+
+    # --- statements ---
+
+    def execute(
+        self,
+        text: str,
+        parameters: Sequence[PhysicalValue],
+        types: Sequence[SqlType],
+        options: RunOptions,
+        *,
+        plan: PreparedPlan | None = None,
+        header: Header | None = None,
+        member: int | None = None,
+    ) -> Cursor:
+        """Run a statement, or its prepared ``plan``, until its first page (or its end) is here.
+
+        ``header`` is what an earlier run of the plan gave.
+        """
+        attempts = self.settings.retry_reads if _is_read(text) else 0
+        for attempt in itertools.count():
+            stream = ResultStream(text, self.clock, header)
+            body = requests.run_query(
+                plan or text, parameters, types, options, self.clock, view=self.view.number
+            )
+            try:
+                return Cursor(Execution(self.pool(member), stream, body, options.timeout))
+            except LOST:
+                if attempt >= attempts or self.closed:
+                    raise
+                time.sleep(_RETRY_PAUSE * 2**attempt)
+        raise AssertionError("unreachable")
+
+    # --- the cluster ---
+
+    def refresh(self) -> ClusterInfo:
+        """Learn the view again, from whichever member answers."""
+        errors: list[RemudaError] = []
+        for pool in list(self._pools.values()):
+            try:
+                info = pool.call(requests.cluster_info(self.clock))
+            except LOST as error:
+                errors.append(error)
+            else:
+                self._install(info)
+                return info
+        raise errors[0]
+
+    def close(self) -> None:
+        self.closed = True
+        with self._lock:
+            for pool in self._pools.values():
+                pool.close()
+            self._pools = {}
+
+    def _first_contact(self) -> ClusterInfo:
+        errors: list[RemudaError] = []
+        for host, port in self.addresses:
+            pool = self._new_pool(None, host, port)
+            try:
+                info = pool.call(requests.cluster_info(self.clock))
+            except LOST as error:
+                errors.append(error)
+                continue
+            finally:
+                pool.close()
+            return info
+        if len(errors) == 1:
+            raise errors[0]
+        tried = ", ".join(format_address(*address) for address in self.addresses)
+        raise MemberUnavailable(
+            f"no member answers at {tried}", detail="; ".join(error.message for error in errors)
+        )
+
+    def _install(self, info: ClusterInfo) -> None:
+        with self._lock:
+            pools = {}
+            for member in info.view.members:
+                old = self._pools.get(member.number)
+                if old is not None and (old.host, old.port) == (member.host, member.user_port):
+                    pools[member.number] = old
+                else:
+                    pools[member.number] = self._new_pool(
+                        member.number, member.host, member.user_port
+                    )
+            gone = [pool for number, pool in self._pools.items() if pools.get(number) is not pool]
+            self.view = info.view
+            self._pools = pools
+        for pool in gone:
+            pool.close()
+
+    def _new_pool(self, number: int | None, host: str, port: int) -> Pool:
+        settings = self.settings
+        return Pool(
+            member_name(number, host, port),
+            host,
+            port,
+            application=settings.application,
+            connect_timeout=settings.connect_timeout,
+            request_timeout=settings.request_timeout,
+        )
+
+
+def _is_read(text: str) -> bool:
+    return text.lstrip().lower().startswith(_READS)

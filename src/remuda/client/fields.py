@@ -1,0 +1,128 @@
+"""What Python objects are made of: the named fields of dataclasses, named tuples and mappings."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import lru_cache
+from operator import attrgetter
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from weakref import WeakKeyDictionary
+
+from remuda.client.row import Row
+from remuda.datatypes import sql
+from remuda.datatypes.sql import SqlType
+
+INFERRED_DECIMAL = sql.decimal(38, 10)
+"""The type of a column that is inferred from ``Decimal``: the digits of one object say little about
+the next one's. CREATE TABLE, or ``Annotated[Decimal, remuda.decimal(12, 2)]``, says it exactly."""
+
+_ANNOTATIONS: dict[object, SqlType] = {
+    bool: sql.BOOLEAN,
+    int: sql.BIGINT,
+    float: sql.DOUBLE,
+    str: sql.VARCHAR,
+    bytes: sql.BYTEA,
+    Decimal: INFERRED_DECIMAL,
+    date: sql.DATE,
+    time: sql.TIME,
+    datetime: sql.TIMESTAMP,
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shape:
+    """How objects of one class are taken apart: ``take(object)`` gives values as ``names`` go."""
+
+    names: tuple[str, ...]
+    take: Callable[[Any], Sequence[Any]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Declared:
+    """What a type annotation says; ``type`` is None when it does not say a SQL type."""
+
+    type: SqlType | None
+    nullable: bool
+
+
+_SHAPES: WeakKeyDictionary[type, Shape | None] = WeakKeyDictionary()
+
+
+def shape_of(value: Any) -> Shape | None:
+    """How to take ``value`` apart, or None when it is no object with named fields."""
+    cls = type(value)
+    if isinstance(value, Mapping):
+        return _mapping_shape(tuple(value))
+    return class_shape(cls)
+
+
+def class_shape(cls: type) -> Shape | None:
+    """The shape of a dataclass, a named tuple or a row class; None for everything else."""
+    try:
+        return _SHAPES[cls]
+    except KeyError:
+        return _SHAPES.setdefault(cls, _class_shape(cls))
+
+
+def _class_shape(cls: type) -> Shape | None:
+    if dataclasses.is_dataclass(cls):
+        names = tuple(field.name for field in dataclasses.fields(cls))
+        return Shape(names, _attributes(names))
+    if issubclass(cls, tuple) and (issubclass(cls, Row) or hasattr(cls, "_fields")):
+        return Shape(tuple(cls._fields), tuple)
+    return None
+
+
+def declared_fields(cls: type) -> dict[str, Declared]:
+    """Field name -> what its annotation declares; {} when there are no usable annotations."""
+    if not (dataclasses.is_dataclass(cls) or issubclass(cls, tuple)) or issubclass(cls, Row):
+        return {}
+    try:
+        hints = get_type_hints(cls, include_extras=True)
+    except (NameError, TypeError):  # a forward reference that cannot be resolved from here
+        return {}
+    shape = class_shape(cls)
+    names = shape.names if shape else ()
+    return {name: declared(hints[name]) for name in names if name in hints}
+
+
+def declared(annotation: object) -> Declared:
+    """``int``: BIGINT NOT NULL; ``int | None``: BIGINT; ``Annotated[..., SqlType]``: that type."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        base, *extras = get_args(annotation)
+        inner = declared(base)
+        for extra in extras:
+            if isinstance(extra, SqlType):
+                return Declared(extra, inner.nullable)
+        return inner
+    if origin in (Union, types.UnionType):
+        arms = [arm for arm in get_args(annotation) if arm is not type(None)]
+        nullable = len(arms) < len(get_args(annotation))
+        inner = declared(arms[0]) if len(arms) == 1 else Declared(None, True)
+        return Declared(inner.type, nullable or inner.nullable)
+    if origin is typing.Literal:
+        kinds = {type(arm) for arm in get_args(annotation)}
+        return declared(kinds.pop()) if len(kinds) == 1 else Declared(None, True)
+    if annotation is Any or annotation is object:
+        return Declared(None, True)
+    return Declared(_ANNOTATIONS.get(annotation), False)
+
+
+@lru_cache(maxsize=4096)
+def _mapping_shape(names: tuple[str, ...]) -> Shape:
+    def take(value: Mapping[str, Any]) -> Sequence[Any]:
+        return [value[name] for name in names]
+
+    return Shape(names, take)
+
+
+def _attributes(names: tuple[str, ...]) -> Callable[[Any], Sequence[Any]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)

@@ -1,0 +1,274 @@
+"""``remuda sql`` and ``remuda status``: what they print, as golden transcripts."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from remuda.cli.main import main
+from remuda.cli.output import RichTableWriter, csv_field, json_value, show
+from remuda.cli.session import Session
+from remuda.cli.shell import history_file, run_shell
+from remuda.cli.sql_command import run_text
+from remuda.datatypes import sql
+from remuda.datatypes.arrow import external_schema
+from remuda.datatypes.schema import Column, MapSchema
+from remuda.errors import DivisionByZero, Position, SqlSyntaxError
+
+COLUMNS = (
+    Column("id", sql.BIGINT, False),
+    Column("name", sql.VARCHAR),
+    Column("price", sql.decimal(9, 2)),
+    Column("since", sql.DATE),
+)
+ROWS = [
+    (1, "oak, red", Decimal("12.50"), date(2020, 2, 29)),
+    (2, None, None, None),
+    (-30, "Ünïcode 木\nsecond line", Decimal("-0.05"), date(1999, 12, 31)),
+    (4, "", Decimal("1000000.00"), None),
+]
+
+
+def batch(columns, rows):
+    schema = external_schema(columns)
+    arrays = [pa.array(v, f.type) for v, f in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@pytest.fixture
+def scripted(grid, script):
+    plan = (Column("plan", sql.VARCHAR, False),)
+    error = SqlSyntaxError("unexpected FORM", position=Position(1, 10, 9, 4), hint="FROM?")
+    grid.scripts |= {
+        "select * from trees": script(COLUMNS, (batch(COLUMNS, ROWS),)),
+        "select none": script(COLUMNS, (batch(COLUMNS, ROWS[:1]).slice(0, 0),)),
+        "explain select": script(plan, (batch(plan, [("Sort",), ("  Scan",)]),), tag="EXPLAIN"),
+        "create table t": script(tag="CREATE TABLE"),
+        "insert": script(tag="INSERT", affected=3),
+        "SELECT a FORM b": script(error=error),
+        "late": script(COLUMNS, (batch(COLUMNS, ROWS),), error=DivisionByZero("division by zero")),
+    }
+    schema = MapSchema("trees", COLUMNS, ("id",), ("id",))
+    grid.create(schema)
+    pairs = (Column("a", sql.INTEGER, False), Column("b", sql.VARCHAR, False))
+    grid.create(MapSchema("Pairs", pairs, ("a", "b"), ("b",), replicated=False))
+    grid.create(MapSchema("small", pairs, ("a",), ("a",), replicated=True))
+    return grid
+
+
+def transcript(client, text, **settings):
+    out = io.StringIO()
+    session = Session(client, out=out, errors=out, **settings)
+    run_text(session, text)
+    return session, out.getvalue()
+
+
+@pytest.mark.usefixtures("scripted")
+class TestTranscripts:
+    def test_table(self, client, golden):
+        text = "select * from trees; select none; explain select; create table t; insert;\n"
+        session, actual = transcript(client, text)
+        assert not session.failed
+        golden.check("cli/table.txt", actual)
+
+    @pytest.mark.parametrize("name", ["csv", "json"])
+    def test_formats(self, client, golden, name):
+        text = "select * from trees;\nselect none;\ncreate table t"
+        session, actual = transcript(client, text, format=name)
+        golden.check(f"cli/formats.{name}", actual)
+        assert not session.failed
+        if name == "json":
+            assert len(json.loads(actual.removesuffix("[]\n"))) == 4
+
+    def test_commands(self, client, golden):
+        text = (
+            '\\d\n\\d trees\n\\d "Pairs"\n\\x on\nselect * from trees;\n\\timing on\n\\x off\n\\?\n'
+        )
+        session, actual = transcript(client, text)
+        assert session.timing
+        golden.check("cli/commands.txt", actual)
+
+    @pytest.mark.parametrize("text", ["\\d nothing", "\\nonsense", "\\x maybe", "SELECT a FORM b;"])
+    def test_errors(self, client, golden, text):
+        session, actual = transcript(client, text + "\nselect * from trees;")
+        assert session.failed
+        name = "".join(c for c in text if c.isalnum())
+        golden.check(f"cli/error_{name}.txt", actual)
+
+    def test_an_error_after_rows(self, client):
+        session, actual = transcript(client, "late;")
+        assert session.failed
+        assert actual.endswith("ERROR 22012: division by zero\n")
+
+    def test_quit_leaves(self, client):
+        _, actual = transcript(client, "\\q\nselect * from trees;")
+        assert actual == ""
+
+
+@pytest.mark.usefixtures("scripted")
+class TestShell:
+    class Lines:
+        def __init__(self, *lines):
+            self.lines = list(lines)
+            self.prompts = []
+
+        def read(self, prompt):
+            self.prompts.append(prompt)
+            if not self.lines:
+                raise EOFError
+            line = self.lines.pop(0)
+            if line is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            return line
+
+    def test_statements_of_several_lines(self, client):
+        out = io.StringIO()
+        session = Session(client, out=out, errors=out)
+        lines = self.Lines(
+            "insert", KeyboardInterrupt, "select *", "from trees", ";", "", "bad;",
+            "create table t; insert; -- the end", "\\q", "insert;",
+        )  # fmt: skip
+        run_shell(session, lines)
+        assert lines.lines == ["insert;"]
+        assert "CREATE TABLE\nINSERT 3\n" in out.getvalue()
+        assert "ERROR 42P01" in out.getvalue()
+        assert lines.prompts[:5] == ["remuda> ", "   ...> ", "remuda> ", "   ...> ", "   ...> "]
+
+    def test_the_end_of_input_leaves(self, client):
+        run_shell(Session(client, out=io.StringIO()), self.Lines())
+
+    def test_history_is_kept_in_the_state_directory(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+        assert history_file() == tmp_path / "state" / "remuda" / "sql_history"
+        assert history_file().exists()
+
+
+@pytest.mark.usefixtures("scripted")
+class TestProcess:
+    """The command as a whole: exit status, streams, no traceback."""
+
+    def test_exit_status_and_streams(self, grid, capsys):
+        where = ["--connect", grid.addresses[0]]
+        assert main(["sql", *where, "-c", "insert"]) == 0
+        assert capsys.readouterr().out == "INSERT 3\n"
+        assert main(["sql", *where, "-c", "insert", "-c", "SELECT a FORM b", "-c", "insert"]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == "INSERT 3\n"
+        assert captured.err.startswith("ERROR 42601: unexpected FORM\nLINE 1: SELECT a FORM b\n")
+
+    def test_files_and_standard_input(self, grid, capsys, tmp_path, monkeypatch):
+        file = tmp_path / "statements.sql"
+        file.write_text("insert;\n\\timing off\ninsert")
+        where = ["--connect", ",".join(grid.addresses)]
+        assert main(["sql", *where, "-f", str(file)]) == 0
+        assert capsys.readouterr().out == "INSERT 3\ntiming is off\nINSERT 3\n"
+        monkeypatch.setattr("sys.stdin", io.StringIO("insert;"))
+        assert main(["sql", *where]) == 0
+        assert capsys.readouterr().out == "INSERT 3\n"
+        assert main(["sql", *where, "-f", str(tmp_path / "none.sql")]) == 1
+        assert "none.sql cannot be read" in capsys.readouterr().err
+
+    def test_nobody_there(self, grid, capsys):
+        address = grid.addresses[0]
+        grid.stop_member(1)
+        for command in ("sql", "status"):
+            assert main([command, "--connect", address, *(["-c", "x"] * (command == "sql"))]) == 1
+            assert f"remuda: {address} is not reachable" in capsys.readouterr().err
+        assert main(["sql", "--connect", "a:b", "-c", "x"]) == 1
+        assert '"a:b" is no address' in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        "words", [["bogus"], ["sql", "--nonsense"], ["start", "--members", "x"]]
+    )
+    def test_wrong_usage(self, words, capsys):
+        with pytest.raises(SystemExit) as caught:
+            main(words)
+        assert caught.value.code == 2
+        assert "usage: remuda" in capsys.readouterr().err
+
+    def test_without_a_command(self, capsys):
+        assert main([]) == 2
+        assert "commands:" in capsys.readouterr().err
+
+    def test_arrow_output_through_a_pipe(self, grid):
+        command = [sys.executable, "-m", "remuda.cli.main", "sql", "--format", "arrow"]
+        command += ["--connect", grid.addresses[0], "-c", "select * from trees"]
+        found = subprocess.run(command, capture_output=True, check=True)
+        table = pa.ipc.open_stream(found.stdout).read_all()
+        assert [tuple(row.values()) for row in table.to_pylist()] == ROWS
+
+    def test_a_reader_that_stops_early(self, grid, script):
+        long = batch(COLUMNS, ROWS * 1000)
+        grid.scripts["long"] = script(COLUMNS, (long,) * 100)
+        command = [sys.executable, "-m", "remuda.cli.main", "sql", "--format", "csv"]
+        command += ["--connect", grid.addresses[0], "-c", "long"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            assert child.stderr is not None
+            assert child.stdout.readline() == b"id,name,price,since\n"
+            child.stdout.close()
+            assert child.stderr.read() == b""
+            assert child.wait(30) == 141
+
+    def test_status(self, grid, client, capsys, golden):
+        handle = client.map("trees")
+        handle.put(1, {"name": "oak"})
+        assert main(["status", "--connect", grid.addresses[0]]) == 0
+        text = capsys.readouterr().out
+        for member in grid.view.members:
+            text = text.replace(f"{member.user_port}", "PORT ".strip())
+        lines = [" | ".join(part.strip() for part in line.split("|")) for line in text.splitlines()]
+        lines = ["rule" if set(line) <= set("-+ |") and line else line for line in lines]
+        lines[0] = lines[0].split("clock")[0]
+        golden.check("cli/status.txt", "\n".join(lines))
+
+
+def test_rich_tables_hold_every_value(client, grid, script):
+    pytest.importorskip("rich")
+    grid.scripts["q"] = script(COLUMNS, (batch(COLUMNS, ROWS),))
+    out = io.StringIO()
+    with client.sql("q") as cursor:
+        RichTableWriter(out).write(cursor)
+    assert "\x1b]" not in out.getvalue()
+    for part in ("oak, red", "1000000.00", "2020-02-29", "<null>", "(4 rows)"):
+        assert part in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (b"\x00\xff", "\\x00ff"),
+        (2.0, "2"),
+        (0.1, "0.1"),
+        (1e300, "1e+300"),
+        (float("nan"), "NaN"),
+        (float("-inf"), "-Infinity"),
+        (Decimal("1E+3"), "1000"),
+        (Decimal("0.00"), "0.00"),
+        (datetime(2020, 1, 2, 3, 4, 5), "2020-01-02 03:04:05"),  # noqa: DTZ001
+        (datetime(2020, 1, 2, 3, 4, 5, 60, tzinfo=UTC), "2020-01-02 03:04:05.000060+00"),
+        (time(1, 2, 3), "01:02:03"),
+        (date(2020, 1, 2), "2020-01-02"),
+    ],
+)
+def test_values_as_text(value, text):
+    assert show(value) == text
+
+
+def test_fields_of_csv_and_json():
+    assert csv_field("") == '""'
+    assert csv_field('a "b"') == '"a ""b"""'
+    assert csv_field("plain text") == "plain text"
+    assert json_value(Decimal("1.10")) == "1.10"
+    assert json_value(2.0) == "2.0"
+    assert json_value(float("nan")) == '"NaN"'
+    assert json_value("木") == '"木"'
+    assert json_value(None) == "null"
