@@ -1,0 +1,140 @@
+"""Spark into Remuda and out of it, beside what Spark does alone with the same rows.
+
+    ./run bench spark, or: python benchmarks/spark.py [--rows 5000000] [--rounds 3] [--json FILE]
+
+Six columns per row (bigint key, int, double, text, date, timestamp). Measured, one after the other
+in each round so that a noisy machine hits all alike; medians and ratios are printed:
+
+- file load: ``remuda.spark.load`` of a Parquet file into a new map,
+- Parquet write: Spark reads the same file and writes it as Parquet,
+- DataFrame write: ``df.write.format("remuda")`` of rows that Spark holds in memory, into a
+  new map,
+- Arrow only: Spark turns the same rows into Arrow batches that a Python function only counts,
+- scan: a map read through the data source into Spark's no-op sink.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from remuda.client.client import connect
+from remuda.client.embedded import start
+from remuda.spark.datasource import prepare, read
+from remuda.spark.load import load
+from remuda.spark.session import session
+
+MAP = "bench_spark"
+
+
+def make_file(path: Path, rows: int) -> None:
+    random = np.random.default_rng(7)
+    table = pa.table(
+        {
+            "id": pa.array(np.arange(rows, dtype=np.int64)),
+            "quantity": pa.array(random.integers(0, 1000, rows).astype(np.int32)),
+            "price": pa.array(random.random(rows)),
+            "symbol": pa.array(np.char.add("sym", random.integers(0, 500, rows).astype(str))),
+            "day": pa.array(random.integers(15_000, 20_000, rows).astype(np.int32)).cast(
+                pa.date32()
+            ),
+            "at": pa.array(random.integers(0, 10**15, rows)).cast(pa.timestamp("us")),
+        }
+    )
+    pq.write_table(table, path, row_group_size=256 * 1024)
+
+
+def run(rows: int, rounds: int, members: int) -> dict[str, float]:
+    """Median seconds by measurement; the first round warms up and does not count."""
+    with tempfile.TemporaryDirectory(prefix="remuda-bench-") as scratch:
+        file = Path(scratch) / "rows.parquet"
+        make_file(file, rows)
+        spark = session("remuda bench", "local[2,3]", log=Path(scratch) / "spark.log")
+        try:
+            with start(members=members) as cluster:
+                return measure(spark, ",".join(cluster.addresses), file, rounds)
+        finally:
+            spark.stop()
+
+
+def measure(spark: Any, address: str, file: Path, rounds: int) -> dict[str, float]:
+    prepare(spark)
+    cached = spark.read.parquet(str(file)).cache()
+    cached.count()
+
+    def file_load() -> None:
+        load(spark, file, address=address, map=MAP, key=["id"])
+
+    def parquet_write() -> None:
+        out = str(file.with_name("out"))
+        spark.read.parquet(str(file)).write.mode("overwrite").parquet(out)
+
+    def frame_write() -> None:
+        options = {"address": address, "map": MAP, "key": "id"}
+        cached.write.format("remuda").options(**options).mode("append").save()
+
+    def arrow_only() -> None:
+        def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            total = sum(batch.num_rows for batch in batches)
+            yield pa.record_batch({"n": pa.array([total])})
+
+        assert cached.mapInArrow(count, "n long").groupBy().sum().collect()[0][0] > 0
+
+    def scan() -> None:
+        read(spark, address, map=MAP).write.format("noop").mode("overwrite").save()
+
+    work: dict[str, Callable[[], None]] = {
+        "file load": file_load,
+        "Parquet write": parquet_write,
+        "DataFrame write": frame_write,
+        "Arrow only": arrow_only,
+        "scan": scan,
+    }
+    times: dict[str, list[float]] = {name: [] for name in work}
+    for number in range(rounds + 1):
+        for name, function in work.items():
+            if name in ("file load", "DataFrame write"):
+                with connect(address) as client:
+                    client.drop_map(MAP, if_exists=True)
+            begun = time.perf_counter()
+            function()
+            if number > 0:
+                times[name].append(time.perf_counter() - begun)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def report(result: dict[str, float], rows: int, members: int) -> None:
+    print(f"{rows:,} rows of six columns, {members} members, Spark local[2], one machine")
+    for name, seconds in result.items():
+        print(f"  {name:<16} {seconds:7.2f} s   {rows / seconds / 1e6:6.2f} M rows/s")
+    ratio = result["Parquet write"] / result["file load"]
+    print(f"  file load is {ratio:.2f} times as fast as Spark writing Parquet")
+    ratio = result["Arrow only"] / result["DataFrame write"]
+    print(f"  DataFrame write reaches {ratio:.2f} of the rate of Arrow conversion alone")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--members", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    result = run(arguments.rows, arguments.rounds, arguments.members)
+    report(result, arguments.rows, arguments.members)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"rows": arguments.rows, "seconds": result}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""What a failed Spark job means: the error of Remuda inside the text that Spark hands over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from remuda.errors import InternalError, JobAborted, RemudaError
+
+_OURS: Final = re.compile(
+    r"^\s*remuda\.(?:[a-z_]+\.)*errors\.(\w+): "
+    r"(.*?)(?=\n\s*\n|\n\s*at |\n\s*File |\n\s*SQLSTATE: |\n[A-Z]\w+Exception|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_PYTHON: Final = re.compile(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)): (.+)$", re.MULTILINE)
+_WORKER_DIED: Final = re.compile(r"Python worker exited unexpectedly|ExecutorLostFailure")
+_MESSAGE_MAX: Final = 400
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """What Spark raises inside becomes the error of ours that caused it, as ``explain`` says."""
+    try:
+        yield
+    except Exception as error:
+        raise explain(error) from error
+
+
+def explain(error: BaseException) -> RemudaError:
+    """``error`` itself when it is ours, the one that ended the tasks, or a summary of Spark's."""
+    if isinstance(error, RemudaError):
+        return error
+    text = str(error)
+    ours = list(_OURS.finditer(text))
+    if ours:
+        kind, message = ours[-1].groups()
+        return _rebuilt(RemudaError.kinds.get(kind, InternalError), message)
+    if _WORKER_DIED.search(text):
+        return JobAborted(
+            "the Spark job failed: a Python worker was killed, more often than tasks are retried"
+        )
+    python = list(_PYTHON.finditer(text))
+    if python:
+        name, message = python[-1].groups()
+        return JobAborted(f"the Spark job failed: {name}: {message[:_MESSAGE_MAX]}")
+    first = (text.strip().splitlines() or [type(error).__name__])[0]
+    return JobAborted(f"the Spark job failed: {first[:_MESSAGE_MAX]}")
+
+
+def _rebuilt(kind: type[RemudaError], text: str) -> RemudaError:
+    parts: dict[str, list[str]] = {"message": [], "detail": [], "hint": []}
+    at = "message"
+    for line in text.strip().splitlines():
+        stripped = line.strip()
+        for label in ("detail", "hint"):
+            if stripped.startswith(label.upper() + ": "):
+                at, stripped = label, stripped[len(label) + 2 :]
+        parts[at].append(stripped)
+    message, detail, hint = ("\n".join(parts[name]) for name in ("message", "detail", "hint"))
+    return kind(message, detail=detail, hint=hint)

@@ -1,0 +1,18 @@
+"""How the Spark side reaches the grid: always as a client, anew in each process."""
+
+from __future__ import annotations
+
+from remuda.client.client import Client
+from remuda.client.client import connect as client_connect
+from remuda.datatypes.schema import Column
+
+
+def connect(address: str) -> Client:
+    """A client of the grid at ``address`` (one ``host:port`` or several with commas)."""
+    return client_connect(address)
+
+
+def query_columns(client: Client, query: str) -> tuple[Column, ...]:
+    """The columns of a query's result, all nullable; the query is bound but not run to its end."""
+    with client.query(query) as cursor:
+        return tuple(Column(column.name, column.type) for column in cursor.columns)

@@ -1,0 +1,184 @@
+"""Reading a map, or the result of a query, into Spark as Arrow batches.
+
+A map is read in slices: some partitions of one member, over a connection to that member, all at one
+timestamp, so that the job sees one state of the whole grid however long its tasks take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from remuda.client.client import Client
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.view import View
+from remuda.errors import TypeMismatch, UndefinedColumn
+from remuda.spark.grid import connect
+from remuda.spark.options import Options
+from remuda.spark.predicates import Condition, condition, conjunction, quote
+from remuda.spark.types import spark_type
+
+Connect = Callable[[str], Client]
+
+SCAN_PAGE_ROWS: Final = 64 * 1024
+"""Rows per page of a scan into Spark: whole batches, not the small pages of a person's cursor."""
+
+
+@dataclass(frozen=True)
+class Slice(InputPartition):
+    """What one task reads: ``statement`` at ``address``, over ``partitions`` (None = all)."""
+
+    address: str
+    member: int | None
+    partitions: tuple[int, ...] | None
+    statement: str
+    parameters: tuple[object, ...]
+    at: int | None
+
+
+class FilterPush:
+    """``pushFilters`` of a reader, that Spark takes for the default one where it must not be used.
+
+    In a session without ``spark.sql.python.filterPushdown.enabled`` (off by default) Spark refuses
+    a reader that overrides ``pushFilters``; it looks at ``__func__`` to find out. With this, a
+    plain session reads and filters by itself, and one with the setting pushes filters down.
+    """
+
+    def __init__(self, push: Callable[[list[Filter]], Iterable[Filter]]) -> None:
+        self.push = push
+        self.__func__ = DataSourceReader.pushFilters
+
+    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
+        return self.push(filters)
+
+
+class RemudaReader(DataSourceReader):
+    """Planned in one process and run in others: everything it holds can be pickled."""
+
+    def __init__(
+        self,
+        options: Options,
+        wanted: StructType,
+        schema: MapSchema | None,
+        connect_: Connect = connect,
+    ) -> None:
+        self.pushFilters = FilterPush(self.take_filters)  # type: ignore[method-assign]
+        self.options = options
+        self.wanted = wanted
+        self.schema = schema
+        self.connect = connect_
+        self.conditions: list[Condition] = []
+        if schema is not None:
+            check_wanted(wanted, schema)
+            if options.where is not None:
+                self.conditions.append(Condition(options.where))
+
+    def take_filters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Keep the filters that the grid can apply; give back those that Spark has to apply."""
+        if self.schema is None:
+            return filters
+        columns = {column.name: column for column in self.schema.columns}
+        left = []
+        for filter_ in filters:
+            found = condition(filter_, columns)
+            if found is None:
+                left.append(filter_)
+            else:
+                self.conditions.append(found)
+        return left
+
+    def partitions(self) -> Sequence[InputPartition]:
+        if self.schema is None:
+            address = self.options.address
+            return [Slice(address, None, None, self.options.query or "", (), self.options.at)]
+        with self.connect(self.options.address) as client:
+            view = client.cluster_info().view
+            at = self.options.at
+            if at is None:
+                at = newest(client, view)
+        where = conjunction(self.conditions)
+        statement = self.statement(where.text)
+        return [
+            Slice(address, member, numbers, statement, where.parameters, at)
+            for address, member, numbers in slices(view, self.options.partitions_per_member)
+        ]
+
+    def statement(self, where: str) -> str:
+        assert self.schema is not None
+        names = [field.name for field in self.wanted.fields]
+        # Spark asks for no column at all when it only counts rows.
+        selected = ", ".join(quote(name) for name in names) or "1"
+        text = f"SELECT {selected} FROM {quote(self.schema.name)}"  # noqa: S608 (quoted)
+        return f"{text} WHERE {where}" if where else text
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Slice)
+        target = arrow_schema(self.wanted)
+        with self.connect(partition.address) as client:
+            cursor = client.query(
+                partition.statement,
+                partition.parameters,
+                member=partition.member,
+                partitions=partition.partitions,
+                at=partition.at,
+                local=partition.member is not None,
+                timeout=self.options.timeout,
+                page_rows=SCAN_PAGE_ROWS,
+            )
+            for batch in cursor.batches():
+                yield exact(batch, target)
+
+
+def slices(view: View, per_member: int) -> list[tuple[str, int, tuple[int, ...]]]:
+    """(address, member, partitions): every partition exactly once, at its owner."""
+    made = []
+    for member in view.members:
+        owned = view.partitions_of(member.number)
+        count = min(per_member, len(owned))
+        for index in range(count):
+            share = owned[index::count]
+            made.append((f"{member.host}:{member.user_port}", member.number, share))
+    return made
+
+
+def newest(client: Client, view: View) -> int:
+    """A timestamp at or above all that any member has given out (design rule 15)."""
+    return max(client.cluster_info(member.number).clock for member in view.members)
+
+
+def check_wanted(wanted: StructType, schema: MapSchema) -> None:
+    """The schema that the user gave to Spark must name columns of the map, with their types."""
+    for field in wanted.fields:
+        if field.name not in schema.position:
+            raise UndefinedColumn(
+                f"map {schema.name} has no column {field.name}",
+                detail=f"it has {', '.join(column.name for column in schema.columns)}",
+            )
+        expected = spark_type(schema.column(field.name).type)
+        if field.dataType != expected:
+            raise TypeMismatch(
+                f"column {field.name} of map {schema.name}: expected {expected.simpleString()}, "
+                f"found {field.dataType.simpleString()} in the schema given to Spark"
+            )
+
+
+def arrow_schema(wanted: StructType) -> pa.Schema:
+    """What Spark compares the first batch with."""
+    return to_arrow_schema(wanted, timezone="UTC")
+
+
+def exact(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    """The columns that ``target`` names, in its order and types; any other column is left out."""
+    arrays: list[Any] = []
+    for field in target:
+        array = batch.column(field.name)
+        arrays.append(array if array.type == field.type else array.cast(field.type))
+    if not arrays:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
+    return pa.RecordBatch.from_arrays(arrays, schema=target)

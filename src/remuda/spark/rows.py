@@ -1,0 +1,126 @@
+"""External Arrow batches into rows of a map: whole, or with the rows that do not fit set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from remuda.datatypes.arrow import engine_schema, engine_type, to_engine
+from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.text import parse_text
+from remuda.datatypes.values import PhysicalValue, values_to_array
+from remuda.errors import DataError, InputError, NotNullViolation
+
+Convert = Callable[[pa.Array, SqlType], pa.Array]
+
+ONE_BY_ONE_ROWS: Final = 32
+"""Below this, a piece with a bad value is tried value by value instead of being halved again."""
+
+
+def engine_batch(
+    schema: MapSchema, positions: Sequence[int], batch: pa.RecordBatch
+) -> pa.RecordBatch:
+    """All rows of ``batch`` in the engine's form. Raises for the first column that does not fit."""
+    arrays = []
+    for column, position in zip(schema.columns, positions, strict=True):
+        try:
+            array = to_engine(batch.column(position), column.type)
+        except InputError as error:
+            raise type(error)(
+                f"column {column.name} of map {schema.name}: {error.message}",
+                detail=error.detail,
+                hint=error.hint,
+            ) from error
+        if not column.nullable and array.null_count:
+            raise NotNullViolation(
+                f"column {column.name} of map {schema.name} may not be NULL: "
+                f"{array.null_count} of {len(array)} rows are"
+            )
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(schema))
+
+
+@dataclass(slots=True)
+class Sifted:
+    """``batch``: the rows that fit, in engine form. ``rejected``: row number -> reason."""
+
+    batch: pa.RecordBatch
+    rejected: dict[int, str] = field(default_factory=dict)
+
+
+def sift(
+    schema: MapSchema,
+    arrays: Sequence[pa.Array],
+    convert: Convert = to_engine,
+    rejected: Iterable[tuple[int, str]] = (),
+) -> Sifted:
+    """Convert one array per column of ``schema``; a row with a value that does not fit is left out.
+
+    ``rejected`` are rows already known to be bad; the first reason found for a row is kept.
+    """
+    bad: dict[int, str] = dict(rejected)
+    made = []
+    for column, array in zip(schema.columns, arrays, strict=True):
+        result = _column(column, array, convert, bad)
+        if not column.nullable and result.null_count:
+            what = "key column" if column.name in schema.key else "column"
+            for row in np.flatnonzero(pc.is_null(result).to_numpy(zero_copy_only=False)).tolist():
+                bad.setdefault(row, f"{what} {column.name} is NULL")
+        made.append(result)
+    batch = pa.RecordBatch.from_arrays(
+        made, schema=pa.schema([pa.field(c.name, engine_type(c.type)) for c in schema.columns])
+    )
+    if bad:
+        keep = np.ones(batch.num_rows, dtype=bool)
+        keep[list(bad)] = False
+        batch = batch.filter(pa.array(keep))
+    return Sifted(batch.cast(engine_schema(schema)), bad)
+
+
+def _column(column: Column, array: pa.Array, convert: Convert, bad: dict[int, str]) -> pa.Array:
+    pieces: list[pa.Array] = []
+    # A stack instead of recursion: (start, length), first piece on top.
+    waiting = [(0, len(array))]
+    while waiting:
+        start, length = waiting.pop()
+        piece = array.slice(start, length)
+        try:
+            pieces.append(convert(piece, column.type))
+        except DataError as error:
+            if length == 1:
+                bad.setdefault(start, f"column {column.name}: {error.message}")
+                pieces.append(pa.nulls(1, engine_type(column.type)))
+            elif length <= ONE_BY_ONE_ROWS:
+                waiting += [(start + i, 1) for i in reversed(range(length))]
+            else:
+                half = length // 2
+                waiting += [(start + half, length - half), (start, half)]
+    if not pieces:
+        return pa.nulls(0, engine_type(column.type))
+    return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
+
+
+def text_to_engine(array: pa.Array, sql_type: SqlType) -> pa.Array:
+    """Text in SQL's input syntax as engine values; an already typed array is converted as such."""
+    if not pa.types.is_string(array.type) or sql_type.is_text:
+        return to_engine(array, sql_type)
+    if sql_type.kind not in (Kind.BYTEA, Kind.BOOLEAN, Kind.DECIMAL):
+        try:
+            return array.cast(engine_type(sql_type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            # Arrow knows fewer spellings than SQL, and cannot say which value is wrong.
+            return _parsed(array, sql_type)
+    return _parsed(array, sql_type)
+
+
+def _parsed(array: pa.Array, sql_type: SqlType) -> pa.Array:
+    values: list[PhysicalValue] = [
+        None if text is None else parse_text(text, sql_type) for text in array.to_pylist()
+    ]
+    return values_to_array(values, sql_type)

@@ -1,0 +1,97 @@
+"""A Spark session that is ready for Remuda: Java found, workers on this Python, filters pushed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from remuda.spark.java import use_java
+
+__all__ = ["SOURCE_SETTINGS", "SparkSession", "default_master", "session"]
+
+DEFAULT_MASTER: Final = "local[*,3]"
+"""All cores of this machine; a task may fail twice before its job fails."""
+
+SOURCE_SETTINGS: Final[Mapping[str, str]] = {
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.timeType.enabled": "true",
+}
+"""What the data source uses: filters may be pushed to it, and maps may have TIME columns."""
+
+SETTINGS: Final[Mapping[str, str]] = {
+    **SOURCE_SETTINGS,
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+
+QUICK_START: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Only the quick compiler: a session of some seconds ends before the other one pays off."""
+
+
+def session(
+    name: str = "remuda",
+    master: str | None = None,
+    *,
+    quick: bool = False,
+    settings: Mapping[str, str] | None = None,
+    log: Path | None = None,
+) -> SparkSession:
+    """The Spark session of this process, made when there is none.
+
+    ``master`` defaults to all local cores. ``quick`` starts faster and computes slower (about half
+    the processor time to the first answer): for demos, tests and short loads. ``settings`` are
+    Spark's own and win over ours. ``log`` is a file for what the Java process and the workers write
+    to their standard error. Raises ``JavaMissing``.
+    """
+    active = SparkSession.getActiveSession()
+    if active is None:
+        use_java()
+    builder = SparkSession.builder.appName(name).master(master or default_master())
+    values = dict(SETTINGS)
+    if quick:
+        values["spark.driver.extraJavaOptions"] = QUICK_START
+    for key, value in {**values, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    if active is not None:
+        for key, value in SOURCE_SETTINGS.items():
+            active.conf.set(key, value)
+        return active
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    with _errors_to(log):
+        return builder.getOrCreate()
+
+
+def default_master() -> str:
+    return os.environ.get("REMUDA_SPARK_MASTER", DEFAULT_MASTER)
+
+
+@contextmanager
+def _errors_to(log: Path | None) -> Iterator[None]:
+    """Children that start inside have ``log`` as their standard error; this process has it too,
+    for that moment: there is no other way to hand a descriptor through pyspark's launcher."""
+    if log is None:
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(2)
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.dup2(target, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(target)

@@ -1,0 +1,115 @@
+"""SQL types <-> Spark types, and whether one fits into the other without loss."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import types as T  # noqa: N812 (Spark's own convention)
+
+from remuda.datatypes.schema import Column
+from remuda.datatypes.sql import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    REAL,
+    SMALLINT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TINYINT,
+    VARCHAR,
+    Kind,
+    SqlType,
+    decimal,
+)
+from remuda.errors import NotSupported
+
+TIME_PRECISION: Final = 6
+
+_TO_SPARK: Final[dict[Kind, T.DataType]] = {
+    Kind.BOOLEAN: T.BooleanType(),
+    Kind.TINYINT: T.ByteType(),
+    Kind.SMALLINT: T.ShortType(),
+    Kind.INTEGER: T.IntegerType(),
+    Kind.BIGINT: T.LongType(),
+    Kind.REAL: T.FloatType(),
+    Kind.DOUBLE: T.DoubleType(),
+    Kind.CHAR: T.StringType(),
+    Kind.VARCHAR: T.StringType(),
+    Kind.BYTEA: T.BinaryType(),
+    Kind.DATE: T.DateType(),
+    Kind.TIME: T.TimeType(TIME_PRECISION),
+    Kind.TIMESTAMP: T.TimestampNTZType(),
+    Kind.TIMESTAMPTZ: T.TimestampType(),
+    Kind.NULL: T.StringType(),
+}
+
+_FROM_SPARK: Final[dict[type[T.DataType], SqlType]] = {
+    T.BooleanType: BOOLEAN,
+    T.ByteType: TINYINT,
+    T.ShortType: SMALLINT,
+    T.IntegerType: INTEGER,
+    T.LongType: BIGINT,
+    T.FloatType: REAL,
+    T.DoubleType: DOUBLE,
+    T.StringType: VARCHAR,
+    T.BinaryType: BYTEA,
+    T.DateType: DATE,
+    T.TimeType: TIME,
+    T.TimestampNTZType: TIMESTAMP,
+    T.TimestampType: TIMESTAMPTZ,
+}
+
+INTEGER_DIGITS: Final = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19}
+_INTEGER_ORDER: Final = (Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
+
+
+def spark_type(sql: SqlType) -> T.DataType:
+    """The Spark type that holds every value of ``sql``."""
+    if sql.kind is Kind.DECIMAL:
+        return T.DecimalType(sql.precision or 38, sql.scale or 0)
+    found = _TO_SPARK.get(sql.kind)
+    if found is None:
+        raise NotSupported(f"type {sql} cannot be read into Spark")
+    return found
+
+
+def sql_type(spark: T.DataType) -> SqlType | None:
+    """The SQL type of a Spark type; None for those that have none (arrays, maps, structs...)."""
+    if isinstance(spark, T.DecimalType):
+        return decimal(spark.precision, spark.scale)
+    if isinstance(spark, T.VarcharType):
+        return SqlType(Kind.VARCHAR, length=spark.length)
+    if isinstance(spark, T.CharType):
+        return SqlType(Kind.CHAR, length=spark.length)
+    return _FROM_SPARK.get(type(spark))
+
+
+def spark_schema(columns: tuple[Column, ...]) -> T.StructType:
+    """Every field nullable: Spark refuses Arrow batches that say otherwise."""
+    return T.StructType([T.StructField(c.name, spark_type(c.type), True) for c in columns])
+
+
+def fits(found: SqlType, expected: SqlType) -> bool:
+    """Whether every value of ``found`` fits ``expected``; lengths of text are seen per row."""
+    if found.kind is Kind.NULL or found.kind is expected.kind is not Kind.DECIMAL:
+        return True
+    if found.is_text and expected.is_text:
+        return True
+    if found.is_integer and expected.is_integer:
+        return _INTEGER_ORDER.index(found.kind) <= _INTEGER_ORDER.index(expected.kind)
+    if expected.kind is Kind.DOUBLE:
+        # Every 32-bit integer is a 64-bit float exactly.
+        return found.kind is Kind.REAL or found.kind in _INTEGER_ORDER[:3]
+    if expected.kind is Kind.DECIMAL:
+        whole = (expected.precision or 0) - (expected.scale or 0)
+        if found.is_integer:
+            return INTEGER_DIGITS[found.kind] <= whole
+        if found.kind is Kind.DECIMAL:
+            return (found.precision or 0) - (found.scale or 0) <= whole and (found.scale or 0) <= (
+                expected.scale or 0
+            )
+    return False

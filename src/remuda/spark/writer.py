@@ -1,0 +1,166 @@
+"""Writing a DataFrame into a map: every task stages its rows, one commit makes them visible.
+
+The writer is made in one process, runs in the workers, and commits in yet another one: it travels
+pickled and holds no connection. A task attempt is named ``partition:attempt``; the commit names the
+attempts whose messages Spark hands over, and the members drop the rows of all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from remuda.client.client import Client
+from remuda.client.jobs import JobTarget, JobTask
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import RemudaError, UndefinedMap
+from remuda.spark.fit import SourceColumn, check_key, check_replicated, fit, new_schema
+from remuda.spark.grid import connect
+from remuda.spark.options import Options
+from remuda.spark.reader import Connect
+from remuda.spark.rows import engine_batch
+from remuda.spark.types import sql_type
+
+GATHER_ROWS: Final = 128 * 1024
+GATHER_SIZE: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Staged(WriterCommitMessage):
+    """One finished attempt."""
+
+    task: JobTask
+
+
+class RemudaWriter(DataSourceArrowWriter):
+    """One staged job. ``created`` is the map that this job made, removed again when it fails."""
+
+    def __init__(
+        self,
+        *,
+        address: str,
+        job: str,
+        target: JobTarget,
+        schema: MapSchema,
+        positions: Sequence[int],
+        created: bool,
+        connect_: Connect = connect,
+    ) -> None:
+        self.address = address
+        self.job = job
+        self.target = target
+        self.schema = schema
+        self.positions = tuple(positions)
+        self.created = created
+        self.connect = connect_
+
+    @classmethod
+    def begin(
+        cls, options: Options, source: StructType, overwrite: bool, connect_: Connect = connect
+    ) -> RemudaWriter:
+        """Check the DataFrame against the map (made when unknown), and open the job."""
+        name = options.writes()
+        columns = source_columns(source)
+        with connect_(options.address) as client:
+            schema, created = find_or_create(client, name, columns, options)
+            try:
+                positions = fit(schema, columns)
+                job = client.begin_job(name, overwrite, label=f"Spark write to {name}")
+            except RemudaError:
+                if created:
+                    client.drop_map(name, if_exists=True)
+                raise
+        return cls(
+            address=options.address,
+            job=job.id,
+            target=job.target,
+            schema=schema,
+            positions=positions,
+            created=created,
+            connect_=connect_,
+        )
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        with self.target.writer(attempt_name()) as writer:
+            for batch in gathered(iterator):
+                writer.write(engine_batch(self.schema, self.positions, batch))
+            return Staged(writer.finish())
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        tasks = [message.task for message in messages if isinstance(message, Staged)]
+        with self.connect(self.address) as client:
+            client.commit_job(self.job, tasks)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002
+        """``messages`` has None for attempts that failed: nothing in it is needed."""
+        with self.connect(self.address) as client:
+            undo(client, self.job, self.schema, self.created)
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches: Spark hands over 10,000 rows at a time, and converting and
+    routing cost as much for those as for many more."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            rows += batch.num_rows
+            size += batch.nbytes
+        if rows >= GATHER_ROWS or size >= GATHER_SIZE:
+            yield _as_one(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _as_one(waiting)
+
+
+def _as_one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def attempt_name() -> str:
+    context = TaskContext.get()
+    if context is None:
+        return "0:0"
+    return f"{context.partitionId()}:{context.taskAttemptId()}"
+
+
+def source_columns(source: StructType) -> list[SourceColumn]:
+    return [
+        SourceColumn(field.name, sql_type(field.dataType), field.dataType.simpleString())
+        for field in source.fields
+    ]
+
+
+def find_or_create(
+    client: Client, name: str, columns: Sequence[SourceColumn], wanted: Any
+) -> tuple[MapSchema, bool]:
+    """The schema of map ``name`` and whether it was made now. ``wanted`` has the fields ``key``,
+    ``partition_by`` and ``replicated`` of ``Options``."""
+    try:
+        schema = client.describe(name)
+    except UndefinedMap:
+        made = new_schema(
+            name,
+            columns,
+            wanted.key,
+            replicated=bool(wanted.replicated),
+            partition_by=wanted.partition_by,
+        )
+        return client.create_map(made), True
+    check_key(schema, wanted.key)
+    check_replicated(schema, wanted.replicated)
+    return schema, False
+
+
+def undo(client: Client, job: str, schema: MapSchema, created: bool) -> None:
+    """Drop the rows of a failed job, and the map that was made for it unless others filled it."""
+    client.abort_job(job)
+    if created and client.map(schema.name).size() == 0:
+        client.drop_map(schema.name, if_exists=True)

@@ -1,0 +1,65 @@
+"""Our error is found in what Spark says, whoever wrapped it."""
+
+from __future__ import annotations
+
+import pytest
+
+from remuda.errors import InputError, JobAborted, StringTooLong, UndefinedMap
+from remuda.spark.failures import explain
+
+WORKER = """
+An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "/x/rows.py", line 15, in write
+    raise StringTooLong("...")
+remuda.errors.StringTooLong: column v of map m: a value of 4 characters
+DETAIL: some more
+HINT: do so
+"""
+PLANNING = """\
+[PYTHON_DATA_SOURCE_ERROR] Failed to create Python data source instance: Traceback (most recent):
+  File "/x/datasource.py", line 41, in schema
+    found = client.describe(options.map)
+remuda.errors.UndefinedMap: map "m" does not exist
+ SQLSTATE: 38000
+"""
+JAVA = """\
+An error occurred while calling o1.collect.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Traceback:
+remuda.errors.InputError: first of all
+\tat org.apache.spark.Something(Some.scala:1)
+Caused by: java.io.EOFException
+"""
+
+
+def test_errors_of_tasks() -> None:
+    found = explain(RuntimeError(WORKER))
+    assert type(found) is StringTooLong
+    assert (found.message, found.detail, found.hint) == (
+        "column v of map m: a value of 4 characters",
+        "some more",
+        "do so",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        (PLANNING, UndefinedMap, 'map "m" does not exist'),
+        (JAVA, InputError, "first of all"),
+        ("Traceback\nValueError: simple problem", JobAborted, "ValueError: simple problem"),
+        ("x: Python worker exited unexpectedly (crashed).", JobAborted, "worker was killed"),
+        ("disk on fire\nat x", JobAborted, "disk on fire"),
+        ("", JobAborted, "RuntimeError"),
+    ],
+)
+def test_others(text: str, kind: type[Exception], message: str) -> None:
+    found = explain(RuntimeError(text))
+    assert type(found) is kind
+    assert message in found.message
+    assert "SQLSTATE" not in found.message
+
+
+def test_ours_stays_itself() -> None:
+    error = InputError("x")
+    assert explain(error) is error

@@ -1,0 +1,198 @@
+"""Writing: what is refused before anything is sent, and what becomes of attempts."""
+
+from __future__ import annotations
+
+import pickle
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fake_grid import FakeClient
+from pyspark.sql import types as T  # noqa: N812
+
+from remuda.client.jobs import JobTask
+from remuda.datatypes import sql
+from remuda.datatypes.schema import Column, MapSchema
+from remuda.errors import (
+    DuplicateColumn,
+    InvalidDefinition,
+    NotNullViolation,
+    NotSupported,
+    StringTooLong,
+    TypeMismatch,
+    UndefinedColumn,
+)
+from remuda.spark.options import Options
+from remuda.spark.types import fits
+from remuda.spark.writer import RemudaWriter, Staged
+
+SCHEMA = MapSchema(
+    "sales",
+    (
+        Column("id", sql.BIGINT, nullable=False),
+        Column("item", sql.varchar(3)),
+        Column("price", sql.decimal(7, 2)),
+    ),
+    ("id",),
+    ("id",),
+)
+
+
+def struct(**fields: T.DataType) -> T.StructType:
+    return T.StructType([T.StructField(name, kind) for name, kind in fields.items()])
+
+
+SOURCE = struct(price=T.DecimalType(5, 1), id=T.IntegerType(), item=T.StringType())
+
+
+def begin(
+    client: FakeClient, source: T.StructType = SOURCE, overwrite: bool = False, **options: str
+) -> RemudaWriter:
+    parsed = Options.parse({"address": "host:101", "map": "sales", **options})
+    return RemudaWriter.begin(parsed, source, overwrite, client.connect)
+
+
+def batch(**columns: Any) -> pa.RecordBatch:
+    types = {"id": pa.int32(), "item": pa.string(), "price": pa.decimal128(5, 1)}
+    return pa.record_batch({name: pa.array(v, types[name]) for name, v in columns.items()})
+
+
+def test_rows_are_written_in_the_maps_order_and_types() -> None:
+    client = FakeClient(SCHEMA)
+    writer = begin(client)
+    message: Any = writer.write(
+        iter([batch(price=[Decimal("1.5"), None], id=[1, 2], item=["a", "b"])])
+    )
+    assert message == Staged(("0:0", 2))
+    assert client.written[0].to_pydict() == {"id": [1, 2], "item": ["a", "b"], "price": [150, None]}
+    writer.commit([message, None])
+    assert client.asked == [("begin", "sales", False), ("commit", "1-job", [("0:0", 2)])]
+
+
+def test_small_batches_are_gathered() -> None:
+    client = FakeClient(SCHEMA)
+    small = batch(price=[None] * 1000, id=list(range(1000)), item=["a"] * 1000)
+    message: Any = begin(client).write(iter([small, small.slice(0, 0), *[small] * 199]))
+    assert message.task == ("0:0", 200_000)
+    assert [len(b) for b in client.written] == [132_000, 68_000]
+
+
+def test_abort_needs_no_messages_and_keeps_an_old_map() -> None:
+    client = FakeClient(SCHEMA)
+    begin(client, overwrite=True).abort([None, Staged(("0:0", 1))])  # type: ignore[arg-type]
+    assert client.asked == [("begin", "sales", True), ("abort", "1-job")]
+
+
+def test_an_unknown_map_is_made_and_removed_again() -> None:
+    client = FakeClient()
+    writer = begin(client, key="id", replicated="true")
+    made = client.schemas["sales"]
+    assert [str(column) for column in made.columns] == [
+        "price DECIMAL(5,1)",
+        "id INTEGER NOT NULL",
+        "item VARCHAR",
+    ]
+    assert (made.key, made.replicated) == (("id",), True)
+    writer.abort([None])
+    assert ("drop", "sales") in client.asked
+    assert not client.schemas
+
+
+def test_an_unknown_map_needs_a_key() -> None:
+    with pytest.raises(InvalidDefinition, match="no key is named"):
+        begin(FakeClient())
+    with pytest.raises(UndefinedColumn, match="key column nr of map sales is not in the source"):
+        begin(FakeClient(), key="nr")
+    with pytest.raises(NotSupported, match=r"column tags .* array<string>"):
+        begin(FakeClient(), struct(id=T.LongType(), tags=T.ArrayType(T.StringType())), key="id")
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        (
+            struct(id=T.StringType(), item=T.StringType(), price=T.DecimalType(7, 2)),
+            TypeMismatch,
+            "column id of map sales: expected BIGINT, found string",
+        ),
+        (
+            struct(id=T.LongType(), item=T.StringType(), price=T.DecimalType(9, 2)),
+            TypeMismatch,
+            r"column price of map sales: expected DECIMAL\(7,2\), found decimal\(9,2\)",
+        ),
+        (
+            struct(id=T.LongType(), item=T.StringType()),
+            UndefinedColumn,
+            r"column price of map sales \(DECIMAL\(7,2\)\) is missing in the source",
+        ),
+        (
+            struct(
+                id=T.LongType(), item=T.StringType(), price=T.DecimalType(7, 2), hue=T.LongType()
+            ),
+            UndefinedColumn,
+            "map sales has no column hue",
+        ),
+        (
+            T.StructType([T.StructField("id", T.LongType())] * 2),
+            DuplicateColumn,
+            "two columns id",
+        ),
+    ],
+)
+def test_misfits_are_refused_before_the_job(
+    source: T.StructType, error: type[Exception], message: str
+) -> None:
+    client = FakeClient(SCHEMA)
+    with pytest.raises(error, match=message):
+        begin(client, source)
+    assert client.asked == []
+
+
+def test_an_existing_map_has_its_own_key() -> None:
+    with pytest.raises(InvalidDefinition, match=r"exists with key \(id\), not \(item\)"):
+        begin(FakeClient(SCHEMA), key="item")
+    with pytest.raises(InvalidDefinition, match="is partitioned"):
+        begin(FakeClient(SCHEMA), replicated="true")
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "message"),
+    [
+        (
+            {"id": [None], "item": ["a"], "price": [None]},
+            NotNullViolation,
+            "column id of map sales",
+        ),
+        ({"id": [1], "item": ["abcd"], "price": [None]}, StringTooLong, "column item of map sales"),
+    ],
+)
+def test_values_that_do_not_fit_fail_the_task(
+    rows: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    client = FakeClient(SCHEMA)
+    source = struct(id=T.IntegerType(), item=T.StringType(), price=T.DecimalType(5, 1))
+    with pytest.raises(error, match=message):
+        begin(client, source).write(iter([batch(**rows)]))
+    assert client.written == []
+
+
+def test_only_lossless_conversions() -> None:
+    assert fits(sql.INTEGER, sql.BIGINT)
+    assert not fits(sql.BIGINT, sql.INTEGER)
+    assert fits(sql.BIGINT, sql.decimal(19, 0))
+    assert not fits(sql.BIGINT, sql.decimal(20, 2))
+    assert fits(sql.REAL, sql.DOUBLE)
+    assert fits(sql.INTEGER, sql.DOUBLE)
+    assert not fits(sql.BIGINT, sql.DOUBLE)
+    assert not fits(sql.DOUBLE, sql.REAL)
+    assert fits(sql.decimal(5, 1), sql.decimal(7, 2))
+    assert not fits(sql.decimal(7, 2), sql.decimal(7, 3))
+    assert fits(sql.VARCHAR, sql.varchar(3))
+    assert not fits(sql.TIMESTAMP, sql.TIMESTAMPTZ)
+    assert not fits(sql.DATE, sql.VARCHAR)
+
+
+def test_messages_travel() -> None:
+    message = Staged(JobTask("3:7", (1, 2), 10))
+    assert pickle.loads(pickle.dumps(message)) == message
