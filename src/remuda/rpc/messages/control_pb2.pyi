@@ -342,6 +342,16 @@ class CommitTurn(_message.Message):
     job: str
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., job: _Optional[str] = ...) -> None: ...
 
+class JobTouch(_message.Message):
+    __slots__ = ("context", "job", "active")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    ACTIVE_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    job: str
+    active: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., active: _Optional[bool] = ...) -> None: ...
+
 class CommitStatus(_message.Message):
     __slots__ = ("context", "job", "lost")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]

@@ -1,0 +1,47 @@
+"""The programs of the README run as they stand there, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def run(program: str, folder: Path) -> str:
+    script = folder / "program.py"
+    script.write_text(program, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=250, check=False,
+        cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.cluster
+def test_first_program(tmp_path: Path) -> None:
+    output = run(PROGRAMS[0], tmp_path)
+    assert "Flight(carrier='AA', origin='JFK', delay=33.5)" in output
+    assert "AA 33.5" in output
+    assert "UA -1.0" in output
+
+
+@pytest.mark.spark
+@pytest.mark.cluster
+def test_first_spark_program(tmp_path: Path) -> None:
+    output = run(PROGRAMS[1], tmp_path)
+    assert "500.0" in output
+    assert output.splitlines()[-1].strip() == "9"
+
+
+def test_links() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

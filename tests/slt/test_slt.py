@@ -1,0 +1,44 @@
+"""Every SQL logic test file on one member, on three members, and with batches of one row."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import remuda
+
+sys.path.insert(0, str(Path(__file__).parent))
+from runner import run_file
+
+FILES = sorted((Path(__file__).parent / "files").rglob("*.slt"))
+VARIANTS = {
+    "one-member": {"members": 1},
+    "three-members": {"members": 3},
+    "one-row-batches": {"members": 2, "settings": {"batch_rows": 1}},
+}
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module", params=list(VARIANTS))
+def variant(request: pytest.FixtureRequest) -> Iterator[tuple[str, remuda.Client]]:
+    with remuda.start(**VARIANTS[request.param]) as cluster, cluster.connect() as client:
+        yield request.param, client
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_file(path: Path, variant: tuple[str, remuda.Client]) -> None:
+    name, client = variant
+
+    def execute(sql: str) -> list[tuple[object, ...]]:
+        with client.sql(sql) as cursor:
+            return [tuple(row) for row in cursor]
+
+    try:
+        assert run_file(path, execute, name) > 0
+    finally:
+        for row in execute("SHOW TABLES"):
+            execute(f'DROP TABLE "{row[0]}"')
