@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 
 import duckdb
-import tpc_data
 
 import remuda
+import tpc_data
 
 CASES = [("tpch", number) for number in tpc_data.TPCH_QUERIES] + [("tpcds", 3)]
 

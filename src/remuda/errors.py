@@ -346,7 +346,7 @@ class InternalError(RemudaError):
 
 @dataclass(slots=True)
 class RowErrors:
-    """Rejected rows with reasons, gathered by bulk operations; ``total`` counts beyond the kept ones."""
+    """Rejected rows of a bulk operation with reasons; ``total`` counts beyond the kept ones."""
 
     kept: list[tuple[int, str]] = field(default_factory=list)
     total: int = 0

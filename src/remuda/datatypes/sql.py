@@ -39,7 +39,7 @@ SHORT_DECIMAL_PRECISION_MAX = 18
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """One SQL type: ``precision``, ``scale`` for DECIMAL, ``length`` (characters) for CHAR, VARCHAR."""
+    """One SQL type; ``precision``, ``scale`` for DECIMAL, ``length`` in characters for text."""
 
     kind: Kind
     precision: int | None = None

@@ -8,7 +8,7 @@ from functools import cached_property
 
 @dataclass(frozen=True, slots=True)
 class MemberInfo:
-    """A member: ``number`` is small and unique for the life of the cluster, ``uuid`` its identity."""
+    """A member: ``number`` is small and unique while the cluster lives, ``uuid`` its identity."""
 
     number: int
     uuid: str

@@ -38,14 +38,14 @@ class Literal(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Expression):
-    """A positional parameter, counted from 0; its value comes with the execution, not with the plan."""
+    """A positional parameter, counted from 0; its value comes with the execution."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
-    """A strict or special function by its catalog name: ``+``, ``=``, ``and``, ``like``, ``upper`` ...
+    """A function by its catalog name: ``+``, ``=``, ``and``, ``like``, ``upper`` ...
 
     The names, their argument types and their NULL rules are in ``plan.functions``.
     """

@@ -1,4 +1,4 @@
-"""Relational algebra: *what* to compute. Immutable trees; columns by id (see ``plan.expression``)."""
+"""Relational algebra: *what* to compute. Immutable trees, columns by id (``plan.expression``)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Filter(Logical):
 
 @dataclass(frozen=True, slots=True)
 class Join(Logical):
-    """``output`` = left + right columns (left only for SEMI and ANTI); no condition = cross join."""
+    """``output``: left and right columns (left only for SEMI, ANTI); no condition: cross join."""
 
     kind: JoinKind
     left: Logical

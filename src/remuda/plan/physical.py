@@ -24,8 +24,8 @@ class Placement(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Where rows live. ``keys`` (for PARTITIONED) are alternatives, each a tuple of column ids whose
-    partition hash, in that order, places the row: all alternatives hold at once (key equivalence).
+    """Where rows live. ``keys`` (for PARTITIONED) are alternatives, each a tuple of column ids
+    whose partition hash, in that order, places the row: all alternatives hold at once (key equivalence).
     PARTITIONED without keys = spread in an unknown way.
     """
 
@@ -57,7 +57,7 @@ class TableScan(Physical):
     """Rows of the local primaries (all rows, if the map is replicated) that pass ``filter``.
 
     ``output[i]`` is schema column ``positions[i]``. ``filter`` may use columns that are not put
-    out: ``filter_columns`` maps their ids to schema positions (it covers every column of the filter).
+    out: ``filter_columns`` maps the ids of every column of the filter to schema positions.
     ``partitioned_replica``: scan a replicated map as if it were partitioned by its key, each member
     keeping only the keys whose partition it owns (replicated -> partitioned without network).
     """
@@ -106,10 +106,12 @@ class ProjectRows(Physical):
 
 @dataclass(frozen=True, slots=True)
 class HashJoin(Physical):
-    """Equi-join: ``left_keys[i] = right_keys[i]`` (same types), NULL never matches. The right side is
-    built, the left side probes. ``residual`` is part of the ON condition: it decides matches, so for
-    LEFT a row whose matches all fail it comes out once, padded with NULL. ``output`` may be any
-    subset of both sides' columns (late materialization)."""
+    """Equi-join: ``left_keys[i] = right_keys[i]`` (same types), NULL never matches.
+
+    The right side is built, the left side probes. ``residual`` is part of the ON condition: it
+    decides matches, so for LEFT a row whose matches all fail it comes out once, padded with NULL.
+    ``output`` may be any subset of both sides' columns (late materialization).
+    """
 
     kind: JoinKind
     left: Physical
