@@ -47,7 +47,13 @@ class ErrorReport:
 
 
 class RemudaError(Exception):
-    """The root of all errors raised on purpose."""
+    """The root of all errors raised on purpose.
+
+    ``message`` says what is wrong, ``detail`` more about it, ``hint`` what to do; ``member`` is the
+    member that is to blame, "" if none is; ``position`` is the place in ``statement``. ``sqlstate``
+    is PostgreSQL's code, ``retryable`` whether the same call may succeed when it is made again.
+    ``str(error)`` has it all, with a caret below the place.
+    """
 
     sqlstate: ClassVar[str] = "XX000"
     retryable: ClassVar[bool] = False
@@ -86,6 +92,7 @@ class RemudaError(Exception):
         return "\n".join(lines)
 
     def to_report(self) -> ErrorReport:
+        """The error as plain data, to be raised again in another process."""
         return ErrorReport(
             kind=type(self).__name__,
             sqlstate=self.sqlstate,
@@ -112,9 +119,9 @@ def from_report(report: ErrorReport, statement: str | None = None) -> RemudaErro
 
 def caret_lines(statement: str, position: Position) -> list[str]:
     """``LINE n: <text>`` and a caret below the place, as psql prints it."""
-    lines = statement.splitlines() or [""]
+    lines = statement.split("\n")  # as positions count lines: no other character ends one
     index = min(max(position.line, 1), len(lines)) - 1
-    text = lines[index]
+    text = lines[index].rstrip("\r").replace("\t", " ")  # a tab would move the caret away
     column = min(max(position.column, 1), len(text) + 1)
     start = max(0, column - 1 - 60)
     shown = text[start : start + 120]
@@ -176,6 +183,20 @@ class GroupingError(InputError):
     sqlstate = "42803"
 
 
+class WindowingError(InputError):
+    """A window function where none may be, or a window that cannot be."""
+
+    sqlstate = "42P20"
+
+
+class WrongObjectType(InputError):
+    sqlstate = "42809"
+
+
+class InvalidColumnReference(InputError):
+    sqlstate = "42P10"
+
+
 class InvalidDefinition(InputError):
     sqlstate = "42P16"
 
@@ -220,8 +241,38 @@ class InvalidDatetime(DataError):
     sqlstate = "22007"
 
 
+class InvalidFrameOffset(DataError):
+    """The offset of a window frame is NULL or negative."""
+
+    sqlstate = "22013"
+
+
+class InvalidNtileArgument(DataError):
+    sqlstate = "22014"
+
+
+class InvalidNthValueArgument(DataError):
+    sqlstate = "22016"
+
+
 class StringTooLong(DataError):
     sqlstate = "22001"
+
+
+class InvalidArgument(DataError):
+    """An argument outside of the domain of a function: of a root, a logarithm, a power."""
+
+    sqlstate = "2201F"
+
+
+class InvalidSubstring(DataError):
+    sqlstate = "22011"
+
+
+class InvalidEscape(DataError):
+    """A pattern that ends with its escape character, or an escape of several characters."""
+
+    sqlstate = "22025"
 
 
 class ObjectMismatch(DataError):
@@ -246,6 +297,12 @@ class UniqueViolation(ConstraintError):
     sqlstate = "23505"
 
 
+class CardinalityViolation(InputError):
+    """More than one row where there may be one."""
+
+    sqlstate = "21000"
+
+
 # --- try again -----------------------------------------------------------------------------
 
 
@@ -260,6 +317,10 @@ class MemberUnavailable(TransientError):
     """A member has left or does not answer; names the member and the cause."""
 
     sqlstate = "57P03"
+
+
+class MemberGivenUp(MemberUnavailable):
+    """Other members count the sender of a message as lost. That is for good: it stops."""
 
 
 class ConnectionBroken(TransientError):
@@ -292,6 +353,12 @@ class ViewChanged(TransientError):
 
 class JobAborted(TransientError):
     sqlstate = "40003"
+
+
+class SerializationFailure(TransientError):
+    """Rows that a statement read were changed by others before it could commit."""
+
+    sqlstate = "40001"
 
 
 class SnapshotTooOld(TransientError):

@@ -34,10 +34,13 @@ SWITCH_INTERVAL: Final = 0.0005
 STATEMENT_LENGTH_MAX: Final = 4 * MIB
 EXPRESSION_DEPTH_MAX: Final = 400
 PLAN_CACHE_ENTRIES: Final = 10_000
+PLAN_CACHE_SIZE_MAX: Final = 64 * MIB
 
 # --- cursors ---
 PAGE_ROWS: Final = 4096
 PAGES_IN_FLIGHT: Final = 3
+RETURNING_SIZE_MAX: Final = 256 * MIB
+"""What RETURNING of one statement may give: it is kept until the statement is committed."""
 
 # --- wire ---
 FRAME_SIZE_MAX: Final = 64 * MIB
@@ -64,6 +67,10 @@ ENDED_QUERY_IDS_KEPT: Final = 4096
 HEARTBEAT_INTERVAL: Final = 1.0
 HEARTBEAT_TIMEOUT: Final = 10.0
 CLOCK_SKEW_MAX: Final = 60.0
+"""How far the clock of another member may be ahead."""
+CLIENT_CLOCK_AHEAD_MAX: Final = 5.0
+"""How far a clock or a read timestamp of a client may be ahead of its member's wall clock: far less
+than between members, so that no client can push a member out of its cluster."""
 JOB_IDLE_TIMEOUT: Final = 600.0
 """A staged job without traffic for this long is aborted and its rows freed."""
 
@@ -72,4 +79,5 @@ assert ENCODED_BATCH_SIZE_MAX <= STREAM_WINDOW_SIZE // 2, "a batch is at most ha
 assert ROW_SIZE_MAX <= FRAME_SIZE_MAX // 2
 assert ENCODED_BATCH_SIZE_MAX < FRAME_SIZE_MAX
 assert HEARTBEAT_INTERVAL * 3 <= HEARTBEAT_TIMEOUT
+assert CLIENT_CLOCK_AHEAD_MAX * 2 <= CLOCK_SKEW_MAX
 assert TUPLE_BATCH_ROWS <= PAGE_ROWS <= BATCH_ROWS

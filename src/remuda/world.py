@@ -6,6 +6,8 @@ protocols come first, the real world after them.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import socket
 import threading
@@ -14,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+import pyarrow as pa
 
 from remuda.errors import ConnectionRefused, DiskFull, ResourceError
 
@@ -70,6 +74,13 @@ class Workers(Protocol):
     """Threads, for the cooperative pool and nothing else."""
 
     def start_thread(self, target: Callable[[], None], name: str) -> Thread: ...
+
+
+class Memory(Protocol):
+    """What this process has from the operating system."""
+
+    def give_back(self) -> None:
+        """Return what has been freed. Takes some milliseconds; any thread."""
 
 
 class SystemClock:
@@ -153,6 +164,22 @@ class SystemWorkers:
         return thread
 
 
+class SystemMemory:
+    """The allocators keep freed memory for the next use: that of Arrow in its pool, that of NumPy
+    and Python in the C library.
+    """
+
+    def __init__(self) -> None:
+        self._trim: Callable[[int], object] | None = None
+        with contextlib.suppress(OSError, AttributeError):
+            self._trim = ctypes.CDLL(None).malloc_trim  # glibc has it
+
+    def give_back(self) -> None:
+        pa.default_memory_pool().release_unused()
+        if self._trim is not None:
+            self._trim(0)
+
+
 @dataclass(frozen=True)
 class World:
     """The doors of one process."""
@@ -162,7 +189,15 @@ class World:
     network: Network
     disk: Disk
     workers: Workers
+    memory: Memory
 
 
 def system_world() -> World:
-    return World(SystemClock(), SystemChance(), SystemNetwork(), SystemDisk(), SystemWorkers())
+    return World(
+        SystemClock(),
+        SystemChance(),
+        SystemNetwork(),
+        SystemDisk(),
+        SystemWorkers(),
+        SystemMemory(),
+    )

@@ -33,6 +33,7 @@ from remuda.errors import (
 from remuda.rpc import codec, transport
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.packing import RowPacker, packer
 
 Rows = dict[tuple[Any, ...], tuple[Any, ...]]
 
@@ -169,30 +170,30 @@ class FakeMember:
     def on_map_get(self, request: transport.Request) -> None:
         message = user_pb2.KeysRequest.FromString(request.pbody)
         rows = self.table(message)
-        found = [rows.get(self.owned(message.map, codec.decode_row(key))) for key in message.keys]
+        found = [rows.get(self.owned(message.map, key)) for key in self.keys(message)]
         if message.keys_only:
             found = [() if row is not None else None for row in found]
-        self.answer(request, found)
+        self.answer(request, message, found)
 
     def on_map_remove(self, request: transport.Request) -> None:
         message = user_pb2.KeysRequest.FromString(request.pbody)
         rows = self.table(message)
-        old = [rows.pop(codec.decode_row(key), None) for key in message.keys]
-        self.answer(request, [() if row and not message.want_old else row for row in old])
+        old = [rows.pop(key, None) for key in self.keys(message)]
+        self.answer(request, message, [() if row and not message.want_old else row for row in old])
 
     def on_map_put(self, request: transport.Request) -> None:
         message = user_pb2.PutRequest.FromString(request.pbody)
         rows = self.table(message)
         schema = self.grid.maps[message.map]
         answers = []
-        for row in map(codec.decode_row, message.rows):
+        for row in map(rows_of(schema).unpack, message.rows):
             key = self.owned(message.map, tuple(row[i] for i in schema.key_positions))
             old = rows.get(key)
             condition = user_pb2.PutRequest.Condition.Name(message.condition)
             if condition == "ALWAYS" or (condition == "IF_ABSENT") == (old is None):
                 rows[key] = row
             answers.append(old if message.want_old else None)
-        self.answer(request, answers)
+        self.answer(request, message, answers)
 
     def on_map_put_batch(self, request: transport.Request) -> None:
         message = user_pb2.PutBatchRequest.FromString(request.pbody)
@@ -248,8 +249,7 @@ class FakeMember:
         types, route = self.grid.prepared.get(text, ((), None))
         prepared.parameter_types.extend(codec.encode_type(t) for t in types)
         if route:
-            prepared.route_map, parameters = route
-            prepared.route_parameters.extend(parameters)
+            prepared.route_parameters.extend(route)
         request.reply(user_pb2.PREPARED_STATEMENT, body)
 
     def on_run_query(self, request: transport.Request) -> None:
@@ -297,15 +297,24 @@ class FakeMember:
                 count += 1
         return count
 
-    def answer(self, request: transport.Request, rows: list[Any]) -> None:
+    def keys(self, message: Any) -> list[tuple[Any, ...]]:
+        schema = self.grid.maps[message.map]
+        types = tuple(schema.columns[i].type for i in schema.key_positions)
+        return [packer(types).unpack(key) for key in message.keys]
+
+    def answer(self, request: transport.Request, message: Any, rows: list[Any]) -> None:
+        pack = rows_of(self.grid.maps[message.map]).pack
         body = user_pb2.RowsResponse()
         body.context.clock = self.grid.tick()
         for row in rows:
             item = body.rows.add()
             if row is not None:
-                item.row.SetInParent()
-                codec.fill_row(item.row, row)
+                item.row = pack(row) if row else b""
         request.reply(request.rpc_type, body)
+
+
+def rows_of(schema: MapSchema) -> RowPacker:
+    return packer(tuple(column.type for column in schema.columns))
 
 
 class FakeGrid:

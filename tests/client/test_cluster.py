@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
 import pyarrow as pa
@@ -234,3 +234,44 @@ def test_members_die_with_a_killed_parent():
             descriptor = os.pidfd_open(pid)
             assert select.select([descriptor], [], [], 30)[0], f"member {pid} is still there"
             os.close(descriptor)
+
+
+class TestSmallResults:
+    COLUMNS = ("a BOOLEAN, b TINYINT, c SMALLINT, d INTEGER, e REAL, f DOUBLE, g DECIMAL(10,2),"
+               " h DECIMAL(30,3), i VARCHAR, j CHAR(3), k BYTEA, l DATE, m TIME, n TIMESTAMP,"
+               " o TIMESTAMP WITH TIME ZONE")  # fmt: skip
+    VALUES = (True, 1, -2, 3, 0.5, 1.25, Decimal("-1.50"), Decimal("123456789012345678901.125"),
+              "ü", "abc", b"\x00\xff", date(2024, 2, 29), time(1, 2, 3, 4),
+              datetime(2024, 2, 29, 1, 2, 3, 4),  # noqa: DTZ001
+              datetime(1969, 1, 2, tzinfo=UTC))  # fmt: skip
+
+    def test_rows_and_arrow_are_those_of_other_results(self, client):
+        client.sql(f"CREATE TABLE wide (id BIGINT PRIMARY KEY, {self.COLUMNS})")
+        marks = ", ".join("?" * (1 + len(self.VALUES)))
+        client.sql(f"INSERT INTO wide VALUES ({marks})", 1, *self.VALUES)
+        client.sql("INSERT INTO wide (id) VALUES (2)")
+        scanned = client.sql("SELECT * FROM wide ORDER BY id")
+        arrow = scanned.to_arrow()
+        rows = client.sql("SELECT * FROM wide ORDER BY id").fetchall()
+        assert rows[0][1:] == self.VALUES
+        by_key = client.prepare("SELECT * FROM wide WHERE id = ?")
+        for _ in range(3):
+            for index, key in enumerate((1, 2)):
+                found = by_key(key)
+                assert found.columns == scanned.columns
+                assert (found.rowcount, found.tag) == (1, "SELECT")
+                assert found.query_id
+                assert found.fetchall() == [rows[index]]
+                assert by_key(key).to_arrow().equals(arrow.slice(index, 1))
+                assert client.sql(by_key.text, key).fetchone() == rows[index]
+            assert by_key(3).fetchall() == []
+            assert by_key(3).to_arrow().equals(arrow.slice(0, 0))
+
+    def test_a_map_that_changes_under_a_known_text(self, client):
+        text = "SELECT * FROM m WHERE id = ?"
+        for made, row in (("id BIGINT, v INTEGER", (1, 2)), ("id INTEGER, v VARCHAR", (1, "x"))):
+            client.sql(f"CREATE TABLE m ({made}, PRIMARY KEY (id))")
+            client.sql("INSERT INTO m VALUES (?, ?)", *row)
+            for _ in range(4):
+                assert client.sql(text, 1).fetchall() == [row]
+            client.sql("DROP TABLE m")

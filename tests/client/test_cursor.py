@@ -27,6 +27,7 @@ from remuda.errors import (
 )
 from remuda.rpc import codec
 from remuda.rpc.messages import user_pb2
+from remuda.rpc.packing import packer
 
 COLUMNS = (Column("n", sql.BIGINT), Column("price", sql.decimal(9, 2)), Column("s", sql.VARCHAR))
 
@@ -114,7 +115,8 @@ class TestEnding:
         assert all(run.over for run in self.running(grid))
         channels = sum(len(grid.run(lambda m=m: m.server.channels)) for m in grid.members)
         assert channels <= 4  # three members, and perhaps the first contact
-        assert cursor.fetchone() is None
+        with pytest.raises(InputError, match="the cursor is closed"):
+            cursor.fetchone()
 
     def test_closing_at_the_end_sends_nothing(self, client, grid):
         with client.sql("none") as cursor:
@@ -221,8 +223,9 @@ class TestParameters:
         client.sql("q", 1, "x", None, Decimal("1.5"))
         client.sql("q", (1, "x", None, Decimal("1.5")))
         for _, message in grid.statements:
-            assert codec.decode_values(message.parameters) == (1, "x", None, 15)
-            assert [t.kind for t in message.parameter_types][:3] == ["BIGINT", "VARCHAR", "NULL"]
+            types = codec.decode_types(message.parameter_types)
+            assert types[:3] == (sql.BIGINT, sql.VARCHAR, sql.NULL)
+            assert packer(types).unpack(message.parameters) == (1, "x", None, 15)
 
     def test_unfit_parameters(self, client):
         with pytest.raises(TypeMismatch, match="parameter 2: the Python type list"):
@@ -247,7 +250,7 @@ class TestPrepared:
     def statement(self, client, grid, script):
         columns = (Column("id", sql.BIGINT, False), Column("v", sql.VARCHAR))
         client.create_map(MapSchema("m", columns, ("id",), ("id",)))
-        grid.prepared[self.TEXT] = ((sql.BIGINT,), ("m", (0,)))
+        grid.prepared[self.TEXT] = ((sql.BIGINT,), (0,))
         grid.scripts[self.TEXT] = script(COLUMNS, (page(0, 1),))
         return client.prepare(self.TEXT)
 

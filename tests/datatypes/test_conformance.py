@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -10,14 +11,28 @@ import pytest
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import RowCheck, check_batch
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.datatypes.sql import BOOLEAN, DATE, DOUBLE, INTEGER, TIME, TINYINT, decimal, varchar
+from remuda.datatypes.sql import (
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    REAL,
+    TIME,
+    TINYINT,
+    VARCHAR,
+    decimal,
+    varchar,
+)
 from remuda.errors import (
     NotNullViolation,
     NumericOverflow,
     ObjectMismatch,
+    RowTooLarge,
     StringTooLong,
     TypeMismatch,
 )
+from remuda.limits import ROW_SIZE_MAX
 
 COLUMNS = (
     Column("k", INTEGER, nullable=False),
@@ -99,3 +114,37 @@ def test_batches() -> None:
         check_batch(batch(name=["abcd", ""]), SCHEMA)
     with pytest.raises(TypeMismatch):
         check_batch(batch().select(["k"]), SCHEMA)
+
+
+def test_a_real_is_what_four_bytes_hold() -> None:
+    schema = MapSchema("m", (Column("k", INTEGER, False), Column("r", REAL)), ("k",), ("k",))
+    check = RowCheck(schema)
+    for good in (None, 0.0, -1.5, math.inf, -math.inf, math.nan, 3.4028234663852886e38, 2.0**-149):
+        check.row((1, good))
+    for bad in (1e300, -3.41e38, 0.1, 1e-300):
+        with pytest.raises(NumericOverflow, match='"r"'):
+            check.row((1, bad))
+
+
+def test_the_size_of_a_row_is_that_of_its_texts_together() -> None:
+    columns = (Column("k", INTEGER, False), Column("s", VARCHAR), Column("b", BYTEA))
+    schema = MapSchema("m", columns, ("k",), ("k",))
+    half = ROW_SIZE_MAX // 2
+    fits = [(1, "a" * half, bytes(half)), (2, "\u00e4" * (half // 2), bytes(half)), (3, None, None)]
+    too_large = [(4, "a" * half, bytes(half + 1)), (5, "\u00e4" * half, b"b")]
+    check = RowCheck(schema)
+    for row in fits:
+        check.row(row)
+    check_batch(of_rows(fits, schema), schema)
+    for row in too_large:
+        with pytest.raises(RowTooLarge):
+            check.row(row)
+        with pytest.raises(RowTooLarge):
+            check_batch(of_rows([*fits, row], schema), schema)
+
+
+def of_rows(rows: list[tuple[Any, ...]], schema: MapSchema) -> pa.RecordBatch:
+    arrow = engine_schema(schema)
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(c, field.type) for c, field in zip(columns, arrow, strict=True)]
+    return pa.record_batch(arrays, schema=arrow)

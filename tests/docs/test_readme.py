@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import remuda
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -39,6 +42,28 @@ def test_first_spark_program(tmp_path: Path) -> None:
     output = run(PROGRAMS[1], tmp_path)
     assert "500.0" in output
     assert output.splitlines()[-1].strip() == "9"
+
+
+@pytest.mark.cluster
+def test_shell_session() -> None:
+    """Each statement of the shell session prints what stands below it."""
+    session = re.search(
+        r"\./run sql\n(remuda> .*?)remuda> \\q\n\$ \./run (.*?)```", README, re.DOTALL
+    )
+    assert session is not None
+    steps = [step.partition("\n") for step in session[1].split("remuda> ")[1:]]
+    command, _, output = session[2].partition("\n")
+    with remuda.start(members=3) as cluster:
+        for statement, _, expected in steps:
+            assert shell(cluster, ["sql", "-c", statement]) == expected
+        assert shell(cluster, shlex.split(command)) == output
+
+
+def shell(cluster: remuda.Cluster, arguments: list[str]) -> str:
+    """What a command prints, its errors included."""
+    command = [sys.executable, "-m", "remuda.cli.main", *arguments, "--connect", cluster.address]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return "".join(f"{line.rstrip()}\n" for line in (done.stdout + done.stderr).splitlines())
 
 
 def test_links() -> None:

@@ -281,7 +281,8 @@ class Grid:
                 assert instance.ended
                 assert not instance._mailbox
                 for inbox in instance._inboxes.values():
-                    assert inbox.held_bytes == 0
+                    assert not any(inbox._queues.values())
+                    assert not any(stream.buffered_bytes for stream in inbox._streams.values())
                 if instance._outbox is not None:
                     assert instance._outbox.held == 0
 

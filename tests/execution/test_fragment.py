@@ -68,10 +68,10 @@ class Listener:
         self.ended.set()
 
 
-def instance_of(root, pool, listener, inline=False):
+def instance_of(root, pool, listener, inline=False, clock=time.perf_counter):
     context = FragmentContext(
         query=QueryId(1, 1), member=1, parameters=(), read_timestamp=1, owners=[1], sites={},
-        sources=None, exchange=None, clock=time.perf_counter,
+        sources=None, exchange=None, clock=clock,
     )  # fmt: skip
     return FragmentInstance(
         fragment=3, root=root, inboxes={}, outbox=None, profiles=list, context=context, pool=pool,
@@ -144,6 +144,71 @@ def test_inline_slices_do_not_nest():
 
     pool.submit(Task("a", (Task("b", (Task("d"),)), Task("c"))), inline=True)
     assert order == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_an_inline_fragment_that_takes_long_goes_on_in_the_pool(threads):
+    """The thread that starts it may be the event loop, which must not stand still."""
+    now, ran_in = [0.0], []
+
+    class Long(Counting):
+        def advance(self) -> Progress:
+            ran_in.append(threading.get_ident())
+            now[0] += 1.0
+            return Progress.FETCHED if len(ran_in) < 4 else Progress.FETCHED_DONE
+
+    pool, listener = Pool(threads, Threads()), Listener()
+    instance_of(Long(1), pool, listener, inline=True, clock=lambda: now[0]).schedule()
+    assert listener.ended.wait(30)
+    pool.close()
+    here = threading.get_ident()
+    assert [thread == here for thread in ran_in] == [True] + 3 * [threads == 0]
+
+
+def test_a_pool_without_threads_gives_a_long_fragment_turns_of_its_own():
+    """Between them the event loop takes cancels, timeouts and other requests."""
+    now, steps = [0.0], [0]
+
+    class Endless(Counting):
+        def advance(self) -> Progress:
+            steps[0] += 1
+            assert steps[0] < 100, "it does not let go of the thread"
+            now[0] += 1.0
+            return Progress.FETCHED
+
+    later: list = []
+    pool, listener = Pool(0, Threads(), later=later.append), Listener()
+    instance = instance_of(Endless(1), pool, listener, inline=True, clock=lambda: now[0])
+    instance.schedule()
+    assert (steps, len(later)) == ([1], 1)
+    later.pop()()
+    assert (steps, len(later)) == ([2], 1)
+    error = QueryCanceled("stop")
+    instance.cancel(error)
+    later.pop()()
+    assert (listener.errors, later) == ([error], [])
+
+
+def test_fragments_that_call_each_other_inline_go_to_the_pool_after_a_while():
+    """Each of their slices is short, but there is no end of them."""
+    now, steps, pair = [0.0], [0], []
+
+    class PingPong(Counting):
+        def advance(self) -> Progress:
+            steps[0] += 1
+            assert steps[0] < 1000, "they do not let go of the thread"
+            now[0] += 0.001
+            for instance in pair:
+                instance.schedule()
+            return Progress.WAIT
+
+    later: list = []
+    pool = Pool(0, Threads(), later=later.append)
+    for _ in range(2):
+        root = PingPong(1)
+        pair.append(instance_of(root, pool, Listener(), inline=True, clock=lambda: now[0]))
+    pair[0].schedule()
+    assert len(later) == 2
 
 
 def test_pages_are_produced_only_on_demand(engine):

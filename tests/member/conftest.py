@@ -21,6 +21,7 @@ from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.packing import RowPacker, packer
 from remuda.rpc.transport import Channel, Request, connect
 from remuda.world import system_world
 
@@ -112,10 +113,11 @@ class TestClient:
 
     async def start(self, text: str, *parameters: object, **options: Any) -> Result:
         message = user_pb2.RunQuery(**{"type": user_pb2.SQL, "plan": text, **options})
-        for value in parameters:
-            sql_type = infer_type(value)
-            message.parameters.append(codec.encode_value(to_physical(value, sql_type)))
-            message.parameter_types.append(codec.encode_type(sql_type))
+        if parameters:
+            types = tuple(infer_type(value) for value in parameters)
+            values = [to_physical(value, t) for value, t in zip(parameters, types, strict=True)]
+            message.parameter_types = codec.encode_types(types)
+            message.parameters = packer(types).pack(values)
         reply = await self.channel.request(RpcType.RUN_QUERY, message)
         result = Result(handle=common_pb2.QueryId.FromString(reply.pbody))
         self.results[decode_query_id(result.handle)] = result
@@ -154,10 +156,8 @@ class TestClient:
         types = [schema.column(name).type for name in schema.key]
         for key in keys:
             values = key if isinstance(key, tuple) else (key,)
-            codec.fill_row(
-                message.keys.add(),
-                [to_physical(value, t) for value, t in zip(values, types, strict=True)],
-            )
+            physical = [to_physical(value, t) for value, t in zip(values, types, strict=True)]
+            message.keys.append(packer(tuple(types)).pack(physical))
         return message
 
     async def get(self, schema: MapSchema, *keys: Any) -> list[tuple[Any, ...] | None]:
@@ -185,7 +185,7 @@ class TestClient:
                 to_physical(value, column.type)
                 for value, column in zip(row, schema.columns, strict=True)
             ]
-            codec.fill_row(message.rows.add(), values)
+            message.rows.append(rows_of(schema).pack(values))
         return self.decoded(schema, await self.ask(RpcType.MAP_PUT, message, user_pb2.RowsResponse))
 
     def decoded(self, schema: MapSchema, response: Any) -> list[tuple[Any, ...] | None]:
@@ -193,12 +193,16 @@ class TestClient:
         return [
             tuple(
                 from_physical(value, t)
-                for value, t in zip(codec.decode_row(entry.row), types, strict=True)
+                for value, t in zip(rows_of(schema).unpack(entry.row), types, strict=True)
             )
             if entry.HasField("row")
             else None
             for entry in response.rows
         ]
+
+
+def rows_of(schema: MapSchema) -> RowPacker:
+    return packer(tuple(column.type for column in schema.columns))
 
 
 IDLE = ("queries", "fragments", "jobs", "statements", "cursors", "reads", "commits", "prepared",

@@ -10,9 +10,17 @@ import pytest
 
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BIGINT, VARCHAR
-from remuda.errors import DuplicateMap, InvalidDefinition, SchemaChanged, UndefinedMap
+from remuda.errors import (
+    DuplicateMap,
+    InvalidDefinition,
+    MemberUnavailable,
+    ProtocolError,
+    SchemaChanged,
+    UndefinedMap,
+)
 from remuda.rpc import codec
-from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.user_pb2 import RpcType
 
 InCluster = Callable[..., None]
@@ -107,5 +115,70 @@ def test_wrong_definitions_are_refused(in_cluster: InCluster) -> None:
             with pytest.raises(InvalidDefinition):
                 await client.ask(RpcType.CREATE_MAP, message, user_pb2.MapDescription)
         assert cluster.member(1).core.catalog.version == 0
+
+    in_cluster(scenario)
+
+
+def test_a_change_that_failed_on_one_member_never_shares_its_version(
+    in_cluster: InCluster,
+) -> None:
+    """CREATE x reaches member 2 only; CREATE y must not be taken for it there."""
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE base (id INTEGER PRIMARY KEY)")
+        third = cluster.member(3)
+        routes = third._member_routes.control
+        install = routes[ControlType.CATALOG_INSTALL]
+
+        def refuse(request: Any) -> None:
+            routes[ControlType.CATALOG_INSTALL] = install
+            raise MemberUnavailable("the connection broke")
+
+        routes[ControlType.CATALOG_INSTALL] = refuse
+        with pytest.raises(MemberUnavailable):
+            await client.sql("CREATE TABLE x (id INTEGER PRIMARY KEY)")
+        await client.sql("CREATE TABLE y (id INTEGER PRIMARY KEY, w BIGINT)")
+        catalogs = [
+            (member.core.catalog.version, member.core.catalog.maps) for member in cluster.members
+        ]
+        assert catalogs[1:] == catalogs[:-1]
+        assert [schema.name for schema in catalogs[0][1]] == ["base", "y"]
+        assert catalogs[0][0] == 3
+
+    in_cluster(scenario)
+
+
+def test_another_catalog_of_the_same_version_is_found(in_cluster: InCluster) -> None:
+    """A former coordinator left its change on member 2; the next change is made on top of it."""
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        second = cluster.member(2)
+        left, _ = second.core.catalog.with_map(
+            MapSchema("x", (Column("k", BIGINT),), ("k",), ("k",)), if_not_exists=False
+        )
+        second.catalog._install(second.catalog._state(left))
+        await client.sql("CREATE TABLE y (id INTEGER PRIMARY KEY)")
+        names = [[s.name for s in member.core.catalog.maps] for member in cluster.members]
+        assert names == [["x", "y"]] * 3
+
+    in_cluster(scenario)
+
+
+def test_a_type_that_cannot_be_stored_is_refused_and_leaves_no_trace(
+    in_cluster: InCluster,
+) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(2)
+        schema = MapSchema("m", (Column("k", BIGINT), Column("v", VARCHAR)), ("k",), ("k",))
+        message = user_pb2.CreateMap(schema=codec.encode_schema(schema))
+        message.schema.columns[1].type.CopyFrom(
+            common_pb2.SqlType(kind="DECIMAL", precision=39, scale=0)
+        )
+        with pytest.raises(ProtocolError, match=r"DECIMAL\(39,0\)"):
+            await client.ask(RpcType.CREATE_MAP, message, user_pb2.MapDescription)
+        assert {member.core.catalog.version for member in cluster.members} == {0}
+        await client.sql("CREATE TABLE m (id INTEGER PRIMARY KEY)")
 
     in_cluster(scenario)

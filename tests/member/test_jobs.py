@@ -23,9 +23,16 @@ from remuda.member.routing import Router
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.storage import ahead
 
 InCluster = Callable[..., None]
 CREATE = "CREATE TABLE m (id INTEGER PRIMARY KEY, v BIGINT NOT NULL)"
+
+
+@pytest.fixture(autouse=True, params=[ahead.HEAVY_ROWS, 1], ids=["on the loop", "off the loop"])
+def heavy_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large jobs are put in order off the loop; here all are, or none."""
+    monkeypatch.setattr(ahead, "HEAVY_ROWS", request.param)
 
 
 def batch_of(schema: MapSchema, keys: Sequence[int], value: int | None) -> pa.RecordBatch:
@@ -240,6 +247,7 @@ def test_replicated_maps(in_cluster: InCluster) -> None:
         absent = user_pb2.PutRequest.IF_ABSENT
         assert await clients[1].put(schema, (1, 99), (5, 50), condition=absent) == [(1, 11), None]
         assert await clients[2].remove(schema, 2, 8) == [(2, 20), None]
+        await same_key_twice(clients[1], schema)
         for client in clients:
             rows = await client.sql("SELECT id, v FROM m ORDER BY id")
             assert rows == [(1, 11), (3, 30), (4, 40), (5, 50)]
@@ -255,6 +263,18 @@ def test_replicated_maps(in_cluster: InCluster) -> None:
         await cluster.idle()
 
     in_cluster(scenario)
+
+
+async def same_key_twice(client: Any, schema: MapSchema) -> None:
+    """Rows of one request count one after the other; the map has no key above 600 afterwards."""
+    absent, present = user_pb2.PutRequest.IF_ABSENT, user_pb2.PutRequest.IF_PRESENT
+    assert await client.put(schema, (601, 1), (601, 2), condition=absent) == [None, (601, 1)]
+    assert await client.get(schema, 601) == [(601, 1)]
+    put = await client.put(schema, (601, 3), (602, 4), (601, 5), condition=present)
+    assert put == [(601, 1), None, (601, 3)]
+    assert await client.get(schema, 601, 602) == [(601, 5), None]
+    assert await client.put(schema, (602, 6), (602, 7)) == [None, (602, 6)]
+    assert await client.remove(schema, 601, 602) == [(601, 5), (602, 7)]
 
 
 async def _columns(client: Any) -> Any:

@@ -10,14 +10,18 @@ import pytest
 
 from remuda.errors import (
     DivisionByZero,
+    InputError,
+    InvalidText,
     MemberUnavailable,
+    NotNullViolation,
     QueryCanceled,
     QueryTimeout,
     SqlSyntaxError,
-    TypeMismatch,
     UndefinedColumn,
+    UndefinedFunction,
     UndefinedMap,
     UniqueViolation,
+    ViewChanged,
     WrongParameters,
 )
 from remuda.rpc.messages import user_pb2
@@ -87,7 +91,7 @@ def test_prepared_statement(in_cluster: InCluster) -> None:
         prepared = answer.prepared_statement
         assert answer.status == user_pb2.OK
         assert [t.kind for t in prepared.parameter_types] == ["INTEGER"]
-        assert (prepared.route_map, list(prepared.route_parameters)) == ("t", [0])
+        assert list(prepared.route_parameters) == [0]
         assert [column.name for column in prepared.result_columns] == ["v"]
         other = await cluster.client(3)
         options = {
@@ -112,12 +116,12 @@ def test_wrong_statements_fail_clearly_and_the_next_works(in_cluster: InCluster)
             ("SELEC 1", SqlSyntaxError),
             ("SELECT * FROM missing", UndefinedMap),
             ("SELECT missing FROM t", UndefinedColumn),
-            ("SELECT grp + 1 FROM t", Exception),
+            ("SELECT grp + 1 FROM t", UndefinedFunction),
             ("SELECT v / (id - id) FROM t", DivisionByZero),
             ("SELECT v FROM t WHERE id = ?", WrongParameters),
             ("INSERT INTO t VALUES (1, 'a', 1)", UniqueViolation),
-            ("INSERT INTO t VALUES (1000, 'a', 'x')", Exception),
-            ("INSERT INTO t VALUES (NULL, 'a', 1)", Exception),
+            ("INSERT INTO t VALUES (1000, 'a', 'x')", InvalidText),
+            ("INSERT INTO t VALUES (NULL, 'a', 1)", NotNullViolation),
         ]
         for text, kind in cases:
             result = await client.run(text)
@@ -235,6 +239,22 @@ def test_insert_select_and_sink(in_cluster: InCluster) -> None:
     in_cluster(scenario)
 
 
+def test_partitions_of_another_member_are_refused(in_cluster: InCluster) -> None:
+    """An empty answer would mean rows that silently miss from a Spark read."""
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+        theirs = cluster.member(1).core.view.partitions_of(2)
+        with pytest.raises(ViewChanged, match="belongs to member 2"):
+            await client.sql("SELECT count(*) FROM t", partitions=theirs)
+        with pytest.raises(InputError, match="no partition 5000"):
+            await client.sql("SELECT count(*) FROM t", partitions=[5000])
+        assert await client.sql("SELECT count(*) FROM t") == [(0,)]
+
+    in_cluster(scenario)
+
+
 def test_reads_of_some_partitions_on_one_member(in_cluster: InCluster) -> None:
     async def scenario(cluster: Any) -> None:
         await filled(cluster, 300)
@@ -265,8 +285,53 @@ def test_type_of_a_parameter_may_differ_from_the_column(in_cluster: InCluster) -
         assert await client.sql("SELECT count(*) FROM t WHERE id < ?", 10.5) == [(11,)]
         assert await client.sql("SELECT count(*) FROM t WHERE grp = ?", "g1") == [(20,)]
         wrong = await client.run("SELECT count(*) FROM t WHERE id = ?", "text")
-        assert isinstance(wrong.error, TypeMismatch | Exception)
+        assert isinstance(wrong.error, UndefinedFunction)
+        assert "integer = varchar" in wrong.error.message
         assert await client.sql("SELECT ? + 1", 41) == [(42,)]
+
+    in_cluster(scenario)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_small_maps_with_many_pairs_do_not_hold_up_the_loop(
+    in_cluster: InCluster, workers: int
+) -> None:
+    """Seconds of work over a few rows; only a loop that goes on hears of the cancel."""
+
+    async def scenario(cluster: Any) -> None:
+        client = await filled(cluster, 600, number=1)
+        text = "SELECT count(*) FROM t a, t b, t c WHERE a.v + b.v + c.v < 0"
+        result = await client.start(text)
+        await client.cancel(result)
+        await result.done.wait()
+        assert isinstance(result.error, QueryCanceled)
+        assert await client.sql("SELECT count(*) FROM t") == [(600,)]
+        await cluster.idle()
+
+    in_cluster(scenario, members=1, workers=workers)
+
+
+def test_the_timer_of_a_timeout_ends_with_its_query(
+    in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(cluster: Any) -> None:
+        loop = asyncio.get_running_loop()
+        timers: list[asyncio.TimerHandle] = []
+        call_later = loop.call_later
+
+        def spy(delay: float, *what: Any) -> asyncio.TimerHandle:
+            handle = call_later(delay, *what)
+            if 590 < delay < 610:
+                timers.append(handle)
+            return handle
+
+        client = await filled(cluster)
+        monkeypatch.setattr(loop, "call_later", spy)
+        assert await client.sql("SELECT count(*) FROM t", timeout=600.0) == [(100,)]
+        failed = await client.run("SELECT v / (id - id) FROM t", timeout=600.0)
+        assert isinstance(failed.error, DivisionByZero)
+        await cluster.idle()
+        assert [timer.cancelled() for timer in timers] == [True, True]
 
     in_cluster(scenario)
 

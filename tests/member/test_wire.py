@@ -10,6 +10,7 @@ import pytest
 from tests.member.conftest import TestClient
 
 from remuda.config import MemberConfig
+from remuda.datatypes import sql
 from remuda.errors import (
     ConnectionBroken,
     InvalidDefinition,
@@ -22,6 +23,7 @@ from remuda.errors import (
 from remuda.member.member import Member
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.packing import packer
 from remuda.world import system_world
 
 InCluster = Callable[..., None]
@@ -40,9 +42,13 @@ def test_unknown_requests_and_broken_bodies_get_typed_failures(in_cluster: InClu
         with pytest.raises(ProtocolError):
             await client.channel.request(RpcType.MAP_PUT_BATCH, put, [b"not arrow"])
         get = client.keys_request(schema, 1)
-        get.keys.add()
-        with pytest.raises(ObjectMismatch):
+        get.keys.append(packer((sql.VARCHAR,)).pack(("abcd",)))
+        with pytest.raises(ProtocolError, match="no row of"):
             await client.channel.request(RpcType.MAP_GET, get)
+        null = client.keys_request(schema)
+        null.keys.append(packer((sql.INTEGER,)).pack((None,)))
+        with pytest.raises(ObjectMismatch):
+            await client.channel.request(RpcType.MAP_GET, null)
         plan = user_pb2.RunQuery(type=user_pb2.PHYSICAL, plan="{}")
         with pytest.raises(NotSupported):
             await client.channel.request(RpcType.RUN_QUERY, plan)

@@ -17,10 +17,10 @@ from remuda.datatypes.sql import (
     VARCHAR,
     decimal,
 )
+from remuda.plan.datetime_fields import EXTRACT_FIELDS
 from remuda.plan.functions import (
     AGGREGATE_FUNCTIONS,
     ALIASES,
-    EXTRACT_FIELDS,
     SCALAR_FUNCTIONS,
     callable_names,
     extract_signature,

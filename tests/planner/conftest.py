@@ -31,9 +31,11 @@ from remuda.plan.logical import (
     Sort,
     Union,
     Values,
+    Window,
 )
 from remuda.plan.physical import PhysicalPlan
-from remuda.planner.algebra import make_filter, make_join
+from remuda.plan.windows import WindowCall
+from remuda.planner.algebra import make_filter, make_join, make_window
 from remuda.planner.normalize import normalize
 from remuda.planner.planner import PlanningContext, plan_query
 from remuda.planner.rules.rule import Rewriting
@@ -175,6 +177,21 @@ class Plans:
             made.append(AggregateCall(str(function), operand, type_, "distinct" in rest))
             output.append(self.column(name, type_))
         return Aggregate(tuple(output), node, tuple(k.id for k in keys), tuple(made))
+
+    def window(
+        self, node: Logical, partition: str, order: str, **calls: tuple[object, ...]
+    ) -> Window:
+        """``calls``: name=(function, argument or None)."""
+        made, results = [], []
+        for name, (function, argument) in calls.items():
+            operand = None if argument is None else self.of(argument)
+            counted = operand is None or function == "count"
+            type_ = BIGINT if counted else _result(str(function), operand)
+            made.append(WindowCall(str(function), () if operand is None else (operand,), type_))
+            results.append(self.column(name, type_))
+        keys = tuple(self.columns[name].id for name in partition.split())
+        sort = tuple(SortKey(self.columns[name].id) for name in order.split())
+        return make_window(node, keys, sort, tuple(made), tuple(results))
 
     def sort(
         self, node: Logical, keys: str = "", limit: object = None, offset: object = None

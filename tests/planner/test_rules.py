@@ -21,6 +21,7 @@ from remuda.plan.logical import (
     Sort,
     Union,
     Values,
+    Window,
 )
 from remuda.plan.printing import expression_text
 from remuda.planner.algebra import nodes_of
@@ -433,6 +434,49 @@ def test_distinct_aggregates(t: Any) -> None:
     beside = t.aggregate(t.scan("c"), "", r=("count", "c.x", "distinct"), s=("count", None))
     _, fired = t.normalize(beside)
     assert "split distinct" not in fired
+
+
+def test_push_filter_through_window(t: Any) -> None:
+    window = t.window(t.scan("a"), "a.x", "a.y", n=("row_number", None))
+    node, fired = t.normalize(t.where(window, t.eq("a.x", 1), t.eq("n", 2), t.eq("a.y", 3)))
+    assert "push filter through window" in fired
+    assert filters(node, "a") == ["x = 1"], "only whole partitions may be left out"
+    assert isinstance(node, Filter)
+    assert isinstance(node.input, Window)
+    whole = t.window(t.scan("b"), "", "b.y", m=("row_number", None))
+    _, fired = t.normalize(t.where(whole, t.eq("b.x", 1), t.eq("m", 2)))
+    assert "push filter through window" not in fired
+
+
+def test_rewrite_window_avg(t: Any) -> None:
+    window = t.window(
+        t.scan("a"), "a.x", "a.y", m=("avg", "a.y"), s=("sum", "a.y"), n=("count", "a.y")
+    )
+    node, fired = t.normalize(window)
+    assert "rewrite window avg" in fired
+    calls = [call.function for call in find(node, Window).calls]
+    assert sorted(calls) == ["count", "sum"], "the sum and the count are shared"
+    assert [c.id for c in node.output] == [c.id for c in window.output]
+    _, fired = t.normalize(t.window(t.scan("b"), "b.x", "", z=("sum", "b.y")))
+    assert "rewrite window avg" not in fired
+
+
+def test_columns_below_a_window(t: Any) -> None:
+    inner = t.project(t.scan("a"), p="a.x", o="a.y", v="a.k")
+    window = t.window(inner, "p", "o", s=("sum", "v"), unused=("min", "o"))
+    node, fired = t.normalize(t.project(window, out="s"))
+    assert {"inline renames", "prune columns"} <= fired
+    found = find(node, Window)
+    assert [call.function for call in found.calls] == ["sum"]
+    assert isinstance(found.input, Scan)
+    window = t.window(t.scan("b"), "b.x", "", w=("sum", "b.y"))
+    node, _ = t.normalize(t.project(window, out2="b.k"))
+    assert not has(node, Window), "nobody asks for the result"
+    assert {c.name for c in find(node, Scan).output} == {"k"}
+    never = t.where(t.scan("c"), Literal(BOOLEAN, False))
+    node, fired = t.normalize(t.window(never, "c.x", "", e=("sum", "c.y")))
+    assert "prune empty" in fired
+    assert not has(node, Window)
 
 
 def test_shared_nodes_stay_shared(t: Any) -> None:

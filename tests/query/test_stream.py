@@ -179,6 +179,12 @@ def test_a_lost_last_batch_is_noticed_once_its_sender_has_reported():
     assert stream.gap_deadline is None
     stream.expect_end(3)
     assert stream.lost(3 + STREAM_GAP_TIMEOUT)
+    stream.receive(1, 10, False, "b", 4)
+    assert not stream.lost(3 + STREAM_GAP_TIMEOUT), "there was progress"
+    assert stream.lost(4 + STREAM_GAP_TIMEOUT), "the end is still missing"
+    stream.receive(2, 10, True, "c", 5)
+    assert stream.ended
+    assert stream.gap_deadline is None
 
 
 @settings(max_examples=200, deadline=None)

@@ -27,9 +27,9 @@ values = st.one_of(
 
 @given(st.lists(values, max_size=10))
 def test_rows_round_trip_with_their_exact_types(row):
-    request = user_pb2.KeysRequest()
-    codec.fill_row(request.keys.add(), row)
-    got = codec.decode_row(user_pb2.KeysRequest.FromString(request.SerializeToString()).keys[0])
+    message = common_pb2.Row()
+    codec.fill_row(message, row)
+    got = codec.decode_row(common_pb2.Row.FromString(message.SerializeToString()))
     assert got == tuple(row)
     assert [type(value) for value in got] == [type(value) for value in row]
     assert codec.decode_values(codec.encode_values(row)) == tuple(row)
@@ -78,12 +78,10 @@ def test_schema_round_trips():
     assert codec.decode_schema(codec.encode_schema(schema)) == schema
 
 
-def test_view_and_context_round_trip():
+def test_view_round_trip():
     members = tuple(MemberInfo(n, f"uuid-{n}", "127.0.0.1", 1, 2, 3) for n in (1, 2))
     view = View(4, members, tuple([1, 2] * 100))
     assert codec.decode_view(codec.encode_view(view)) == view
-    context = codec.Context(clock=2**60, view=4, cut_version=2, sender=1)
-    assert codec.decode_context(codec.encode_context(context)) == context
 
 
 @pytest.mark.parametrize("name", sorted(RemudaError.kinds))

@@ -52,6 +52,30 @@ def feed(reader: FrameReader, data: bytes, step: int | None = None) -> list[Fram
     return frames
 
 
+@settings(deadline=None)
+@given(
+    st.sampled_from([REQUEST, RESPONSE, PING]),
+    st.sampled_from([0, 1, 127, 128, 16383, 16384, 2**31 - 1]),
+    st.sampled_from([0, 3, 127, 128]),
+    st.sampled_from([0, 1, 99, 100, 115, 116, 117, 118, 119, 127, 128, 15_999, 16_000, 16_384]),
+    st.sampled_from([0, 0, 5]),
+    st.integers(0, 30),
+    st.none() | st.integers(0, 255),
+)
+def test_a_single_frame_is_read_as_by_the_general_way(
+    mode, identifier, rpc_type, size, dbody, position, wrong
+):
+    data = bytearray(encode(Frame(mode, identifier, rpc_type, bytes(size), bytes(dbody))))
+    if wrong is not None and position < len(data):
+        data[position] = wrong
+    general, reader = FrameReader(), FrameReader()
+    expected = feed(general, bytes(data), 1)
+    reader.buffer()[: len(data)] = data
+    found = reader.single(len(data))
+    assert ([found] if found else reader.received(len(data))) == expected
+    assert type(reader.error) is type(general.error)
+
+
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_frames_are_drills_bytes(name):
     data, frame = bytes.fromhex(GOLDEN[name][0]), GOLDEN[name][1]

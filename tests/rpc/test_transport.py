@@ -316,6 +316,27 @@ def test_an_oversized_frame_is_refused_with_its_reason_even_while_it_is_being_se
     run(main())
 
 
+def test_a_stranger_may_not_send_more_than_a_handshake(run):
+    async def main():
+        async with serving() as (server, _):
+            stream, writer = await asyncio.open_connection(*server.address)
+            head = encode_head(REQUEST, 5, ECHO, b"", 1_000_000)
+            writer.write(head + bytes(100_000))  # and no more: the refusal does not wait for it
+            answer = await stream.read()
+            reader = FrameReader()
+            reader.buffer()[: len(answer)] = answer
+            (refusal,) = reader.received(len(answer))
+            assert (refusal.mode, refusal.coordination_id) == (2, 5)
+            assert user_pb2.PBError.FromString(refusal.pbody).kind == "FrameTooLarge"
+            writer.close()
+            channel = await connect(*server.address, ChannelKind.USER, HELLO)
+            reply = await channel.request(ECHO, ACK, (bytes(1_000_000),))
+            assert len(reply.dbody) == 1_000_000
+            channel.close()
+
+    run(main())
+
+
 def test_our_own_side_refuses_to_send_an_oversized_frame(run):
     async def main():
         async with connected() as (channel, _, _):

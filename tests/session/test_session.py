@@ -32,8 +32,10 @@ from remuda.datatypes.values import PhysicalValue
 from remuda.errors import SqlSyntaxError, UndefinedColumn, WrongParameters
 from remuda.session.parameters import check_count, clock_values, fitted
 from remuda.session.planning import (
+    CACHED_TEXT_MAX,
     Environment,
     PlanCache,
+    Planned,
     PlannedQuery,
     bound,
     maps_of,
@@ -165,3 +167,36 @@ def test_pages_are_arrow_streams() -> None:
     table = pa.ipc.open_stream(data).read_all()
     assert table.to_batches()[0].equals(page)
     assert table.schema.names == ["a", "a"]
+
+
+def plan_of(text: str) -> Planned:
+    return planned(bound(text, None, CATALOG), environment())
+
+
+def test_statements_that_hardly_come_again_are_not_cached() -> None:
+    cache = PlanCache(lambda _plan: False)
+    long = "SELECT v FROM m WHERE a = 1" + " " * CACHED_TEXT_MAX
+    for text in ("INSERT INTO m VALUES (1, 'x', 2)", "SINK INTO m VALUES (1, 'x', 2)", long):
+        cache.keep((text, None, False), plan_of(text), environment())
+        assert len(cache) == 0, text
+    for text in ("INSERT INTO m VALUES (?, ?, ?)", "INSERT INTO m SELECT a + 1, b, v FROM m"):
+        found = plan_of(text)
+        cache.keep((text, None, False), found, environment())
+        assert cache.find((text, None, False), environment()) is found
+
+
+def test_cached_plans_are_bounded_in_memory() -> None:
+    texts = [f"SELECT v FROM m WHERE a = {number}" for number in range(20)]
+    plans = {text: plan_of(text) for text in texts}
+    single = PlanCache(lambda _plan: False)
+    single.keep((texts[0], None, False), plans[texts[0]], environment())
+    cache = PlanCache(lambda _plan: False, size_max=3 * single.size + 100)
+    for text in texts:
+        for _ in range(2):  # the second replaces the first: it is counted once
+            cache.keep((text, None, False), plans[text], environment())
+        assert cache.size <= 3 * single.size + 100
+    kept = [text for text in texts if cache.find((text, None, False), environment()) is not None]
+    assert kept == texts[-3:]
+    for text in kept:
+        cache.find((text, None, False), environment(view=2))
+    assert (len(cache), cache.size) == (0, 0)

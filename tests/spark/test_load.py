@@ -174,7 +174,7 @@ def test_command(client: Any, address: str, name: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert f"5,000 rows loaded into {name} (made)" in result.stdout
-    assert "1 rows rejected" in result.stdout
+    assert "1 row rejected" in result.stdout
     assert "Traceback" not in result.stderr
     assert client.map(name).size() == 5000
 

@@ -15,9 +15,11 @@ from remuda.sql.parser import parse, parse_script
 from remuda.sql.statements import (
     BoundQuery,
     BoundStatement,
+    ChangeStatement,
     CreateMapStatement,
     ExplainStatement,
     InsertStatement,
+    TruncateStatement,
 )
 
 DATA = Path(__file__).parent.parent / "data"
@@ -84,6 +86,10 @@ def bound_text(bound: BoundStatement) -> str:
             text = logical_text(plan)
         case InsertStatement(schema=schema, source=source, mode=mode, parameter_types=types):
             text = f"{mode} into {schema.name}\n" + logical_text(source)
+        case ChangeStatement(source=source, parameter_types=types):
+            text = f"{_change_text(bound)}\n{logical_text(source)}"
+        case TruncateStatement(schema=schema):
+            return f"truncate {schema.name}"
         case ExplainStatement(analyze=analyze, verbose=verbose, statement=inner):
             return f"explain analyze={analyze} verbose={verbose}\n{bound_text(inner)}"
         case _:
@@ -91,6 +97,13 @@ def bound_text(bound: BoundStatement) -> str:
     if types:
         text += "\nparameters: " + ", ".join(map(str, types))
     return text
+
+
+def _change_text(change: ChangeStatement) -> str:
+    flags = [name for name in ("writes", "removes", "insert_only", "reads_target")
+             if getattr(change, name)]  # fmt: skip
+    text = f"{change.verb} {change.schema.name}: {', '.join(flags)}, repeats {change.repeats.value}"
+    return text + (f", returning {', '.join(change.returning)}" if change.returning else "")
 
 
 @pytest.fixture(scope="session")

@@ -182,7 +182,6 @@ values (count(*))
 """
 
 UNSUPPORTED = """
-select sum(id) over (partition by carrier) from flights
 select id from flights intersect select id from flights
 select id from flights except select id from flights
 with recursive t as (select 1) select * from t
@@ -223,11 +222,8 @@ select id from flights asof join stock on true
 select id from flights left semi join stock on id = item
 select f(a => 1)
 select string_agg(origin, ',') from flights
-insert into airlines values ('a', 'b') on conflict do nothing
-insert into airlines values ('a', 'b') returning carrier
 insert into airlines default values
 insert into airlines values ('a', 'b') as new
-insert into airlines values ('a', default)
 select id from flights limit 1 + 1
 select id from flights limit ?::int
 select * from flights natural semi join stock
@@ -235,12 +231,8 @@ values (1) order by 1
 select current_timestamp(3)
 select date(at) from flights
 select id from flights union by name select 1
-with a as (select 1) insert into airlines select 'a', 'b'
-update flights set id = 1
-delete from flights
 merge into flights using stock on true when matched then delete
 alter table flights add column x int
-truncate flights
 create view v as select 1
 create index i on flights (id)
 create table t as select 1
@@ -253,18 +245,150 @@ create table t (a decimal(50,2) primary key)
 drop view v
 begin
 explain drop table stock
-explain update flights set id = 1
 select cast(id as uuid) from flights
 select cast(id as interval) from flights
 select 'a' 'b'
 """
 
+CHANGES = """
+update fligths set id = 1
+update flights set carier = 'AA'
+update flights f set f.carrier = 'AA'
+update flights set flights.carrier = 'AA'
+update flights set id = 1, carrier = 'AA', id = 2
+update flights set (id, big) = (1, 2), big = 3
+update flights set (id, big) = (1, 2, 3)
+update flights set (id, big) = 1
+update flights set (id, big) = (select 1, 2)
+update flights set id = 'abc'
+update flights set day = 3
+update flights set ok = distance
+update flights set carrier = 'ABC'
+update flights set big = big + 'x'
+update flights set origin = foo
+update flights set origin = name from airlins
+update flights set origin = name from airlines a, airports
+update flights set big = 1 from flights
+update flights set dep_delay = max(dep_delay)
+update flights set dep_delay = rank() over (order by id)
+update flights set ok = true where carrier
+update flights set ok = true where count(*) > 1
+update flights set ok = true where nothing = 1
+update flights set ok = true returning nothing
+update flights set ok = true returning a.id
+update flights set ok = true returning sum(id)
+update flights set ok = true returning row_number() over ()
+update flights set
+update flights set ok
+update flights set ok =
+update flights set ok = true,
+update flights set ok = true, where id = 1
+update flights set 1 = 2
+update flights set id + 1 = 2
+update flights ok = true
+update flights set ok = true order by id
+update flights set ok = true limit 1
+update only flights set ok = true
+update public.flights set ok = true
+update set ok = true
+with flights as (select 1 as id) update flights set id = 2
+delete from fligths
+delete flights where id = 1
+delete from flights where carier = 'AA'
+delete from flights using airlins
+delete from flights using flights
+delete from flights using airlines a where name = a.nam
+delete from flights where max(id) = 1
+delete from flights limit 1
+delete from flights returning count(*)
+delete from only flights
+delete from
+truncate
+truncate fligths
+truncate flights, airlines
+truncate only flights
+explain truncate flights
+insert into flights (id, carrier, origin) values (1, default, 'JFK')
+insert into airlines values ('a', 'b') on conflict (name) do nothing
+insert into airlines values ('a', 'b') on conflict (carier) do nothing
+insert into airlines values ('a', 'b') on conflict (lower(carrier)) do nothing
+insert into airlines values ('a', 'b') on conflict on constraint airlines_pkey do nothing
+insert into airlines values ('a', 'b') on conflict do update set name = 'c'
+insert into airlines values ('a', 'b') on conflict (carrier) do update set name = name
+insert into airlines values ('a', 'b') on conflict (carrier) do update set carrier = 'x'
+insert into airlines values ('a', 'b') on conflict (carrier) do update set nam = 'x'
+insert into airlines values ('a', 'b') on conflict (carrier) do update set name = 1 = 2
+insert into airlines values ('a', 'b') on conflict (carrier) do update set name = max('x')
+insert into airlines values ('a', 'b') on conflict (carrier) do update set name = excluded.nam
+insert into airlines values ('a', 'b') on conflict (carrier) do update set name = 'x' where 7
+insert into stock values (1, 2, 3) on conflict (item) do nothing
+insert into airlines values ('a', 'b') on conflict
+sink into airlines values ('a', 'b') on conflict do nothing
+insert into airlines values ('a', 'b') returning
+insert into airlines values ('a', 'b') returning carier
+insert into airlines values ('a', 'b') returning count(*)
+update flights set big = $1 where $1 = 'x' and id = $3
+"""
+
+WINDOWS = """
+select id from flights where row_number() over () = 1
+select count(*) from flights group by rank() over (order by id)
+select rank() over (order by id) from flights group by 1
+select rank() over (order by id) as r from flights group by r
+select count(*) from flights having rank() over () > 1
+select f.id from flights f join stock s on rank() over () = 1
+select sum(rank() over ()) from flights
+select sum(sum(id) over ()) over () from flights
+select sum(id) over (order by rank() over ()) from flights
+select row_number() from flights
+select upper(carrier) over () from flights
+select lower(carrier) filter (where ok) over () from flights
+select count(distinct carrier) over () from flights
+select rank() filter (where ok) over () from flights
+select lag(id ignore nulls) over (order by id) from flights
+select last_value(id) ignore nulls over (order by id) from flights
+select rank(id) over (order by id) from flights
+select lag() over (order by id) from flights
+select lag(carrier, 1, 5) over (order by id) from flights
+select ntile('x') over (order by id) from flights
+select sum(carrier) over () from flights
+select sum(id) over w from flights
+select sum(id) over (w partition by carrier) from flights window w as (order by id)
+select sum(id) over (w order by id) from flights window w as (order by id)
+select sum(id) over (w order by id) from flights window w as (rows unbounded preceding)
+select id from flights window w as (order by id), w as (order by id)
+select id from flights window v as (w order by id), w as (partition by id)
+select id from flights window w as (order by nope)
+select sum(id) over (order by id rows between unbounded following and current row) from flights
+select sum(id) over (order by id rows between current row and unbounded preceding) from flights
+select sum(id) over (order by id rows between current row and 1 preceding) from flights
+select sum(id) over (order by id rows between 1 following and 1 preceding) from flights
+select sum(id) over (order by id rows 1 following) from flights
+select sum(id) over (order by id rows between -1 preceding and current row) from flights
+select sum(id) over (order by id rows null preceding) from flights
+select sum(id) over (order by id rows 'x' preceding) from flights
+select sum(id) over (order by id rows id preceding) from flights
+select sum(id) over (order by id rows count(*) preceding) from flights
+select sum(id) over (order by id rows 1 preceding exclude ties) from flights
+select sum(id) over (partition by carrier groups 1 preceding) from flights
+select sum(id) over (order by id, day range 1 preceding) from flights
+select sum(id) over (order by carrier range 1 preceding) from flights
+select sum(id) over (order by day range 1 preceding) from flights
+select sum(id) over (order by day range interval '-1' day preceding) from flights
+select carrier, sum(count(*)) over (partition by origin) from flights group by carrier
+select carrier, rank() over (order by day) from flights group by carrier
+select id from flights union select 1 order by rank() over ()
+insert into airlines values ('a', rank() over ())
+"""
+
 SECTIONS = {
+    "errors_changes": CHANGES,
     "errors_syntax": SYNTAX,
     "errors_names": NAMES,
     "errors_types": TYPES,
     "errors_groups": GROUPS,
     "errors_unsupported": UNSUPPORTED,
+    "errors_windows": WINDOWS,
 }
 STATEMENTS = [line for text in SECTIONS.values() for line in text.strip().splitlines()]
 

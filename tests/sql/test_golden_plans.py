@@ -122,6 +122,22 @@ select -2147483648, -9223372036854775808, 2147483648, .5, 5., 007
 select true and false or not null, ok and null from flights
 select date '2013-01-01', time '10:00', timestamp '2013-01-01 10:00:00.5', timestamptz '2013-01-01 10:00+02', bytea '\\x6162'
 """,
+    "windows": """
+select id, row_number() over (order by day) from flights
+select id, rank() over (partition by carrier order by price desc nulls last, id), count(*) over (partition by carrier order by price desc nulls last, id) from flights
+select id, sum(price) over (partition by carrier, lower(origin) order by id rows between 2 preceding and 1 following), avg(id) over () from flights
+select sum(dep_delay) filter (where ok) over w, lag(price, 1, 0) over w, nth_value(dest, 2) over (w groups 1 preceding) from flights window w as (partition by origin order by day)
+select min(id) over (order by day range between interval '1 month' preceding and interval '2' day following), max(id) over (order by dep_delay desc range 5 preceding), sum(id) over (order by distance range ? preceding) from flights
+select carrier, sum(count(*)) over (order by carrier), rank() over (order by max(price) - min(price)) as r from flights group by carrier having count(*) > 1 order by r
+select id from flights order by ntile(4) over (order by price), id
+select distinct carrier, count(*) over (partition by carrier) from flights
+select * from (select id, carrier, sum(price) over (partition by carrier) s from flights) w where carrier = 'AA' and s > 10
+select id, sum(id) over w, sum(id) over v from flights window w as (partition by carrier), v as (w order by id)
+select id, lead(id, ?, ?) over (order by id rows ? preceding) from flights
+select row_number() over (partition by 1 order by 'x') from flights
+select (select max(n) from (select row_number() over () as n from stock) as t) from flights
+select id from flights where id in (select first_value(item) over (order by amount) from stock)
+""",
     "parameters": """
 select * from flights where id = ?
 select id from flights where price > $1 and carrier = $2 and price < $1
@@ -134,6 +150,27 @@ insert into stock (item, shop, amount) select ?, id, ? from flights
 sink into stock values ($1, 1, $2), ($1, 2, $2)
 select 1 union all select ?
 select id from flights where $1 = 'x' and big = $2 and id = $2
+""",
+    "modify": """
+update flights set dep_delay = dep_delay + 1 where carrier = 'AA'
+update flights f set (origin, dest) = (dest, f.origin), price = default returning id, origin, f.*
+update flights set ok = dep_delay = 1 or big is distinct from 7 and not ok, big = (select max(item) from stock)
+update flights set origin = a.name from airlines a join airports p on p.city = a.name where flights.carrier = a.carrier returning p.*, id
+update flights set id = id + 1 returning id as new
+update airlines set name = $1 where carrier = $2
+with a as (select * from airlines) update flights set dest = a.name from a where a.carrier = flights.carrier
+delete from flights
+delete from stock where item = ? and shop = ? returning *
+delete from flights f using airlines a, airports where a.carrier = f.carrier and city = a.name
+delete from flights where id in (select item from stock) returning day
+insert into airlines values ('AA', default) on conflict do nothing
+insert into stock values (1, 2, 3) on conflict (shop, item) do update set amount = stock.amount + excluded.amount where excluded.shop > 1 returning *, amount * 2 as twice
+insert into airlines as a (carrier) select origin from flights on conflict (carrier) do update set name = default
+insert into airlines values ('AA', 'b') returning upper(name), carrier
+with x as (select 'AA' a, 'b' b) insert into airlines select * from x
+sink into airlines values ('AA', 'b') returning *
+truncate table airlines
+explain delete from flights where id = 1
 """,
     "changes": """
 insert into airlines values ('AA', 'American'), ('DL', null)

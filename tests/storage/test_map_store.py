@@ -12,6 +12,7 @@ import pytest
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import (
     InternalError,
     JobAborted,
@@ -23,6 +24,7 @@ from remuda.errors import (
 from remuda.storage.chunk import rows_to_batch
 from remuda.storage.key_index import TIER
 from remuda.storage.map_store import MapStore
+from remuda.storage.staging import PreparedRows
 
 SCHEMA = MapSchema(
     "prices",
@@ -154,8 +156,7 @@ def test_rows_that_do_not_fit_are_refused_and_nothing_is_stored() -> None:
 
 def test_an_unchanged_bulk_load_is_scanned_without_a_copy() -> None:
     store = MapStore(SCHEMA)
-    loaded = batch(np.arange(300_000))
-    store.upsert_batch(loaded, 1)
+    store.upsert_batch(batch(np.arange(300_000)), 1)
     cursor = store.scan(1, [1, 0])
     addresses = set()
     rows = 0
@@ -164,7 +165,8 @@ def test_an_unchanged_bulk_load_is_scanned_without_a_copy() -> None:
         addresses.add(found.column(1).buffers()[1].address)
         assert found.num_rows <= 128 * 1024
     assert rows == 300_000
-    assert addresses == {loaded.column(0).buffers()[1].address}
+    stored = [chunk.batch for chunk in store._table.view.chunks if chunk.batch is not None]
+    assert addresses == {kept.column(0).buffers()[1].address for kept in stored}
 
 
 def test_many_small_batches_leave_few_runs_and_chunks() -> None:
@@ -220,6 +222,84 @@ def test_overwrite_replaces_the_map_but_not_what_came_after() -> None:
     assert store.rows == 3
 
 
+def test_replaced_chunks_and_their_index_entries_are_dropped_whole() -> None:
+    store = MapStore(SCHEMA)
+    rows = 200_000
+    for at in (10, 20, 30, 40):
+        store.stage(f"job {at}", "t", 0, batch(np.arange(rows), f"at {at}"))
+        store.prepare(f"job {at}", ["t"], overwrite=True, insert_only=False)
+        store.mark_prepared(f"job {at}", at)
+        assert store.resolve(f"job {at}", at) == rows
+        assert store.rows == rows
+        if at == 10:
+            one = store.bytes
+        maintain(store, 5)
+    assert all(chunk.ends is None for chunk in store._table.view.chunks if chunk.tuples is None)
+    assert [len(run) for run in store._index.runs] == [rows] * 4  # not merged: they will go
+    assert [store.get((7,), at) for at in (19, 20, 45)] == [
+        (7, "at 10"),
+        (7, "at 20"),
+        (7, "at 40"),
+    ]
+    maintain(store, 29)
+    assert [run.until for run in store._index.runs] == [30, 40, FOREVER]
+    assert store.get((7,), 29) == (7, "at 20")
+    maintain(store, 45)
+    assert [len(run) for run in store._index.runs] == [rows]
+    assert store.bytes < 1.1 * one
+    assert store.freed > 2.5 * one
+    assert drain(store, 45).column("name").unique().to_pylist() == ["at 40"]
+
+
+def test_heavy_steps_of_a_job_are_worked_out_ahead_and_again_after_a_put() -> None:
+    store = MapStore(SCHEMA)
+    store.upsert_batch(batch(np.arange(100_000)), 5)
+    store.stage("job", "t", 0, batch(np.arange(50_000, 150_000), "job"))
+    assert store.ahead("unknown", ["t"], overwrite=False) is None
+    work = store.ahead("job", ["t"], overwrite=False)
+    assert work is not None
+    with pytest.raises(JobAborted, match="takes no more rows"):
+        store.stage("job", "t", 1, batch([1]))
+    assert not store.maintain(5)
+    store.put((149_999, "put"), 6)
+    work()()
+    assert store.prepare("job", ["t"], overwrite=False, insert_only=False) == 100_000
+    store.mark_prepared("job", 10)
+    again = store.ahead("job", ["t"], overwrite=False)
+    assert again is not None  # the put has made the matches void
+    again()()
+    assert store.ahead("job", ["t"], overwrite=False) is None
+    assert store.resolve("job", 10) == 100_000
+    assert store.rows == 150_000
+    assert [store.get((149_999,), at) for at in (9, 10)] == [(149_999, "put"), (149_999, "job")]
+
+
+def test_a_refusal_found_ahead_is_raised_by_prepare() -> None:
+    store = MapStore(SCHEMA)
+    store.stage("job", "t", 0, batch(np.arange(50_000)))
+    store.stage("job", "u", 0, batch([49_999]))
+    work = store.ahead("job", ["t", "u"], overwrite=False)
+    assert work is not None
+    work()()
+    with pytest.raises(UniqueViolation) as raised:
+        store.prepare("job", ["t", "u"], overwrite=False, insert_only=False)
+    assert "id = 49999" in str(raised.value.detail)
+    assert store.resolve("job", None) == 0
+    assert store.rows == 0
+
+
+def test_an_aborted_job_leaves_nothing_of_what_was_worked_out_ahead() -> None:
+    store = MapStore(SCHEMA)
+    store.stage("job", "t", 0, batch(np.arange(50_000)))
+    work = store.ahead("job", ["t"], overwrite=False)
+    assert work is not None
+    assert store.resolve("job", None) == 0
+    work()()
+    assert store._staging.jobs == {}
+    assert not store.maintain(1)
+    assert drain(store, 1).num_rows == 0
+
+
 def test_readers_wait_from_prepare_to_resolve() -> None:
     store = MapStore(SCHEMA)
     prepared(store, "job", [(1, "job")], 10)
@@ -230,6 +310,25 @@ def test_readers_wait_from_prepare_to_resolve() -> None:
     assert not store.pending_at_or_below(10)
     assert store.get((1,), 100) is None
     assert store.rows == 0
+
+
+def test_readers_wait_until_the_last_row_is_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MapStore(SCHEMA)
+    prepared(store, "job", [(1, "job")], 10)
+    prepared(store, "other", [(2, "other")], 20)
+    waiting: list[tuple[bool, bool]] = []
+    install = store._install
+
+    def installed(rows: PreparedRows, timestamp: int) -> None:
+        waiting.append((store.pending_at_or_below(9), store.pending_at_or_below(11)))
+        install(rows, timestamp)
+        waiting.append((store.pending_at_or_below(9), store.pending_at_or_below(11)))
+
+    monkeypatch.setattr(store, "_install", installed)
+    store.resolve("job", 11)
+    assert waiting == [(False, True)] * 2
+    assert not store.pending_at_or_below(19)
+    assert store.pending_at_or_below(20)
 
 
 def test_equal_keys_of_two_tasks_are_refused_by_name() -> None:

@@ -15,11 +15,12 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.keyhash import hash_values, partition_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.values import array_to_values
-from remuda.storage import chunk, chunk_table, key_index, map_store, scan, upkeep
+from remuda.storage import ahead, chunk, chunk_table, key_index, map_store, scan, upkeep
 from remuda.storage.chunk import rows_to_batch
 from remuda.storage.map_store import MapStore
 
 SMALL = [
+    mock.patch.object(ahead, "HEAVY_ROWS", 6),
     mock.patch.object(chunk, "TAIL_PIECE_ROWS", 8),
     mock.patch.object(chunk_table, "TAIL_PIECE_ROWS", 8),
     mock.patch.object(chunk_table, "UNSEALED_MAX", 3),
@@ -157,8 +158,11 @@ class StoreMachine(RuleBasedStateMachine):
         value=st.integers(0, 99),
         overwrite=st.booleans(),
         tasks=st.integers(1, 3),
+        early=st.booleans(),
     )
-    def prepare(self, numbers: list[int], value: int, overwrite: bool, tasks: int) -> None:
+    def prepare(
+        self, numbers: list[int], value: int, overwrite: bool, tasks: int, early: bool
+    ) -> None:
         self.job_number += 1
         job = f"job{self.job_number}"
         rows = [self.row(number, value) for number in numbers]
@@ -172,6 +176,8 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.store.staged_rows(job, f"t{task}") == len(mine)
         self.store.stage(job, "other attempt", 0, rows_to_batch(rows, self.schema))
         accepted = [f"t{task}" for task in range(tasks)]
+        if early:
+            self.work_ahead(job, accepted, overwrite, value)
         count = self.store.prepare(job, accepted, overwrite=overwrite, insert_only=False)
         assert count == len(rows)
         timestamp = self.tick()
@@ -180,14 +186,21 @@ class StoreMachine(RuleBasedStateMachine):
         self.jobs[job] = (timestamp, rows, overwrite)
 
     @precondition(lambda self: self.jobs)
-    @rule(data=st.data(), commit=st.booleans(), delay=st.integers(0, 40))
-    def resolve(self, data: st.DataObject, commit: bool, delay: int) -> None:
+    @rule(
+        data=st.data(),
+        commit=st.booleans(),
+        delay=st.integers(0, 40),
+        ahead=st.integers(0, 9),
+    )
+    def resolve(self, data: st.DataObject, commit: bool, delay: int, ahead: int) -> None:
         job = data.draw(st.sampled_from(sorted(self.jobs)))
         prepared, rows, overwrite = self.jobs.pop(job)
         if not commit:
             assert self.store.resolve(job, None) == 0
             return
         # Odd timestamps are puts, even ones commits: no two events of a key are at one timestamp.
+        if ahead:
+            self.work_ahead(job, [], overwrite, ahead - 1)
         timestamp = prepared + 2 * delay + 1
         timestamp += 0 if timestamp % 2 == 0 else 1
         while any(e[0] == timestamp for events in self.model.events.values() for e in events):
@@ -203,6 +216,20 @@ class StoreMachine(RuleBasedStateMachine):
             self.model.record(self.key(row), timestamp, row)
         if timestamp > self.now:
             self.now = timestamp + 1
+
+    def work_ahead(self, job: str, tasks: list[str], overwrite: bool, puts: int) -> None:
+        """What the member does on another thread before a step, while the loop goes on."""
+        work = self.store.ahead(job, tasks, overwrite=overwrite)
+        if work is None:
+            return
+        for number in range(puts % 3):
+            self.put(number * 7, puts, 2)
+            self.store.maintain(self.horizon)
+        done = work()
+        for number in range(puts % 2):
+            self.put(number * 5, puts, 1)
+            self.store.maintain(self.horizon)
+        done()
 
     # --- upkeep ---
 

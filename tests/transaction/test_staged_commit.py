@@ -66,6 +66,15 @@ COORDINATOR: dict[str, list[tx.Event]] = {
         tx.Finished(3),
         tx.Tick(),
     ],
+    "stalled_while_the_others_aborted": [
+        tx.Begin(),
+        tx.Voted(1, 10, 4),
+        tx.Voted(2, 11, 4),
+        tx.Voted(3, 12, 4),
+        tx.Finished(1),
+        tx.Finished(2, contradicts=True),
+        tx.Finished(3, contradicts=True),
+    ],
     "given_up_by_a_participant": [
         tx.Begin(),
         tx.Voted(1, 10, 4),
@@ -99,6 +108,13 @@ PARTICIPANT: dict[str, list[tx.Event]] = {
         tx.MemberLost(1, "connection reset"),
         tx.FinishAsked(30),
         tx.StatusTold(3, tx.Outcome.PREPARED, None, 1),
+        tx.FinishAsked(30),
+    ],
+    "told_to_commit_what_was_aborted": [
+        ASK,
+        tx.PreparedHere(20, 5),
+        tx.MemberLost(1, "no heartbeat"),
+        tx.StatusTold(3, tx.Outcome.ABORTED, None, 1),
         tx.FinishAsked(30),
     ],
     "coordinator_lost_one_committed": [
@@ -340,8 +356,8 @@ class Simulation:
                     self.send(number, 1, tx.Voted(number, timestamp, rows))
                 case tx.TellRefusal(error):
                     self.send(number, 1, tx.Refused(number, error))
-                case tx.TellFinished():
-                    self.send(number, 1, tx.Finished(number))
+                case tx.TellFinished(contradicts):
+                    self.send(number, 1, tx.Finished(number, contradicts))
                 case tx.AskStatus(member, asked, lost):
                     self.send(number, member, Question(number, asked, lost))
                 case tx.TellStatus(member, outcome, timestamp):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from remuda.cli.table import Alignment, text_table
+from remuda.cli.table import Alignment, harmless_name, text_table
 from remuda.client.requests import MapDescription
 from remuda.datatypes.schema import MapSchema
 
@@ -15,7 +15,7 @@ def maps(schemas: Sequence[MapSchema]) -> str:
     if not schemas:
         return "no maps\n"
     rows = [
-        (schema.name, _key(schema.key), _layout(schema), str(len(schema.columns)))
+        (harmless_name(schema.name), _key(schema.key), _layout(schema), str(len(schema.columns)))
         for schema in sorted(schemas, key=lambda schema: schema.name)
     ]
     sides = (_LEFT, _LEFT, _LEFT, Alignment.RIGHT)
@@ -25,11 +25,17 @@ def maps(schemas: Sequence[MapSchema]) -> str:
 def describe(found: MapDescription) -> str:
     schema = found.schema
     rows = [
-        (column.name, str(column.type), "" if column.nullable else "not null", _part(schema, i))
+        (
+            harmless_name(column.name),
+            str(column.type),
+            "" if column.nullable else "not null",
+            _part(schema, i),
+        )
         for i, column in enumerate(schema.columns)
     ]
     table = text_table(("column", "type", "null", "key"), rows, (_LEFT,) * 4)
-    return f'map "{schema.name}", {_layout(schema)}, about {found.rows:,} rows\n{table}'
+    name = harmless_name(schema.name)
+    return f'map "{name}", {_layout(schema)}, about {found.rows:,} rows\n{table}'
 
 
 def map_name(text: str) -> str:
@@ -47,7 +53,7 @@ def _part(schema: MapSchema, position: int) -> str:
 
 
 def _key(names: Sequence[str]) -> str:
-    return ", ".join(names)
+    return ", ".join(map(harmless_name, names))
 
 
 def _layout(schema: MapSchema) -> str:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from remuda.cli.table import counted
 from remuda.datatypes.sql import SqlType
 from remuda.errors import InputError
 from remuda.limits import USER_PORT
@@ -152,11 +153,14 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
 def _lines() -> Callable[[Progress], None]:
     last = time.monotonic()
 
+    told = 0
+
     def show(state: Progress) -> None:
-        nonlocal last
+        nonlocal last, told
         now = time.monotonic()
-        if now - last >= LINE_INTERVAL or state.splits_done == state.splits:
-            last = now
+        ended = state.splits_done == state.splits
+        if state.splits_done > told and (ended or now - last >= LINE_INTERVAL):
+            last, told = now, state.splits_done
             done = 100 * state.size_done // max(state.size, 1)
             print(f"loading {done:3d} %  {_text(state)}", file=sys.stderr, flush=True)
 
@@ -171,14 +175,16 @@ def _text(state: Progress) -> str:
 def _tell(report: LoadReport) -> None:
     made = " (made)" if report.created else ""
     print(
-        f"{report.rows:,} rows loaded into {report.map}{made} from {report.files} files "
-        f"in {report.seconds:.1f} s: {int(report.rows_per_second):,} rows/s"
+        f"{counted(report.rows, 'row')} loaded into {report.map}{made} "
+        f"from {counted(report.files, 'file')} in {report.seconds:.1f} s: "
+        f"{int(report.rows_per_second):,} rows/s"
     )
     if not report.rejected:
         return
-    print(f"{report.rejected:,} rows rejected:")
+    print(f"{counted(report.rejected, 'row')} rejected:")
     for reason, count in list(report.reasons.items())[:REASONS_SHOWN]:
         print(f"  {count:,} x {reason}")
     if len(report.reasons) > REASONS_SHOWN:
         print("  ...")
-    print(f"  written to {Path(report.rejects[0]).parent}" if report.rejects else "")
+    if report.rejects:
+        print(f"  written to {Path(report.rejects[0]).parent}")

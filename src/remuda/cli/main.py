@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ from importlib import import_module
 
 import remuda
 from remuda.cli import sql_command, start_command, status_command
+from remuda.cli.table import harmless
 from remuda.errors import NotSupported, RemudaError
 
 EXIT_ERROR = 1
@@ -30,16 +32,24 @@ not everybody has. ``load`` and ``demo`` have ``add_arguments(parser)`` and ``ru
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status. Errors are one message on standard error, no traceback."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _repair_streams()
     try:
-        return _run(words)
+        status = _run(words)
+        sys.stdout.flush()  # a full disk is told here, not when the interpreter ends
+        return status
     except RemudaError as error:
-        print(f"remuda: {error}", file=sys.stderr)
+        print(f"remuda: {harmless(str(error))}", file=sys.stderr)
         return EXIT_ERROR
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader of our output, like head, has seen enough
         _silence_output()
         return 128 + signal.SIGPIPE
+    except OSError as error:  # the disk is full, a file cannot be opened: no bug of ours
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"remuda: {place}{error.strerror or error}", file=sys.stderr)
+        _silence_output()
+        return EXIT_ERROR
     except Exception as error:
         if os.environ.get("REMUDA_TRACEBACK"):
             raise
@@ -98,6 +108,19 @@ def _parser() -> argparse.ArgumentParser:
     for name, (_, text) in _LATER.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
+
+
+def _repair_streams() -> None:
+    """Standard streams that the caller closed are empty ones, and what the terminal's encoding
+    lacks is printed as an escape."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115  (for the life of the process)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _silence_output() -> None:

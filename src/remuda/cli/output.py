@@ -14,14 +14,20 @@ from typing import Any, BinaryIO, TextIO
 
 import pyarrow as pa
 
-from remuda.cli.table import Alignment, column_widths, table_header, table_line
+from remuda.cli.table import (
+    Alignment,
+    column_widths,
+    counted,
+    harmless,
+    harmless_name,
+    table_header,
+    table_line,
+)
 from remuda.client.cursor import Cursor
 from remuda.datatypes.schema import Column
 from remuda.errors import InputError
 
 NULL = "<null>"
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(10), *range(11, 32), 127)}
-"""Control characters, except the newline, must not reach a terminal as they are."""
 ROWS_MEASURED = 1000
 """Column widths are taken from this many rows; later rows may stick out."""
 
@@ -53,10 +59,10 @@ class TableWriter(ResultWriter):
 
     def _table(self, cursor: Cursor) -> None:
         rows = cells(cursor)
-        names = [column.name for column in cursor.columns]
+        names = _names(cursor)
         sides = alignments(cursor.columns)
         count = self._first_rows(names, list(islice(rows, ROWS_MEASURED)), sides, rows)
-        self.out.write(f"({count:,} row{'' if count == 1 else 's'})\n")
+        self.out.write(f"({counted(count, 'row')})\n")
 
     def _first_rows(
         self,
@@ -75,7 +81,7 @@ class TableWriter(ResultWriter):
         return count
 
     def _records(self, cursor: Cursor) -> None:
-        names = [column.name for column in cursor.columns]
+        names = _names(cursor)
         width = max(map(len, names))
         count = 0
         for count, row in enumerate(cells(cursor), start=1):
@@ -185,10 +191,14 @@ def make_writer(name: str, out: TextIO, expanded: bool = False) -> ResultWriter:
     return TableWriter(out, expanded)
 
 
+def _names(cursor: Cursor) -> list[str]:
+    return [harmless_name(column.name) for column in cursor.columns]
+
+
 def cells(cursor: Cursor) -> Iterator[list[str]]:
     """Each row as the text of its cells."""
     for row in cursor:
-        yield [NULL if value is None else show(value).translate(_CONTROLS) for value in row]
+        yield [NULL if value is None else harmless(show(value)) for value in row]
 
 
 def alignments(columns: tuple[Column, ...]) -> list[Alignment]:

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from remuda.cli import catalog_text
 from remuda.cli.output import make_writer
+from remuda.cli.table import harmless
 from remuda.client.client import Client
 from remuda.errors import InputError, RemudaError
 
@@ -85,7 +86,7 @@ class Session:
 
     def _report(self, error: RemudaError) -> bool:
         self.out.flush()
-        self.errors.write(f"ERROR {error.sqlstate}: {error}\n")
+        self.errors.write(f"ERROR {error.sqlstate}: {harmless(str(error))}\n")
         self.errors.flush()
         self.failed = True
         return False

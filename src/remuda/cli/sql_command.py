@@ -12,6 +12,7 @@ from remuda.cli.shell import run_shell
 from remuda.cli.statements import is_empty, split
 from remuda.cli.status_command import add_connect
 from remuda.client.client import connect
+from remuda.datatypes.values import require_unicode
 from remuda.errors import InputError
 
 
@@ -74,7 +75,9 @@ def run_text(session: Session, text: str) -> None:
 def _text(options: argparse.Namespace) -> str | None:
     """What to run; None means: ask the user."""
     if options.command is not None:
-        return "\n;\n".join(options.command)
+        text = "\n;\n".join(options.command)
+        require_unicode(text, "the statement")
+        return text
     if options.file is not None and options.file != "-":
         try:
             return Path(options.file).read_text(encoding="utf-8")
@@ -83,5 +86,10 @@ def _text(options: argparse.Namespace) -> str | None:
         except UnicodeDecodeError as error:
             raise InputError(f"{options.file} is not UTF-8 text") from error
     if options.file == "-" or not sys.stdin.isatty():
-        return sys.stdin.read()
+        try:
+            text = sys.stdin.read()
+        except UnicodeDecodeError as error:
+            raise InputError("standard input is not UTF-8 text") from error
+        require_unicode(text, "standard input")
+        return text
     return None

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -63,8 +64,7 @@ def run(options: argparse.Namespace) -> int:
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, on_signal)
+    _handle_signals(_interrupt)  # a start that takes long, or hangs, can be given up
     with start(
         **places,
         log_dir=options.log_dir,
@@ -72,11 +72,21 @@ def run(options: argparse.Namespace) -> int:
         settings=settings,
         timeout=options.timeout,
     ) as cluster:
+        _handle_signals(on_signal)
         _announce(cluster)
         while not stop.wait(_WATCH_INTERVAL):
             cluster.check()
         print("stopping", flush=True)
     return 0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, handler)
 
 
 def read_config(path: Path) -> dict[str, Any]:

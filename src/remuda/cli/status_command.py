@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from remuda.cli.table import Alignment, text_table
+from remuda.cli.table import Alignment, harmless_name, text_table
 from remuda.client.client import Client, connect
 from remuda.datatypes.timestamp import to_micros
 from remuda.errors import UndefinedMap
@@ -88,8 +88,8 @@ def _maps(client: Client, names: list[str]) -> list[Sequence[str]]:
         schema = found.schema
         rows.append(
             (
-                name,
-                ", ".join(schema.key),
+                harmless_name(name),
+                ", ".join(map(harmless_name, schema.key)),
                 str(len(schema.columns)),
                 f"{found.rows:,}",
                 f"{found.bytes:,}",

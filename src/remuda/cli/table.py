@@ -6,6 +6,24 @@ from collections.abc import Sequence
 from enum import Enum
 from unicodedata import category, combining, east_asian_width
 
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+_CONTROLS_OF_TEXT = {code: shown for code, shown in _CONTROLS.items() if code != ord("\n")}
+
+
+def harmless(text: str) -> str:
+    """``text`` as a terminal may get it: control characters, except the newline, escaped."""
+    return text.translate(_CONTROLS_OF_TEXT)
+
+
+def harmless_name(name: str) -> str:
+    """The same for a name, which stays on one line."""
+    return name.translate(_CONTROLS)
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 row``, ``2,000 rows``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
 
 class Alignment(Enum):
     LEFT = "left"

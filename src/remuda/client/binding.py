@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -14,8 +15,10 @@ from remuda.client.objects import ObjectCodec, PhysicalRow
 from remuda.client.requests import Condition, MapRequests
 from remuda.client.routing import Router
 from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.conformance import check_row_sizes, too_large
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import values_to_array
+from remuda.errors import FrameTooLarge
 
 KEYS_PER_REQUEST = 4096
 ROWS_AS_MESSAGES = 64
@@ -37,9 +40,9 @@ class Binding:
     # --- one entry ---
 
     def get(self, key: PhysicalRow) -> PhysicalRow | None:
-        call = self.requests.get((key,))
-        rows: list[PhysicalRow | None] = self.core.call(self.router.owner(key), call, read=True)
-        return rows[0]
+        call = self.requests.get_one(key)
+        row: PhysicalRow | None = self.core.call(self.router.owner(key), call, read=True)
+        return row
 
     def contains(self, key: PhysicalRow) -> bool:
         call = self.requests.get((key,), keys_only=True)
@@ -53,7 +56,10 @@ class Binding:
     ) -> PhysicalRow | None:
         """The row that was there before, when ``want_old``."""
         call = self.requests.put((row,), condition, want_old)
-        answer = self.core.call(self.router.owner(self.key_of(row)), call)
+        try:
+            answer = self.core.call(self.router.owner(self.key_of(row)), call)
+        except FrameTooLarge as error:
+            raise too_large(self.schema) from error
         return answer[0] if answer else None
 
     def remove(self, key: PhysicalRow, want_old: bool) -> PhysicalRow | None:
@@ -69,29 +75,44 @@ class Binding:
         found: dict[PhysicalRow, PhysicalRow] = {}
         source = iter(keys)
         while chunk := list(islice(source, KEYS_PER_REQUEST)):
-            by_owner: dict[int, list[PhysicalRow]] = defaultdict(list)
-            for key in chunk:
-                by_owner[self.router.owner(key)].append(key)
-            calls = [(owner, self.requests.get(part)) for owner, part in by_owner.items()]
-            answers = self.core.scatter(calls, read=True)
-            for part, rows in zip(by_owner.values(), answers, strict=True):
-                found.update(
-                    (key, row) for key, row in zip(part, rows, strict=True) if row is not None
-                )
+            self._get_chunk(chunk, found)
         return found
+
+    def _get_chunk(
+        self, keys: Sequence[PhysicalRow], found: dict[PhysicalRow, PhysicalRow]
+    ) -> None:
+        by_owner: dict[int, list[PhysicalRow]] = defaultdict(list)
+        for key in keys:
+            by_owner[self.router.owner(key)].append(key)
+        calls = [(owner, self.requests.get(part)) for owner, part in by_owner.items()]
+        try:
+            answers = self.core.scatter(calls, read=True)
+        except FrameTooLarge:  # large rows: fewer of them at a time
+            if len(keys) == 1:
+                raise
+            middle = len(keys) // 2
+            self._get_chunk(keys[:middle], found)
+            self._get_chunk(keys[middle:], found)
+            return
+        for part, rows in zip(by_owner.values(), answers, strict=True):
+            found.update((key, row) for key, row in zip(part, rows, strict=True) if row is not None)
 
     def put_rows(self, rows: Sequence[PhysicalRow]) -> None:
         """Upsert; of rows with the same key the last one counts."""
         unique = {self.key_of(row): row for row in rows}
-        if len(unique) <= ROWS_AS_MESSAGES:
+        if 0 < len(unique) <= ROWS_AS_MESSAGES:
             by_owner: dict[int, list[PhysicalRow]] = defaultdict(list)
             for key, row in unique.items():
                 by_owner[self.router.owner(key)].append(row)
-            self.core.scatter(
-                [(owner, self.requests.put(part)) for owner, part in by_owner.items()]
-            )
-        elif unique:
-            self.put_batch(self.batch(list(unique.values())))
+            with contextlib.suppress(FrameTooLarge):  # then a batch, which travels in pieces
+                self.core.scatter(
+                    [(owner, self.requests.put(part)) for owner, part in by_owner.items()]
+                )
+                return
+        if unique:
+            batch = self.batch(list(unique.values()))
+            check_row_sizes(self.schema, batch)
+            self.put_batch(batch)
 
     def put_batch(self, batch: pa.RecordBatch) -> None:
         """Upsert the rows of an engine-form batch with unique keys."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -9,16 +10,19 @@ from typing import Any
 import pyarrow as pa
 
 from remuda.client import requests
+from remuda.client.commit import abort_job, commit_job
 from remuda.client.core import Core
 from remuda.client.inference import infer_table_schema
 from remuda.client.job_writer import JobTarget, check_not_null
 from remuda.datatypes.arrow import engine_schema, to_engine
+from remuda.datatypes.conformance import check_row_sizes
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
     DataError,
     InvalidDefinition,
     NotNullViolation,
     ObjectMismatch,
+    RemudaError,
     TypeMismatch,
 )
 from remuda.limits import BATCH_ROWS
@@ -56,15 +60,15 @@ def put_table(core: Core, schema: MapSchema, table: pa.Table) -> int:
     """Upsert the rows of a table: all checked before anything is sent, visible together."""
     batches = engine_batches(schema, table)
     job, schema_there = core.call(None, requests.job_begin(schema.name, False, "put_all"))
-    coordinator = requests.job_coordinator(job)
     try:
         with JobTarget(job, schema_there, core.view).writer("0:0") as writer:
             for batch in batches:
                 writer.write(batch)
             task = writer.finish()
-        return core.call(coordinator, requests.job_commit(job, [task], core.clock))
+        return commit_job(core, job, [task])
     except BaseException:
-        core.call(coordinator, requests.job_abort(job))
+        with contextlib.suppress(RemudaError):  # what broke the job may be why this fails
+            abort_job(core, job)
         raise
 
 
@@ -99,4 +103,5 @@ def engine_batches(schema: MapSchema, table: pa.Table) -> list[pa.RecordBatch]:
         check_not_null(schema, whole)
     except NotNullViolation as error:
         raise ObjectMismatch(error.message) from error
+    check_row_sizes(schema, whole)
     return [whole.slice(at, BATCH_ROWS) for at in range(0, whole.num_rows, BATCH_ROWS)]

@@ -8,15 +8,17 @@ from typing import Any, Self
 
 from remuda.client import requests
 from remuda.client.address import Address, format_address, parse_addresses
+from remuda.client.commit import abort_job, commit_job
 from remuda.client.connections import REQUEST_TIMEOUT
 from remuda.client.core import Core, Settings
 from remuda.client.cursor import Cursor
 from remuda.client.job_writer import JobTarget
 from remuda.client.jobs import Job
+from remuda.client.known_headers import KnownHeaders
 from remuda.client.map import Map
 from remuda.client.prepared import Statement
-from remuda.client.requests import ClusterInfo, JobTask, MapDescription, RunOptions
-from remuda.client.values import one_sequence, parameters_of
+from remuda.client.requests import NO_OPTIONS, ClusterInfo, JobTask, MapDescription, RunOptions
+from remuda.client.values import one_sequence, parameters_of, statement_text, timeout_seconds
 from remuda.datatypes.schema import MapSchema
 from remuda.limits import CONNECT_TIMEOUT
 
@@ -30,6 +32,7 @@ class Client:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._headers = KnownHeaders()
 
     # --- maps and statements ---
 
@@ -45,11 +48,28 @@ class Client:
         Returns when the first rows are there, or the statement has ended. ``timeout``: seconds
         until the statement is cancelled everywhere with ``QueryTimeout``; None leaves it to the
         member.
+
+        Raises InputError (SqlSyntaxError, UndefinedColumn, ...) for a wrong statement or wrong
+        parameters, and TransientError (MemberUnavailable, ConnectionBroken, ...) when the cluster
+        could not run it. What goes wrong later is raised by the cursor.
         """
-        return self.query(text, one_sequence(params), timeout=timeout)
+        text = statement_text(text)
+        values = one_sequence(params)
+        physical, types = parameters_of(values)
+        options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
+        header = self._headers.get(text)
+        member = None
+        if header is not None and header.route is not None:
+            member = self._core.owner(header.route, values)
+        cursor = self._core.execute(text, physical, types, options, header=header, member=member)
+        self._headers.learn(text, cursor.header)
+        return cursor
 
     def prepare(self, text: str) -> Statement:
-        """Parse and plan a statement once; call the result with parameters to run it."""
+        """Parse and plan a statement once; call the result with parameters to run it.
+
+        Raises InputError for a wrong statement.
+        """
         return Statement(self._core, text)
 
     # --- the cluster and its catalog ---
@@ -97,34 +117,41 @@ class Client:
     ) -> Cursor:
         """``sql`` with every choice: which member runs it, over which partitions, at which time.
 
-        ``partitions`` and ``local`` restrict the statement to data that ``member`` owns itself.
+        ``at`` is a hybrid timestamp (``ClusterInfo.clock``); ``SnapshotTooOld`` when its versions
+        have been collected. ``partitions`` and ``local`` restrict the statement to data that
+        ``member`` owns itself. ``timeout`` as in ``sql``; ``page_rows`` is rows per message.
         """
-        physical, types = parameters_of(params)
         options = RunOptions(
-            timeout=timeout,
+            timeout=None if timeout is None else timeout_seconds(timeout),
             read_timestamp=at,
             partitions=None if partitions is None else tuple(partitions),
             local_only=local,
             page_rows=page_rows,
         )
-        return self._core.execute(sql, physical, types, options, member=member)
+        physical, types = parameters_of(params)
+        return self._core.execute(statement_text(sql), physical, types, options, member=member)
 
     def begin_job(self, map_name: str, overwrite: bool = False, label: str = "") -> Job:
-        """Begin a staged bulk write into a map; see ``remuda.client.jobs``."""
+        """Begin a staged bulk write into a map; see ``remuda.client.jobs``.
+
+        ``overwrite``: its commit replaces all entries of the map. ``label`` is for logs. Raises
+        UndefinedMap, and MemberUnavailable when a member is lost.
+        """
         job, schema = self._core.call(None, requests.job_begin(map_name, overwrite, label))
         return Job(self, job, schema, JobTarget(job, schema, self._core.view))
 
     def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int:
         """Make the rows of the named task attempts visible together; the number of rows.
 
-        Committing again what has been committed gives the same answer.
+        Committing again what has been committed gives the same answer. Raises UniqueViolation when
+        a key occurs twice, JobAborted when the job has ended, MemberUnavailable when a member with
+        rows was lost; nothing is visible then.
         """
-        call = requests.job_commit(job, tasks, self._core.clock)
-        return self._core.call(requests.job_coordinator(job), call)
+        return commit_job(self._core, job, tasks)
 
     def abort_job(self, job: str) -> None:
         """Drop all rows of a job that was not committed."""
-        self._core.call(requests.job_coordinator(job), requests.job_abort(job))
+        abort_job(self._core, job)
 
     # --- ending ---
 
@@ -158,7 +185,10 @@ def connect(
     """Connect to a cluster through any of its members: ``"host:port"`` or a list of them.
 
     ``retry_reads``: how often a read (``get``, ``size``, SELECT, ...) is repeated after a lost
-    connection; writes are never repeated. ``application`` is shown in the members' logs.
+    connection; writes are never repeated. ``connect_timeout`` and ``request_timeout`` are seconds;
+    the latter bounds requests other than statements. ``application`` is shown in the members' logs.
+
+    Raises InputError for an address that is none, MemberUnavailable when no member answers.
     """
     settings = Settings(application, retry_reads, connect_timeout, request_timeout)
     return Client(Core(parse_addresses(addresses), settings))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import TypeVar
@@ -22,7 +23,13 @@ T = TypeVar("T")
 
 REQUEST_TIMEOUT = 60.0
 """Seconds until a request that is no query counts as unanswered."""
+COMMIT_TIMEOUT = 600.0
+"""The same of the commit of a staged job, which grows with its rows and waits for its turn."""
 _IDLE_CONNECTIONS_KEPT = 16
+_LONG = 1.0
+_AVOIDED_FOR = 5.0
+"""Seconds without another attempt after one that failed by waiting longer than ``_LONG``: a member
+that hangs must not cost every request a whole connect timeout."""
 
 
 class Pool:
@@ -46,6 +53,7 @@ class Pool:
         self._connect_timeout = connect_timeout
         self.request_timeout = request_timeout
         self._idle: deque[BlockingChannel] = deque()  # append and pop are atomic
+        self._avoided_until = 0.0
 
     def take(self) -> BlockingChannel:
         """An idle connection, or a new one. MemberUnavailable when nobody answers."""
@@ -76,16 +84,16 @@ class Pool:
         self.closed = True
         self.drop_idle()
 
-    def call(self, call: Call[T]) -> T:
-        """Send one request, wait for its answer and read it."""
+    def call(self, call: Call[T], timeout: float | None = None) -> T:
+        """Send one request, wait for its answer (``request_timeout`` unless told) and read it."""
+        if timeout is None:
+            timeout = self.request_timeout
         channel = self.take()
         try:
-            reply = channel.request(
-                call.rpc_type, call.body, call.dbody, timeout=self.request_timeout
-            )
+            reply = channel.request(call.rpc_type, call.body, call.dbody, timeout=timeout)
         except (ConnectionBroken, QueryTimeout) as error:
             channel.close()
-            raise self.broken(error) from error
+            raise self.broken(error, timeout) from error
         except RemudaError:
             self.give(channel)
             raise
@@ -95,12 +103,13 @@ class Pool:
         self.give(channel)
         return call.parse(reply.pbody)
 
-    def broken(self, error: RemudaError) -> RemudaError:
+    def broken(self, error: RemudaError, timeout: float | None = None) -> RemudaError:
         """The error of a lost connection or an unanswered request, naming the member."""
         self.drop_idle()
         if isinstance(error, QueryTimeout):
+            waited = self.request_timeout if timeout is None else timeout
             return MemberUnavailable(
-                f"{self.name} did not answer within {self.request_timeout:g} s", member=self.name
+                f"{self.name} did not answer within {waited:g} s", member=self.name
             )
         return ConnectionBroken(
             f"the connection to {self.name} broke: {error.message}", member=self.name
@@ -109,11 +118,19 @@ class Pool:
     def _connect(self) -> BlockingChannel:
         if self.closed:
             raise ConnectionBroken("the client is closed")
+        begin = time.monotonic()
+        if begin < self._avoided_until:
+            raise MemberUnavailable(
+                f"{self.name} is not reachable: it did not answer a moment ago", member=self.name
+            )
         try:
             return BlockingChannel(
                 self.host, self.port, hello(self._application), timeout=self._connect_timeout
             )
         except (ConnectionRefused, ConnectionBroken, QueryTimeout) as error:
+            end = time.monotonic()
+            if end - begin > _LONG:
+                self._avoided_until = end + _AVOIDED_FOR
             raise MemberUnavailable(
                 f"{self.name} is not reachable: {error.message}", member=self.name
             ) from error

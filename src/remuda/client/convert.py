@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import FLOAT_KINDS, INTEGER_KINDS, Kind
 from remuda.datatypes.values import PhysicalValue, from_physical, to_physical
-from remuda.errors import DataError, ObjectMismatch, TypeMismatch
+from remuda.errors import DataError, InvalidDatetime, ObjectMismatch, TypeMismatch
 
 Encoder: TypeAlias = Callable[[object], PhysicalValue]
 Decoder: TypeAlias = Callable[[PhysicalValue], Any]
@@ -49,6 +50,14 @@ def encoder(map_name: str, column: Column) -> Encoder:
     if exact is None:
         return checked
     (only,) = exact
+    if only is str:
+
+        def text(value: object) -> PhysicalValue:
+            if type(value) is str and value.isascii():
+                return value
+            return checked(value)
+
+        return text
 
     def same(value: object) -> PhysicalValue:
         if type(value) is only:
@@ -64,6 +73,21 @@ def decoder(column: Column) -> Decoder | None:
         return None
     column_type = column.type
     return lambda value: None if value is None else from_physical(value, column_type)
+
+
+def python_values(array: pa.Array, name: str) -> list[Any]:
+    """The Python objects of column ``name`` of a result.
+
+    Raises InvalidDatetime for a date or timestamp that Python cannot hold.
+    """
+    try:
+        found: list[Any] = array.to_pylist()
+    except (OverflowError, ValueError) as problem:
+        raise InvalidDatetime(
+            f'column "{name}": a value is outside of the years 1 to 9999 that Python knows',
+            hint="Read the result as Arrow: cursor.to_arrow().",
+        ) from problem
+    return found
 
 
 def _checked(map_name: str, column: Column, value: object) -> PhysicalValue:

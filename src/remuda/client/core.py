@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from remuda.client import requests
 from remuda.client.address import Address, format_address
 from remuda.client.connections import REQUEST_TIMEOUT, Pool, member_name, scatter
 from remuda.client.cursor import Cursor
 from remuda.client.execution import Execution
-from remuda.client.requests import Call, Clock, ClusterInfo, PreparedPlan, RunOptions
-from remuda.client.result_stream import Header, ResultStream
+from remuda.client.pages import Header
+from remuda.client.requests import Call, Clock, ClusterInfo, Route, RunOptions
+from remuda.client.result_stream import ResultStream
+from remuda.datatypes.keyhash import partition_of
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.values import PhysicalValue, to_physical
 from remuda.datatypes.view import View
 from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
+    DataError,
     InputError,
     MemberUnavailable,
     RemudaError,
+    TypeMismatch,
 )
 from remuda.limits import CONNECT_TIMEOUT
 
@@ -32,7 +37,9 @@ T = TypeVar("T")
 
 LOST = (ConnectionBroken, MemberUnavailable, ConnectionRefused)
 _RETRY_PAUSE = 0.05
-_READS = ("select", "with", "values", "show", "describe", "explain", "table", "(")
+_READS = ("select", "values", "show", "describe", "table", "(")
+_MAYBE_READS = ("with", "explain")
+_WRITES = re.compile(r"\b(insert|update|delete|sink|truncate|create|drop)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,8 @@ class Core:
     def call(self, member: int | None, call: Call[T], read: bool = False) -> T:
         """Ask ``member`` (None: any). Only a ``read`` is repeated after a lost connection."""
         attempts = self.settings.retry_reads if read else 0
+        if not attempts:
+            return self.pool(member).call(call)
         for attempt in itertools.count():
             try:
                 return self.pool(member).call(call)
@@ -110,23 +119,24 @@ class Core:
         self,
         text: str,
         parameters: Sequence[PhysicalValue],
-        types: Sequence[SqlType],
+        types: tuple[SqlType, ...],
         options: RunOptions,
         *,
-        plan: PreparedPlan | None = None,
+        handle: bytes | None = None,
         header: Header | None = None,
         member: int | None = None,
     ) -> Cursor:
-        """Run a statement, or its prepared ``plan``, until its first page (or its end) is here.
+        """Run a statement until its first page (or its end) is here.
 
-        ``header`` is what an earlier run of the plan gave.
+        ``handle`` stands for the text on the ``member`` that prepared it; ``header`` is what an
+        earlier run gave.
         """
         attempts = self.settings.retry_reads if _is_read(text) else 0
+        start = requests.prologue(handle or text, types, header.form if header else 0)
         for attempt in itertools.count():
             stream = ResultStream(text, self.clock, header)
-            body = requests.run_query(
-                plan or text, parameters, types, options, self.clock, view=self.view.number
-            )
+            context = self.clock.context(self.view.number)
+            body = requests.run_query(start, parameters, types, options, context)
             try:
                 return Cursor(Execution(self.pool(member), stream, body, options.timeout))
             except LOST:
@@ -134,6 +144,20 @@ class Core:
                     raise
                 time.sleep(_RETRY_PAUSE * 2**attempt)
         raise AssertionError("unreachable")
+
+    def owner(self, route: Route, values: Sequence[Any]) -> int | None:
+        """The member that answers a statement alone, by its parameters as the user gave them; None
+        when they make up no key (any member will do, and will say what is wrong)."""
+        try:
+            parts = [
+                to_physical(values[index], declared)
+                for index, declared in zip(route.parameters, route.types, strict=True)
+            ]
+        except (DataError, TypeMismatch, IndexError):
+            return None
+        if None in parts:
+            return None
+        return self.view.owners[partition_of(route.hash(parts))]
 
     # --- the cluster ---
 
@@ -206,4 +230,8 @@ class Core:
 
 
 def _is_read(text: str) -> bool:
-    return text.lstrip().lower().startswith(_READS)
+    """Whether a statement may be run twice. In doubt (a word of a write anywhere) it may not."""
+    start = text.lstrip()[:10].lower()
+    if start.startswith(_MAYBE_READS):
+        return _WRITES.search(text) is None
+    return start.startswith(_READS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from importlib import import_module
 from types import TracebackType
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from remuda.client.execution import Execution
-from remuda.client.result_stream import Header
-from remuda.client.row import Row, make_rows
+from remuda.client.pages import ArrowPage, Header, Page
+from remuda.client.row import Row
 from remuda.datatypes.schema import Column
-from remuda.errors import NotSupported
+from remuda.errors import InputError, NotSupported
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,10 +28,14 @@ class Cursor:
     A cursor that has not been read to its end holds one connection to a member and a few pages of
     rows there; ``close`` (or the end of a ``with`` block) cancels the rest. One thread at a time
     reads; ``cancel`` may be called from any thread.
+
+    Whatever reads raises the error that ended the statement: DataError for a wrong value,
+    QueryTimeout, QueryCanceled, MemberUnavailable, ...
     """
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
+        self._pages: deque[Page] = deque()
         self._batches: list[pa.RecordBatch] = []
         self._rows: Iterator[Row] = iter(())
         self._received = 0
@@ -103,7 +108,10 @@ class Cursor:
 
     def fetchall(self) -> list[Row]:
         """All rows that are left."""
-        return list(self)
+        rows = list(self._rows)
+        while self._next_rows():
+            rows += self._rows
+        return rows
 
     def scalar(self) -> Any:
         """The first column of the first row, None without rows; closes the cursor."""
@@ -118,8 +126,9 @@ class Cursor:
         while True:
             while self._batches:
                 yield self._batches.pop(0)
-            if not self._advance():
+            if not self._pages and not self._advance():
                 return
+            self._batches = self._pages.popleft().batches
 
     def to_arrow(self) -> pa.Table:
         """The rest as an Arrow table."""
@@ -147,8 +156,10 @@ class Cursor:
         self._execution.cancel()
 
     def close(self) -> None:
-        """Give up the rows that are left. Closing twice does nothing."""
+        """Give up the rows that are left: reading raises InputError from now on. Closing twice does
+        nothing."""
         self._closed = True
+        self._pages.clear()
         self._batches = []
         self._rows = iter(())
         self._execution.close()
@@ -174,19 +185,21 @@ class Cursor:
     def _advance(self) -> bool:
         """Receive the next page (the first one, or the end, when the cursor is made)."""
         if self._closed:
-            return False
+            raise InputError("the cursor is closed")
         page = self._execution.next_page()
         if page is None:
             return False
-        self._received += page.rows
-        self._batches.extend(page.batches)
+        self._received += page.count
+        self._pages.append(page)
         return True
 
     def _next_rows(self) -> bool:
-        while not self._batches:
-            if not self._advance():
-                return False
-        batch = self._batches.pop(0)
-        columns = [column.to_pylist() for column in batch.columns]
-        self._rows = iter(make_rows(batch.schema.names, columns, batch.num_rows))
+        if self._batches:  # ``batches`` began this page
+            page: Page = ArrowPage(self._batches)
+            self._batches = []
+        elif self._pages or self._advance():
+            page = self._pages.popleft()
+        else:
+            return False
+        self._rows = iter(page.rows())
         return True

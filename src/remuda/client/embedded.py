@@ -19,12 +19,14 @@ from typing import Self
 from remuda.client.address import format_address
 from remuda.client.client import Client, connect
 from remuda.client.ready import Ready, ReadyLines
+from remuda.config import member_config
 from remuda.errors import InputError, MemberUnavailable
 from remuda.limits import CONNECT_TIMEOUT, MEMBERS_MAX
 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
 _LOG_LINES_SHOWN = 15
+_PORT_STEP = 10
 
 
 class Cluster:
@@ -114,10 +116,13 @@ def start(
     removed with the cluster. ``config`` is a TOML file, and ``settings`` are values by name, with
     settings for all members (``remuda member --help`` lists them). A member that does not start
     within ``timeout`` seconds raises MemberUnavailable with the end of its log, and leaves no
-    process behind.
+    process behind; wrong settings raise InputError.
     """
     if not 1 <= members <= MEMBERS_MAX:
         raise InputError(f"a cluster has 1 to {MEMBERS_MAX} members, not {members}")
+    if not timeout > 0:
+        raise InputError(f"timeout must be above 0 seconds, not {timeout:g}")
+    _check_settings(config, settings, members, (user_port, control_port, data_port))
     logs, scratch = _log_directory(log_dir)
     deadline = time.monotonic() + timeout
     processes: list[_MemberProcess] = []
@@ -155,10 +160,13 @@ class _MemberProcess:
         lifeline: int,
         log: Path,
         scratch: tempfile.TemporaryDirectory[str] | None,
+        *,
+        log_kept: bool,
     ) -> None:
         self.number = number
         self.child = child
         self.log = log
+        self._log_kept = log_kept
         self._lifeline: int | None = lifeline
         self._scratch = scratch
 
@@ -195,8 +203,9 @@ class _MemberProcess:
             lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:
             return f"no log: {error}"
+        name = str(self.log) if self._log_kept else "its log"  # which goes with the cluster
         shown = lines[-_LOG_LINES_SHOWN:]
-        return "\n".join([f"the end of {self.log}:", *shown]) if shown else f"{self.log} is empty"
+        return "\n".join([f"the end of {name}:", *shown]) if shown else f"{name} is empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +222,7 @@ class _Plan:
 
     def command(self, index: int, log: Path, lifeline: int) -> list[str]:
         """The first member gets the bound control socket that the others join."""
-        user, control, data = (port + 10 * index if port else 0 for port in self.ports)
+        user, control, data = (port + _PORT_STEP * index if port else 0 for port in self.ports)
         if index == 0:
             place = ["--control-fd", str(self.control.fileno())]
         else:
@@ -230,6 +239,26 @@ class _Plan:
             *place,
             *self.options,
         ]  # fmt: skip
+
+
+def _check_settings(
+    config: str | os.PathLike[str] | None,
+    settings: Mapping[str, object] | None,
+    members: int,
+    ports: tuple[int, int, int],
+) -> None:
+    """Tell what is wrong with the settings here: a member could only fail to start."""
+    highest = [port + _PORT_STEP * (members - 1) if port else 0 for port in ports]
+    names = ("user_port", "control_port", "data_port")
+    merged = member_config(
+        flags=dict(settings or {}) | dict(zip(names, highest, strict=True)),
+        file=None if config is None else Path(config),
+    )
+    if merged.join:
+        raise InputError(
+            "the setting join has no place here: all members of this cluster start together",
+            hint='"remuda member" starts one that joins another machine\'s cluster.',
+        )
 
 
 def _options(
@@ -265,7 +294,8 @@ def _spawn(plan: _Plan, index: int) -> _MemberProcess:
         raise
     finally:
         os.close(theirs)
-    return _MemberProcess(index + 1, child, ours, log, plan.scratch if index == 0 else None)
+    scratch = plan.scratch if index == 0 else None
+    return _MemberProcess(index + 1, child, ours, log, scratch, log_kept=plan.scratch is None)
 
 
 def _log_directory(

@@ -6,12 +6,15 @@ import contextlib
 import time
 
 from remuda.client.connections import Pool
+from remuda.client.pages import Page
 from remuda.client.requests import cancel_query
-from remuda.client.result_stream import Outcome, Page, ResultStream
+from remuda.client.result_stream import Outcome, ResultStream
 from remuda.errors import ConnectionBroken, QueryTimeout, RemudaError
 from remuda.rpc.blocking import BlockingChannel, Incoming
 from remuda.rpc.messages import user_pb2
 
+# Read once: an enumeration's attribute is a slow lookup.
+RUN_QUERY, QUERY_ANSWER = user_pb2.RUN_QUERY, user_pb2.QUERY_ANSWER
 TIMEOUT_GRACE = 5.0
 """Seconds that a member has to report its own timeout before the client gives up on it."""
 _GLANCE = 0.001
@@ -27,7 +30,7 @@ class Execution:
     """
 
     def __init__(
-        self, pool: Pool, stream: ResultStream, body: user_pb2.RunQuery, timeout: float | None
+        self, pool: Pool, stream: ResultStream, body: bytes, timeout: float | None
     ) -> None:
         self.stream = stream
         self._pool = pool
@@ -35,7 +38,7 @@ class Execution:
         self._timeout = timeout
         self._channel: BlockingChannel | None = pool.take()
         try:
-            self._handle = self._channel.send_request(user_pb2.RUN_QUERY, body)
+            self._handle = self._channel.send_request(RUN_QUERY, body)
         except BaseException as error:
             self._lose()
             if isinstance(error, ConnectionBroken):
@@ -53,7 +56,7 @@ class Execution:
             except BaseException:
                 self._lose()
                 raise
-            if isinstance(event, Page):
+            if event is not None and not isinstance(event, Outcome):
                 return event
         outcome = self.stream.outcome
         if outcome is not None and outcome.error is not None:
@@ -114,13 +117,17 @@ class Execution:
             self._release()
         return event
 
-    def _on_reply(self, incoming: Incoming) -> Outcome | None:
+    def _on_reply(self, incoming: Incoming) -> Page | Outcome | None:
         if incoming.coordination_id != self._handle:
             return None
         if incoming.error is not None:
             outcome = self.stream.on_refused(incoming.error)
             self._release()
             return outcome
+        if incoming.rpc_type == QUERY_ANSWER:
+            page = self.stream.on_answer(incoming.pbody)
+            self._release()
+            return page
         self.stream.on_handle(incoming.pbody)
         if self.stream.outcome is not None:  # the result overtook the handle
             self._release()
@@ -131,7 +138,7 @@ class Execution:
         try:
             while self._channel is not None:
                 event = self._step(_GLANCE)
-                if isinstance(event, Page):
+                if event is not None and not isinstance(event, Outcome):
                     return False
         except QueryTimeout:
             return False

@@ -64,7 +64,7 @@ class JobWriter:
         self._links: dict[int, _Link] = {}
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Route and send the rows of an engine-form batch. NotNullViolation."""
+        """Route and send the rows of an engine-form batch. TypeMismatch, NotNullViolation."""
         if batch.schema.types != self._schema.types:
             raise TypeMismatch(
                 f'rows for map "{self.target.schema.name}" are not in the engine\'s form: '

@@ -15,6 +15,7 @@ members.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
@@ -25,6 +26,7 @@ import pyarrow as pa
 from remuda.client.job_writer import JobTarget, JobWriter
 from remuda.client.requests import JobTask
 from remuda.datatypes.schema import MapSchema
+from remuda.errors import RemudaError
 
 if TYPE_CHECKING:
     from remuda.client.client import Client
@@ -46,14 +48,17 @@ class Job:
         return self.target.writer(task)
 
     def write(self, batches: Iterable[pa.RecordBatch], task: str = "0:0") -> JobTask:
-        """Write engine-form batches as one task."""
+        """Write engine-form batches as one task; errors as ``JobWriter.write``."""
         with self.writer(task) as writer:
             for batch in batches:
                 writer.write(batch)
             return writer.finish()
 
     def commit(self, tasks: Iterable[JobTask]) -> int:
-        """Make the rows of ``tasks`` visible at one timestamp; the number of rows."""
+        """Make the rows of ``tasks`` visible at one timestamp; the number of rows.
+
+        Errors as ``Client.commit_job``.
+        """
         return self.client.commit_job(self.id, tasks)
 
     def abort(self) -> None:
@@ -70,4 +75,5 @@ class Job:
         trace: TracebackType | None,
     ) -> None:
         if kind is not None:
-            self.abort()
+            with contextlib.suppress(RemudaError):  # what broke the block may be why this fails
+                self.abort()

@@ -9,15 +9,17 @@ import pyarrow as pa
 
 from remuda.client import bulk, requests
 from remuda.client.binding import Binding
+from remuda.client.convert import python_values
 from remuda.client.core import Core
 from remuda.client.fields import class_shape
 from remuda.client.inference import infer_schema
-from remuda.client.objects import PhysicalRow
+from remuda.client.objects import ObjectCodec, PhysicalRow
 from remuda.client.predicate import Condition, Operand, quote
-from remuda.client.requests import RunOptions
+from remuda.client.requests import NO_OPTIONS
 from remuda.client.row import Row
 from remuda.client.values import parameters_of
 from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import require_unicode
 from remuda.errors import InputError, RemudaError, SchemaChanged, UndefinedMap, ViewChanged
 
 if TYPE_CHECKING:
@@ -47,6 +49,9 @@ class Map:
         value_type: type | None = None,
         key_type: type | None = None,
     ) -> None:
+        if not isinstance(name, str):
+            raise InputError(f"the name of a map is text, found {type(name).__name__}")
+        require_unicode(name, "the name of a map")
         self.name = name
         self._core = core
         self._value_type = value_type
@@ -138,6 +143,11 @@ class Map:
         if table is not None:
             names = (key,) if isinstance(key, str) else key
             return self._put_table(table, names, replicated)
+        if not isinstance(entries, Iterable):
+            raise InputError(
+                "put_all takes a mapping, (key, value) pairs, or a table; "
+                f"found {type(entries).__name__}"
+            )
         pairs = list(entries.items() if isinstance(entries, Mapping) else entries)
         if not pairs:
             return 0
@@ -246,7 +256,9 @@ class Map:
             try:
                 binding = self._bind()
             except UndefinedMap:
-                call = requests.create_map(infer_schema(self.name, key, value), True)
+                inferred = infer_schema(self.name, key, value)
+                ObjectCodec(inferred).row(key, value)  # what does not fit makes no map
+                call = requests.create_map(inferred, True)
                 binding = self._bound(self._core.call(None, call).schema)
         if self._value_type is None and _is_learned(type(value)):
             self._value_type = type(value)
@@ -324,9 +336,10 @@ class Map:
             text += f" WHERE {where.sql}"
             values = where.parameters
         physical, types = parameters_of(values)
-        with self._core.execute(text, physical, types, RunOptions()) as cursor:
+        with self._core.execute(text, physical, types, NO_OPTIONS) as cursor:
             for batch in cursor.batches():
-                yield from zip(*[column.to_pylist() for column in batch.columns], strict=True)
+                found = zip(batch.columns, columns, strict=True)
+                yield from zip(*[python_values(c, name) for c, name in found], strict=True)
 
 
 _ABSENT = object()

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from remuda.client import requests
 from remuda.client.core import Core
 from remuda.client.cursor import Cursor
-from remuda.client.requests import PreparedPlan, Route, RunOptions
-from remuda.client.result_stream import Header
-from remuda.client.routing import Router
-from remuda.client.values import one_sequence, parameters_of, typed_parameters
-from remuda.datatypes.sql import SqlType
-from remuda.datatypes.values import PhysicalValue, to_physical
-from remuda.errors import (
-    DataError,
-    SchemaChanged,
-    TypeMismatch,
-    UndefinedMap,
-    UndefinedStatement,
-    ViewChanged,
+from remuda.client.pages import Header
+from remuda.client.requests import NO_OPTIONS, PreparedPlan, RunOptions
+from remuda.client.values import (
+    one_sequence,
+    parameters_of,
+    statement_text,
+    timeout_seconds,
+    typed_parameters,
 )
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import SchemaChanged, UndefinedStatement, ViewChanged
 
 
 class Statement:
@@ -30,12 +29,11 @@ class Statement:
     """
 
     def __init__(self, core: Core, text: str) -> None:
-        self.text = text
+        self.text = statement_text(text)
         self._core = core
         self._plans: dict[int, PreparedPlan] = {}
         self._header: Header | None = None
-        self._routers: dict[str, Router] = {}
-        self._first = self._plan(self._any_member())
+        self._first = self._plan(core.next_member())
 
     @property
     def parameter_types(self) -> tuple[SqlType, ...]:
@@ -43,18 +41,18 @@ class Statement:
         return self._first.parameter_types
 
     def __call__(self, *params: Any, timeout: float | None = None) -> Cursor:
-        """Run it; parameters one by one or as one sequence."""
+        """Run it; parameters one by one or as one sequence. Else as ``Client.sql``."""
         values = one_sequence(params)
         physical, types = self._physical(values)
+        options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
         member = self._member(values)
         try:
-            return self._run(member, physical, types, timeout)
+            return self._run(member, physical, types, options)
         except (UndefinedStatement, SchemaChanged, ViewChanged) as error:
             if isinstance(error, ViewChanged):
                 self._core.refresh()
             self._plans.pop(member, None)
-            self._routers.clear()
-            return self._run(self._member(values), physical, types, timeout)
+            return self._run(self._member(values), physical, types, options)
 
     def __repr__(self) -> str:
         return f"<Statement {self.text!r}>"
@@ -63,13 +61,18 @@ class Statement:
         self,
         member: int,
         physical: list[PhysicalValue],
-        types: list[SqlType],
-        timeout: float | None,
+        types: tuple[SqlType, ...],
+        options: RunOptions,
     ) -> Cursor:
         plan = self._plans.get(member) or self._plan(member)
-        options = RunOptions(timeout=timeout)
         cursor = self._core.execute(
-            self.text, physical, types, options, plan=plan, header=self._header, member=member
+            self.text,
+            physical,
+            types,
+            options,
+            handle=plan.handle,
+            header=self._header,
+            member=member,
         )
         self._header = cursor.header
         return cursor
@@ -80,39 +83,13 @@ class Statement:
         self._plans[member] = plan
         return plan
 
-    def _physical(self, values: Any) -> tuple[list[PhysicalValue], list[SqlType]]:
+    def _physical(self, values: Sequence[Any]) -> tuple[list[PhysicalValue], tuple[SqlType, ...]]:
         declared = self._first.parameter_types
         if not declared and values:
             return parameters_of(values)
-        return typed_parameters(values, declared), list(declared)
+        return typed_parameters(values, declared), declared
 
-    def _member(self, values: Any) -> int:
+    def _member(self, values: Sequence[Any]) -> int:
         route = self._first.route
-        if route is not None:
-            owner = self._owner(route, values)
-            if owner is not None:
-                return owner
-        return self._any_member()
-
-    def _owner(self, route: Route, values: Any) -> int | None:
-        """The owner of the key; None when the parameters are no key (the member will say why)."""
-        router = self._routers.get(route.map)
-        if router is None or router.view is not self._core.view:
-            try:
-                schema = self._core.call(None, requests.describe_map(route.map), read=True).schema
-            except UndefinedMap:
-                return None
-            router = self._routers[route.map] = Router(schema, self._core.view)
-        schema = router.schema
-        types = (schema.columns[i].type for i in schema.partition_positions)
-        try:
-            parts = [
-                to_physical(values[index], declared)
-                for index, declared in zip(route.parameters, types, strict=True)
-            ]
-        except (DataError, TypeMismatch):
-            return None
-        return None if None in parts else router.owner_of_partition_key(parts)
-
-    def _any_member(self) -> int:
-        return self._core.next_member()
+        owner = None if route is None else self._core.owner(route, values)
+        return self._core.next_member() if owner is None else owner

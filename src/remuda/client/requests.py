@@ -9,36 +9,44 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from google.protobuf.message import Message
-
+from remuda.datatypes.keyhash import hasher
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
 from remuda.query.ids import QueryId
-from remuda.rpc import codec
+from remuda.rpc import codec, point_encoding
 from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.packing import packer
+from remuda.rpc.point_encoding import encode_context, field
+from remuda.rpc.request import Body
 
 T = TypeVar("T")
 Buffers: TypeAlias = Sequence[bytes | memoryview]
 PhysicalRow: TypeAlias = tuple[PhysicalValue, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen ones cost twice as much to make
 class Call(Generic[T]):
     """One request and the reader of its answer."""
 
     rpc_type: int
-    body: Message
+    body: Body
     parse: Callable[[bytes], T]
     dbody: Buffers = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
-    """What a member says about its cluster; ``clock`` is its hybrid timestamp."""
+    """What ``member`` (a number) says about its cluster.
+
+    ``view`` holds the members and the owner of each partition; ``clock`` is the member's hybrid
+    timestamp (microseconds since 1970, shifted, with a counter in the low bits);
+    ``catalog_version`` grows with every map that is made or dropped.
+    """
 
     view: View
     maps: tuple[MapSchema, ...]
@@ -49,28 +57,24 @@ class ClusterInfo:
 
 @dataclass(frozen=True, slots=True)
 class MapDescription:
-    """A map, with the live estimates of rows and bytes over the whole cluster."""
+    """A map, with the live estimates of its rows and its bytes in memory, over all members."""
 
     schema: MapSchema
     rows: int
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Route:
-    """A prepared statement reads one key of one map: which parameters make up the key."""
+    """A statement reads one key of one map: which parameters make up the partition key, and the
+    types of its columns."""
 
-    map: str
     parameters: tuple[int, ...]
+    types: tuple[SqlType, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class PreparedPlan:
-    """The server's half of a prepared statement."""
-
-    handle: bytes
-    parameter_types: tuple[SqlType, ...]
-    route: Route | None
+    @cached_property
+    def hash(self) -> Callable[[Sequence[PhysicalValue]], int]:
+        return hasher(self.types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,10 @@ class Clock:
 
     def observe(self, context: common_pb2.Context) -> None:
         self.value = max(self.value, context.clock)
+
+    def context(self, view: int) -> bytes:
+        """What every request carries, serialized."""
+        return encode_context(self.value, view)
 
     def stamp(self, context: common_pb2.Context, view: int) -> None:
         context.clock = self.value
@@ -182,23 +190,44 @@ class MapRequests:
         self.schema = schema
         self.clock = clock
         self.view = view
-        self._keys = user_pb2.KeysRequest(
+        types = tuple(column.type for column in schema.columns)
+        self._rows = packer(types)
+        self._keys = packer(tuple(types[position] for position in schema.key_positions))
+        # KeysRequest and PutRequest begin alike; so does the rest of each kind of put.
+        self._map = user_pb2.KeysRequest(
             map=schema.name, map_id=schema.map_id, schema_version=schema.version
-        )
-        self._put = user_pb2.PutRequest(
-            map=schema.name, map_id=schema.map_id, schema_version=schema.version
-        )
+        ).SerializeToString()
+        self._puts = {
+            (condition, want_old): self._map
+            + user_pb2.PutRequest(condition=condition.value, want_old=want_old).SerializeToString()
+            for condition in Condition
+            for want_old in (False, True)
+        }
         self._batch = user_pb2.PutBatchRequest(
             map=schema.name, map_id=schema.map_id, schema_version=schema.version
         )
 
+    def get_one(self, key: PhysicalRow) -> Call[Any]:
+        """MAP_GET of one key: its row, or None."""
+        packed, context = self._keys.pack(key), self.clock.context(self.view)
+        if len(packed) < 128:
+            parts = (self._map, len(packed), packed, len(context), context)
+            return Call(MAP_GET, b"%b\x22%c%b\x3a%c%b" % parts, self._row)
+        return Call(MAP_GET, self._keys_request((key,), b""), self._row)
+
+    def _row(self, pbody: bytes) -> PhysicalRow | None:
+        message = user_pb2.RowsResponse.FromString(pbody)
+        self.clock.observe(message.context)
+        item = message.rows[0]
+        return self._rows.unpack(item.row) if item.HasField("row") else None
+
     def get(self, keys: Iterable[PhysicalRow], keys_only: bool = False) -> Call[list[Any]]:
         """MAP_GET: one physical row or None per key (``keys_only``: an empty row when present)."""
-        return Call(user_pb2.MAP_GET, self._keys_request(keys, keys_only=keys_only), self._rows)
+        return Call(MAP_GET, self._keys_request(keys, _KEYS_ONLY if keys_only else b""), self.rows)
 
     def remove(self, keys: Iterable[PhysicalRow], want_old: bool) -> Call[list[Any]]:
         """MAP_REMOVE -> the removed row (empty unless ``want_old``) or None per key."""
-        return Call(user_pb2.MAP_REMOVE, self._keys_request(keys, want_old=want_old), self._rows)
+        return Call(MAP_REMOVE, self._keys_request(keys, _WANT_OLD if want_old else b""), self.rows)
 
     def put(
         self,
@@ -207,14 +236,11 @@ class MapRequests:
         want_old: bool = False,
     ) -> Call[list[Any]]:
         """MAP_PUT -> the row that was there before, or None, per row."""
-        body = user_pb2.PutRequest()
-        body.CopyFrom(self._put)
-        body.condition = condition.value
-        body.want_old = want_old
-        self.clock.stamp(body.context, self.view)
-        for row in rows:
-            codec.fill_row(body.rows.add(), row)
-        return Call(user_pb2.MAP_PUT, body, self._rows)
+        pack = self._rows.pack
+        parts = [self._puts[condition, want_old]]
+        parts += [field(point_encoding.KEYS_ITEM, pack(row)) for row in rows]
+        parts.append(field(point_encoding.KEYS_CONTEXT, self.clock.context(self.view)))
+        return Call(MAP_PUT, b"".join(parts), self.rows)
 
     def put_batch(self, dbody: Buffers) -> Call[int]:
         """MAP_PUT_BATCH: an Arrow IPC stream of whole rows in the engine's form, keys unique."""
@@ -233,62 +259,89 @@ class MapRequests:
         self.clock.observe(message.context)
         return message.count
 
-    def _keys_request(
-        self, keys: Iterable[PhysicalRow], want_old: bool = False, keys_only: bool = False
-    ) -> user_pb2.KeysRequest:
-        body = user_pb2.KeysRequest()
-        body.CopyFrom(self._keys)
-        for key in keys:
-            codec.fill_row(body.keys.add(), key)
-        if want_old:
-            body.want_old = True
-        if keys_only:
-            body.keys_only = True
-        self.clock.stamp(body.context, self.view)
-        return body
+    def _keys_request(self, keys: Iterable[PhysicalRow], rest: bytes) -> bytes:
+        pack = self._keys.pack
+        parts = [self._map]
+        parts += [field(point_encoding.KEYS_ITEM, pack(key)) for key in keys]
+        parts.append(rest)
+        parts.append(field(point_encoding.KEYS_CONTEXT, self.clock.context(self.view)))
+        return b"".join(parts)
 
-    def _rows(self, pbody: bytes) -> list[Any]:
+    def rows(self, pbody: bytes) -> list[Any]:
+        """The rows of a RowsResponse: None where there is none, () where it was not asked for."""
         message = user_pb2.RowsResponse.FromString(pbody)
         self.clock.observe(message.context)
+        unpack = self._rows.unpack
         return [
-            codec.decode_row(item.row) if item.HasField("row") else None for item in message.rows
+            (unpack(data) if (data := item.row) else ()) if item.HasField("row") else None
+            for item in message.rows
         ]
+
+
+_KEYS_ONLY = user_pb2.KeysRequest(keys_only=True).SerializeToString()
+_WANT_OLD = user_pb2.KeysRequest(want_old=True).SerializeToString()
+# Read once: an enumeration's attribute is a slow lookup.
+MAP_GET, MAP_PUT, MAP_REMOVE = user_pb2.MAP_GET, user_pb2.MAP_PUT, user_pb2.MAP_REMOVE
 
 
 # --- statements ---
 
 
-def run_query(
-    statement: str | PreparedPlan,
-    parameters: Sequence[PhysicalValue],
-    parameter_types: Sequence[SqlType],
-    options: RunOptions,
-    clock: Clock,
-    *,
-    view: int,
-) -> user_pb2.RunQuery:
-    """RUN_QUERY of a text or a prepared statement; the answer is QUERY_HANDLE, then the results."""
-    body = user_pb2.RunQuery(results_mode=user_pb2.STREAM_FULL)
-    if isinstance(statement, PreparedPlan):
+@dataclass(frozen=True, slots=True)
+class PreparedPlan:
+    """The server's half of a prepared statement."""
+
+    handle: bytes
+    parameter_types: tuple[SqlType, ...]
+    route: Route | None
+
+
+NO_OPTIONS = RunOptions()
+_PROLOGUES_KEPT = 1024
+
+
+@lru_cache(maxsize=_PROLOGUES_KEPT)
+def prologue(statement: str | bytes, types: tuple[SqlType, ...], form: int) -> bytes:
+    """What is the same whenever a statement runs: its text, or its handle (bytes), the types of its
+    parameters, and the form of its answers as far as the client knows it (0: it does not)."""
+    body = user_pb2.RunQuery(results_mode=user_pb2.STREAM_FULL, accept_answer=True)
+    if isinstance(statement, bytes):
         body.type = user_pb2.PREPARED_STATEMENT_TYPE
-        body.prepared_statement_handle.server_info = statement.handle
+        body.prepared_statement_handle.server_info = statement
     else:
         body.type = user_pb2.SQL
         body.plan = statement
-    body.parameters.extend(codec.encode_values(parameters))
-    body.parameter_types.extend(codec.encode_type(t) for t in parameter_types)
-    clock.stamp(body.context, view)
-    if options.timeout is not None:
-        body.timeout = options.timeout
-    if options.read_timestamp is not None:
-        body.read_timestamp = options.read_timestamp
-    if options.partitions is not None:
-        body.partitions.extend(options.partitions)
-    if options.local_only:
-        body.local_only = True
-    if options.page_rows is not None:
-        body.page_rows = options.page_rows
-    return body
+    body.parameter_types = codec.encode_types(types)
+    if form:
+        body.known_form = form
+    return body.SerializeToString()
+
+
+def run_query(
+    start: bytes,
+    parameters: Sequence[PhysicalValue],
+    types: tuple[SqlType, ...],
+    options: RunOptions,
+    context: bytes,
+) -> bytes:
+    """RUN_QUERY of a statement with this ``prologue``. The answer is QUERY_ANSWER, or else
+    QUERY_HANDLE, then the results."""
+    parts = [start]
+    if types:
+        row = packer(types).pack(parameters)
+        parts.append(field(point_encoding.RUN_PARAMETERS, row))
+    parts.append(field(point_encoding.RUN_CONTEXT, context))
+    if options is not NO_OPTIONS:
+        body = user_pb2.RunQuery(
+            timeout=options.timeout,
+            read_timestamp=options.read_timestamp,
+            partitions=options.partitions,
+            page_rows=options.page_rows,
+        )
+        if options.local_only:
+            body.local_only = True
+        parts.append(body.SerializeToString())
+    return b"".join(parts)
 
 
 def cancel_query(query: QueryId) -> Call[None]:
@@ -302,10 +355,9 @@ def prepare(text: str) -> Call[PreparedPlan]:
         if message.status != user_pb2.OK:
             raise codec.decode_error(message.error, text)
         prepared = message.prepared_statement
-        route = None
-        if prepared.HasField("route_map"):
-            route = Route(prepared.route_map, tuple(prepared.route_parameters))
         types = tuple(codec.decode_type(t) for t in prepared.parameter_types)
+        positions = tuple(prepared.route_parameters)
+        route = Route(positions, tuple(types[i] for i in positions)) if positions else None
         return PreparedPlan(prepared.server_handle.server_info, types, route)
 
     body = user_pb2.CreatePreparedStatementReq(sql_query=text)

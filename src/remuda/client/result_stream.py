@@ -11,21 +11,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from remuda.client.arrow_stream import decode_stream
+from remuda.client.pages import ArrowPage, Header, Page, RowPage
 from remuda.client.requests import Clock
-from remuda.datatypes.arrow import external_schema, to_external
-from remuda.datatypes.schema import Column
+from remuda.datatypes.arrow import to_external
 from remuda.errors import ProtocolError, QueryCanceled, RemudaError
 from remuda.query.ids import QueryId
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, user_pb2
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some rows of the result, as external-form batches."""
-
-    batches: list[pa.RecordBatch]
-    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +29,11 @@ class Outcome:
     affected_rows: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The columns of a result, and their external Arrow schema."""
-
-    columns: tuple[Column, ...]
-    schema: pa.Schema
-
-    @classmethod
-    def of(cls, message: user_pb2.QueryData) -> Header:
-        columns = tuple(codec.decode_column(column) for column in message.columns)
-        return cls(columns, external_schema(columns))
-
-
 class ResultStream:
     """What is known about one running statement."""
 
     def __init__(self, statement: str, clock: Clock, expected: Header | None = None) -> None:
-        """``expected``: the header of an earlier run of the same prepared statement."""
+        """``expected``: the header of an earlier run of the same statement."""
         self.query_id: QueryId | None = None
         self.header = expected
         self._first = True
@@ -66,6 +45,20 @@ class ResultStream:
         """The answer to RUN_QUERY: the statement has been accepted under this id."""
         message = common_pb2.QueryId.FromString(pbody)
         self.query_id = QueryId(message.part1, message.part2)
+
+    def on_answer(self, pbody: bytes) -> Page:
+        """The whole result at once, in place of everything else."""
+        message = user_pb2.QueryAnswer.FromString(pbody)
+        header = self.header
+        if header is None or header.form != message.form:
+            if not message.HasField("about"):
+                raise ProtocolError("an answer is of a form that was never announced")
+            header = self.header = Header.of_answer(message.form, message.about)
+        query = message.query_id
+        self.query_id = QueryId(query.part1, query.part2)
+        self._clock.observe(message.context)
+        self.outcome = _ANSWERED
+        return RowPage(header, message.rows)
 
     def on_refused(self, error: RemudaError) -> Outcome:
         """RUN_QUERY, or the connection, failed."""
@@ -86,14 +79,14 @@ class ResultStream:
         first, self._first = self._first, False
         if not len(dbody):
             if self.header is None:
-                self.header = Header.of(message)
-            return Page([], 0)
+                self.header = Header.of(message.columns)
+            return ArrowPage([])
         found, batches = decode_stream(dbody)
         if self.header is None or (first and found != self.header.schema):
-            self.header = Header.of(message)
+            self.header = Header.of(message.columns)
         if found != self.header.schema:
             batches = [_external(self.header, batch) for batch in batches]
-        return Page(batches, sum(batch.num_rows for batch in batches))
+        return ArrowPage(batches)
 
     def _on_result(self, message: user_pb2.QueryResult) -> Outcome:
         self._clock.observe(message.context)
@@ -106,6 +99,9 @@ class ResultStream:
         affected = message.affected_rows if message.HasField("affected_rows") else None
         self.outcome = Outcome(error, message.tag, affected)
         return self.outcome
+
+
+_ANSWERED = Outcome(None, "SELECT", None)
 
 
 def _external(header: Header, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -6,11 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from remuda.datatypes.sql import NULL, SqlType
-from remuda.datatypes.values import PhysicalValue, infer_type, to_physical
-from remuda.errors import DataError, InputError, TypeMismatch, UndefinedType, WrongParameters
+from remuda.datatypes.values import PhysicalValue, infer_type, require_unicode, to_physical
+from remuda.errors import (
+    DataError,
+    InputError,
+    LimitExceeded,
+    TypeMismatch,
+    UndefinedType,
+    WrongParameters,
+)
+from remuda.limits import STATEMENT_LENGTH_MAX
 
 
-def parameters_of(values: Sequence[Any]) -> tuple[list[PhysicalValue], list[SqlType]]:
+def parameters_of(values: Sequence[Any]) -> tuple[list[PhysicalValue], tuple[SqlType, ...]]:
     """Physical values and the types that the values themselves suggest."""
     types = []
     for number, value in enumerate(values, start=1):
@@ -18,7 +26,7 @@ def parameters_of(values: Sequence[Any]) -> tuple[list[PhysicalValue], list[SqlT
             types.append(NULL if value is None else infer_type(value))
         except UndefinedType as error:
             raise TypeMismatch(f"parameter {number}: {error.message}") from error
-    return typed_parameters(values, types), types
+    return typed_parameters(values, types), tuple(types)
 
 
 def typed_parameters(values: Sequence[Any], types: Sequence[SqlType]) -> list[PhysicalValue]:
@@ -34,6 +42,24 @@ def typed_parameters(values: Sequence[Any], types: Sequence[SqlType]) -> list[Ph
         except (DataError, TypeMismatch) as error:
             raise type(error)(f"parameter {number}: {error.message}") from error
     return physical
+
+
+def statement_text(text: object) -> str:
+    """``text`` itself; what a member would refuse, or cannot even be sent, is refused here."""
+    if not isinstance(text, str):
+        raise InputError(f"a statement is text, found {type(text).__name__}")
+    if len(text) > STATEMENT_LENGTH_MAX:
+        raise LimitExceeded(f"a statement has at most {STATEMENT_LENGTH_MAX} characters")
+    if not text.isascii():
+        require_unicode(text, "the statement")
+    return text
+
+
+def timeout_seconds(timeout: object) -> float:
+    """A statement's timeout: a number above 0."""
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+        raise InputError(f"timeout is a number of seconds above 0, found {timeout!r}")
+    return timeout
 
 
 def one_sequence(params: tuple[Any, ...]) -> Sequence[Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,6 +27,9 @@ from remuda.limits import ROW_SIZE_MAX
 _INT64 = (-(2**63), 2**63 - 1)
 _INT32 = (-(2**31), 2**31 - 1)
 _MICROS_PER_DAY = 86_400_000_000
+_BYTES_PER_CHARACTER = 4
+"""At most, in UTF-8."""
+_single = struct.Struct("<f")
 
 Check = Callable[[PhysicalValue], bool]
 
@@ -70,6 +75,11 @@ class RowCheck:
         self._checks = [
             (_wanted(c.type), _bounds(c.type), c.type.length, c.nullable) for c in schema.columns
         ]
+        self._reals = [
+            position
+            for position, column in enumerate(schema.columns)
+            if column.type.kind is Kind.REAL
+        ]
         self._key_types = [self._checks[position][0] for position in schema.key_positions]
 
     def key(self, values: Sequence[PhysicalValue]) -> None:
@@ -108,10 +118,21 @@ class RowCheck:
                 size += len(value)
                 if length is not None and len(value) > length:
                     raise too_long(self._schema, self._schema.columns[position])
-        if size > ROW_SIZE_MAX:
-            raise RowTooLarge(
-                f'map "{self._schema.name}": a row has more than {ROW_SIZE_MAX} bytes'
-            )
+        for position in self._reals:
+            self._real(position, values[position])
+        if size * _BYTES_PER_CHARACTER > ROW_SIZE_MAX and _text_size(values) > ROW_SIZE_MAX:
+            raise too_large(self._schema)
+
+    def _real(self, position: int, value: PhysicalValue) -> None:
+        """A REAL travels as 8 bytes; what does not fit into 4 would be another value later."""
+        if not isinstance(value, float) or value != value:  # noqa: PLR0124 (NaN)
+            return
+        try:
+            fits = _single.unpack(_single.pack(value))[0] == value
+        except OverflowError:
+            fits = False
+        if not fits:
+            raise overflow(self._schema, self._schema.columns[position])
 
     def _mismatch(self, column: Column, value: PhysicalValue) -> ObjectMismatch:
         return ObjectMismatch(
@@ -137,6 +158,43 @@ def check_batch(batch: pa.RecordBatch, schema: MapSchema) -> None:
             longest = pc.max(pc.utf8_length(array)).as_py()
             if longest is not None and longest > column.type.length:
                 raise too_long(schema, column)
+    check_row_sizes(schema, batch)
+
+
+def of_keys(keys: Sequence[pa.Array], schema: MapSchema) -> pa.RecordBatch:
+    """Rows of which only the key columns are known (in key column order, engine form); all other
+    columns are NULL, also where the schema allows none. Raises TypeMismatch."""
+    arrow = engine_schema(schema)
+    by_position = dict(zip(schema.key_positions, keys, strict=True))
+    rows = len(keys[0])
+    columns = [
+        by_position.get(position, pa.nulls(rows, column.type))
+        for position, column in enumerate(arrow)
+    ]
+    if any(a.type != f.type for a, f in zip(columns, arrow, strict=True)):
+        raise TypeMismatch(f'map "{schema.name}": the keys are not those of the map')
+    return pa.RecordBatch.from_arrays(columns, schema=arrow)
+
+
+def check_row_sizes(schema: MapSchema, batch: pa.RecordBatch) -> None:
+    """Raises RowTooLarge."""
+    if batch.nbytes <= ROW_SIZE_MAX:
+        return
+    sizes = np.zeros(batch.num_rows, np.int64)
+    for column, array in zip(schema.columns, batch.columns, strict=True):
+        if column.type.is_text or column.type.kind is Kind.BYTEA:
+            sizes += pc.fill_null(pc.binary_length(array), 0).to_numpy()
+    if sizes.max(initial=0) > ROW_SIZE_MAX:
+        raise too_large(schema)
+
+
+def _text_size(values: Sequence[PhysicalValue]) -> int:
+    """Bytes of all texts and binaries of a row."""
+    return sum(
+        len(value.encode()) if isinstance(value, str) else len(value)
+        for value in values
+        if isinstance(value, str | bytes)
+    )
 
 
 def _check_range(schema: MapSchema, column: Column, array: pa.Array) -> None:
@@ -161,6 +219,10 @@ def overflow(schema: MapSchema, column: Column) -> NumericOverflow:
     return NumericOverflow(
         f'map "{schema.name}": a value of column "{column.name}" is out of range for {column.type}'
     )
+
+
+def too_large(schema: MapSchema) -> RowTooLarge:
+    return RowTooLarge(f'map "{schema.name}": a row has more than {ROW_SIZE_MAX} bytes')
 
 
 def too_long(schema: MapSchema, column: Column) -> StringTooLong:

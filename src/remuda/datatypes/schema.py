@@ -21,6 +21,8 @@ class ValueShape(Enum):
 
 @dataclass(frozen=True)
 class Column:
+    """A column of a map or a result: its name as spelled, its SQL type, whether it may be NULL."""
+
     name: str
     type: SqlType
     nullable: bool = True
@@ -55,16 +57,20 @@ class MapSchema:
 
     @cached_property
     def key_positions(self) -> tuple[int, ...]:
+        """Positions of the key columns, in the order of ``key``."""
         return tuple(self.position[name] for name in self.key)
 
     @cached_property
     def partition_positions(self) -> tuple[int, ...]:
+        """Positions of the columns whose hash decides the partition, in that order."""
         return tuple(self.position[name] for name in self.partition_by)
 
     @cached_property
     def value_positions(self) -> tuple[int, ...]:
+        """Positions of the columns that are no key columns."""
         keys = set(self.key_positions)
         return tuple(i for i in range(len(self.columns)) if i not in keys)
 
     def column(self, name: str) -> Column:
+        """The column called ``name``, exactly as it is spelled; KeyError without one."""
         return self.columns[self.position[name]]

@@ -39,7 +39,11 @@ SHORT_DECIMAL_PRECISION_MAX = 18
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """One SQL type; ``precision``, ``scale`` for DECIMAL, ``length`` in characters for text."""
+    """One SQL type; ``precision``, ``scale`` for DECIMAL, ``length`` in characters for text.
+
+    ``str(type)`` is its name in SQL. ``decimal``, ``varchar`` and ``char`` make those with
+    parameters.
+    """
 
     kind: Kind
     precision: int | None = None
@@ -55,6 +59,7 @@ class SqlType:
 
     @property
     def is_short_decimal(self) -> bool:
+        """DECIMAL of at most 18 digits: a scaled 64-bit integer inside the engine."""
         return self.kind is Kind.DECIMAL and (self.precision or 0) <= SHORT_DECIMAL_PRECISION_MAX
 
     @property
@@ -67,6 +72,7 @@ class SqlType:
 
     @property
     def is_numeric(self) -> bool:
+        """Integer, REAL, DOUBLE or DECIMAL."""
         return self.is_integer or self.is_float or self.kind is Kind.DECIMAL
 
     @property
@@ -92,14 +98,20 @@ INTERVAL = SqlType(Kind.INTERVAL)
 
 
 def decimal(precision: int, scale: int) -> SqlType:
+    """DECIMAL with ``precision`` digits in all (1 to 38), ``scale`` of them after the point.
+
+    ValueError when they are out of range.
+    """
     if not 1 <= precision <= DECIMAL_PRECISION_MAX or not 0 <= scale <= precision:
         raise ValueError(f"DECIMAL({precision},{scale}) is out of range")
     return SqlType(Kind.DECIMAL, precision=precision, scale=scale)
 
 
 def varchar(length: int | None = None) -> SqlType:
+    """VARCHAR, of at most ``length`` characters; None: of any length."""
     return SqlType(Kind.VARCHAR, length=length)
 
 
 def char(length: int) -> SqlType:
+    """CHAR of at most ``length`` characters. Values are kept as given, not padded."""
     return SqlType(Kind.CHAR, length=length)

@@ -18,6 +18,7 @@ from remuda.datatypes.sql import Kind, SqlType
 from remuda.errors import (
     DataError,
     InvalidDatetime,
+    InvalidText,
     NumericOverflow,
     ObjectMismatch,
     StringTooLong,
@@ -65,6 +66,17 @@ def type_name(value: object) -> str:
         return str(infer_type(value))
     except UndefinedType:
         return type(value).__name__
+
+
+def require_unicode(text: str, what: str = "text") -> None:
+    """Raises InvalidText for text that UTF-8 cannot carry: Python makes lone surrogates of bytes
+    that it cannot decode in arguments, file names and standard input."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise InvalidText(
+            f"{what} is not valid Unicode: a lone surrogate at index {problem.start}"
+        ) from problem
 
 
 def _boolean(value: object, sql_type: SqlType) -> PhysicalValue:
@@ -136,6 +148,8 @@ def _unscaled(value: Decimal, scale: int, sql_type: SqlType) -> int:
 def _text(value: object, sql_type: SqlType) -> PhysicalValue:
     if not isinstance(value, str):
         raise _unfit(value, sql_type)
+    if not value.isascii():
+        require_unicode(value)
     if sql_type.length is not None and len(value) > sql_type.length:
         raise StringTooLong(f"a value of {len(value)} characters does not fit {sql_type}")
     return value
@@ -253,6 +267,9 @@ _FROM_PHYSICAL: Final[dict[Kind, Callable[[Any, SqlType], object]]] = {
 
 def infer_type(value: object) -> SqlType:
     """The SQL type of a Python object; raises ``UndefinedType`` when it has none."""
+    usual = _USUAL.get(type(value))
+    if usual is not None:
+        return usual
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Decimal):
@@ -279,6 +296,9 @@ _INFERRED: Final[tuple[tuple[type, SqlType], ...]] = (
     (dt.date, sql.DATE),
     (dt.time, sql.TIME),
 )
+
+
+_USUAL: Final = {bool: sql.BOOLEAN, int: sql.BIGINT, float: sql.DOUBLE, str: sql.VARCHAR}
 
 
 # --- many physical values <-> Arrow -----------------------------------------------------------

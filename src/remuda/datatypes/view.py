@@ -33,10 +33,5 @@ class View:
     def by_number(self) -> dict[int, MemberInfo]:
         return {member.number: member for member in self.members}
 
-    @cached_property
-    def coordinator(self) -> MemberInfo:
-        """The oldest live member: it serializes catalog changes."""
-        return min(self.members, key=lambda member: member.number)
-
     def partitions_of(self, number: int) -> tuple[int, ...]:
         return tuple(p for p, owner in enumerate(self.owners) if owner == number)

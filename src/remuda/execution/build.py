@@ -9,6 +9,7 @@ import pyarrow as pa
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.errors import InputError, InternalError
 from remuda.execution.batch import Batch
+from remuda.execution.build_window import bound_window_calls
 from remuda.execution.context import FragmentContext, FragmentListener
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
@@ -34,6 +35,7 @@ from remuda.execution.operators.send import SendOperator, Splitter
 from remuda.execution.operators.sort import SortOperator
 from remuda.execution.operators.union import UnionOperator
 from remuda.execution.operators.values import ValuesOperator
+from remuda.execution.operators.window import WindowOperator
 from remuda.execution.pool import Scheduler
 from remuda.execution.profile import OperatorProfile
 from remuda.execution.root_sink import RootSink
@@ -59,6 +61,7 @@ from remuda.plan.physical import (
     TableScan,
     UnionRows,
     ValuesScan,
+    WindowRows,
     inputs_of,
 )
 from remuda.query.stream import Grant
@@ -249,6 +252,8 @@ class _FragmentBuilder:
                 return self._nested_loop_join(node, inputs[0], inputs[1])
             case HashAggregate():
                 return self._aggregate(node, inputs[0])
+            case WindowRows():
+                return self._window(node, inputs[0])
             case SortRows():
                 return self._sort(node, inputs[0])
             case LimitRows():
@@ -389,6 +394,18 @@ class _FragmentBuilder:
             calls,
             always_one=True,  # PARTIAL too: the sum of no counts would be NULL
             flushes=node.phase is AggregatePhase.PARTIAL,
+            memory=self._reserve(node),
+        )
+
+    def _window(self, node: WindowRows, source: Operator) -> Operator:
+        partition = [SortKey(column) for column in node.partition]
+        columns = node.input.output
+        return WindowOperator(
+            source,
+            types=[column.type for column in columns],
+            partition=_bound_keys(partition, columns),
+            order=_bound_keys(node.order, columns),
+            calls=bound_window_calls(node, self._compiler(columns), self._context.parameters),
             memory=self._reserve(node),
         )
 

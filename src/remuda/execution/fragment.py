@@ -112,6 +112,21 @@ class FragmentInstance:
         assert outbox.edge == edge
         self.post(lambda: outbox.on_flow_control(receiver, grant))
 
+    @property
+    def receivers(self) -> tuple[int, ...]:
+        """The members that this instance sends to."""
+        return () if self._outbox is None else self._outbox.receivers
+
+    def needs(self, member: int) -> bool:
+        """Whether a batch to or from ``member`` may be lost with the connection to it: one that was
+        sent may not have been received."""
+        return member in self.receivers or any(i.open(member) for i in self._inboxes.values())
+
+    def sender_ended(self, edge: int, sender: int) -> None:
+        """The other end of an incoming stream is known to have sent everything."""
+        inbox = self._inboxes[edge]
+        self.post(lambda: inbox.expect_end(sender))
+
     def check_streams(self) -> None:
         """Call about once a second: grants that got lost are repeated, and a stream that has missed
         a batch for long fails the instance (design rule 5)."""
@@ -146,6 +161,9 @@ class FragmentInstance:
         if again is None:
             self._end(None)
             return
+        if again or self._seconds >= ADVANCE_TIME_SLICE:
+            # It was taken for a short one: whoever's thread this is has other things to do.
+            self._inline = False
         with self._lock:
             if not (again or self._wanted):
                 self._queued = False

@@ -36,6 +36,8 @@ _DIRECT_DENSE = 8
 _DIRECT_SPREAD = 64
 _DIRECT_SPAN_MAX = 1 << 24
 _SHORT_STRING = 7
+_FLAGGED_MAX = 1 << 21
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class IntegerIds:
@@ -47,6 +49,12 @@ class IntegerIds:
         """Ids given so far: 1 .. count."""
         self._base = 0
         self._direct: Data | None = np.zeros(0, np.int32)
+        self._padded: Data = np.zeros(2, np.int32)
+        """``_direct`` with a zero before and after it."""
+        self._flags: Mask = np.zeros(0, np.bool_)
+        self._flagged = 0
+        self._flags_pay = True
+        self._shift = np.uint64(0)
         self._values: list[Data] = []
         self._table: Any = None
 
@@ -101,15 +109,15 @@ class IntegerIds:
             return False
         if len(self._direct) and span < 2 * len(self._direct):
             # grow by half at least, so that keys that come in order do not copy each time
-            high = min(low + len(self._direct) * 3 // 2, 2**63 - 1)
-            span = max(span, high - low + 1)
+            high = max(high, min(low + len(self._direct) * 3 // 2, 2**63 - 1))
+            span = high - low + 1
         if low >= 0 and high < _DIRECT_SPAN_SMALL:
             low, span = 0, high + 1
-        grown = np.zeros(span, np.int64 if span <= _DIRECT_SPAN else np.int32)
+        padded = np.zeros(span + 2, np.int64 if span <= _DIRECT_SPAN else np.int32)
         if len(self._direct):
-            start = self._base - low
-            grown[start : start + len(self._direct)] = self._direct
-        self._direct, self._base = grown, low
+            start = self._base - low + 1
+            padded[start : start + len(self._direct)] = self._direct
+        self._padded, self._direct, self._base = padded, padded[1:-1], low
         return True
 
     def _to_table(self, hint: int) -> None:
@@ -117,6 +125,7 @@ class IntegerIds:
         if self.count:
             self._table.factorize(self.values_in_order())
         self._direct = None
+        self._padded = np.zeros(2, np.int32)
         self._values = []
 
     def values_in_order(self) -> Data:
@@ -124,18 +133,45 @@ class IntegerIds:
 
     def lookup(self, words: Data) -> Indices:
         """The ids of ``words``, 0 where unknown."""
-        if self._direct is None:
-            ids: Indices = self._table.table.lookup(words)
-            return ids + 1
-        size = len(self._direct)
-        if size == 0 or len(words) == 0:
+        if len(words) == 0 or self.count == 0:
             return np.zeros(len(words), np.int64)
-        low, high = int(words.min()), int(words.max())
-        if self._base <= low and high < self._base + size:
-            return self._direct.take(words - self._base).astype(np.int64, copy=False)
-        inside = (words >= self._base) & (words < self._base + size)
-        places = np.where(inside, words, self._base) - self._base
-        return np.where(inside, self._direct.take(places), 0).astype(np.int64)
+        if self._direct is None:
+            return self._lookup_in_table(words)
+        # Everything outside lands on one of the zeros around the direct table: a difference that
+        # overflows is outside too, because what is inside differs by less than the table's size.
+        places = words - self._base
+        places += 1
+        return self._padded.take(places, mode="clip").astype(np.int64, copy=False)
+
+    def _lookup_in_table(self, words: Data) -> Indices:
+        """Most words of a join are often unknown: a small table of flags, which stays in the
+        processor's cache, tells that of most of them for a tenth of the price.
+        """
+        ids: Indices
+        maybe = self._flags_of(words) if self._flags_pay and self.count <= _FLAGGED_MAX else None
+        if maybe is not None:
+            rows = np.flatnonzero(maybe)
+            if 2 * len(rows) <= len(words):
+                ids = np.zeros(len(words), np.int64)
+                ids[rows] = self._table.table.lookup(words.take(rows)) + 1
+                return ids
+            self._flags_pay = False
+        ids = self._table.table.lookup(words) + 1
+        return ids
+
+    def _flags_of(self, words: Data) -> Mask:
+        """False for words that are not there, True for all that are and a few others."""
+        if self._flagged != self.count:
+            self._shift = np.uint64(64 - max(12, (8 * self.count).bit_length()))
+            self._flags = np.zeros(1 << (64 - int(self._shift)), np.bool_)
+            self._flags[self._flag_places(self.values())] = True
+            self._flagged = self.count
+        return self._flags.take(self._flag_places(words))
+
+    def _flag_places(self, words: Data) -> Indices:
+        places = words.view(np.uint64) * _SPREAD  # Fibonacci hashing: the high bits are well mixed
+        places >>= self._shift
+        return places.view(np.int64)
 
     @property
     def bytes(self) -> int:
@@ -267,7 +303,7 @@ class _StringWords(_DictionaryWords):
 
 def _packed(data: Data, offsets: Data, lengths: Data, longest: int) -> Data:
     starts = offsets[:-1]
-    if len(data) == len(starts) == int(offsets[-1]) and longest == 1:
+    if len(data) == len(starts) == int(offsets[-1]) and offsets[0] == 0 and longest == 1:
         words = data.astype(np.int64)
     else:
         words = np.zeros(len(lengths), np.int64)

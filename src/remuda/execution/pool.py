@@ -35,21 +35,31 @@ class Pool:
 
     ``submit(task, inline=True)`` runs the slice in the calling thread (a thread hop costs more than
     a short fragment); slices submitted inline from within an inline slice run after it, in the same
-    thread, so the stack stays flat.
+    thread, so the stack stays flat. A pool without threads gives every other slice to ``later``,
+    which runs it in a turn of its own (the event loop's ``call_soon``); without that, inline too.
     """
 
-    def __init__(self, threads: int, workers: Workers, name: str = "fragments") -> None:
+    def __init__(
+        self,
+        threads: int,
+        workers: Workers,
+        name: str = "fragments",
+        later: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
         self._queue: queue.SimpleQueue[Runnable | None] = queue.SimpleQueue()
         self._inline = threading.local()
+        self._later = later
         self._threads = [
             workers.start_thread(self._work, f"{name}-{number}") for number in range(threads)
         ]
 
     def submit(self, task: Runnable, inline: bool = False) -> None:
-        if inline:
-            self._run_inline(task)
-        else:
+        if self._threads and not inline:
             self._queue.put(task)
+        elif self._later is not None and not inline:
+            self._later(task.run_slice)
+        else:
+            self._run_inline(task)
 
     def _run_inline(self, task: Runnable) -> None:
         waiting: deque[Runnable] | None = getattr(self._inline, "waiting", None)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from google.protobuf.message import Message
-
 from remuda.errors import RemudaError
-from remuda.member.core import Call, Core
+from remuda.member.core import Call, Core, bug
 from remuda.member.peers import Peers
 from remuda.rpc.connection import Reply
-from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
+from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
-from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.rpc.transport import Buffers, Request
+from remuda.rpc.request import serialized
+from remuda.rpc.transport import Body, Buffers, Request
 
 
 class ForwardedCall:
@@ -27,25 +25,14 @@ class ForwardedCall:
         self._request = request
         self._core = core
 
-    def reply(self, rpc_type: int, body: Message, dbody: Buffers = ()) -> None:
+    def reply(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None:
         answer = control_pb2.Forward(
-            context=self._core.context(), rpc_type=rpc_type, body=body.SerializeToString()
+            context=self._core.context(), rpc_type=rpc_type, body=serialized(body)
         )
         self._request.reply(ControlType.FORWARD, answer, dbody)
 
     def fail(self, error: RemudaError) -> None:
         self._request.fail(error)
-
-
-_ANSWERS: dict[int, type[Message]] = {
-    RpcType.MAP_GET: user_pb2.RowsResponse,
-    RpcType.MAP_PUT: user_pb2.RowsResponse,
-    RpcType.MAP_REMOVE: user_pb2.RowsResponse,
-    RpcType.MAP_SIZE: user_pb2.Count,
-    RpcType.MAP_PUT_BATCH: user_pb2.Count,
-    RpcType.JOB_COMMIT: user_pb2.Count,
-    RpcType.JOB_ABORT: common_pb2.Ack,
-}
 
 
 class Forwarding:
@@ -63,10 +50,13 @@ class Forwarding:
             if isinstance(reply, RemudaError):
                 call.fail(reply)
                 return
-            answer = control_pb2.Forward.FromString(reply.pbody)
-            self._core.clock.observe(answer.context.clock)
-            body = _ANSWERS[call.rpc_type].FromString(answer.body)
-            call.reply(answer.rpc_type, body, [reply.dbody] if len(reply.dbody) else ())
+            try:
+                answer = self._answer(reply)
+                call.reply(answer.rpc_type, answer.body, [reply.dbody] if len(reply.dbody) else ())
+            except RemudaError as error:
+                call.fail(error)
+            except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+                call.fail(bug(error, f"the answer of member {member}"))
 
         body = [call.dbody] if len(call.dbody) else ()
         self._peers.request_nowait(member, ControlType.FORWARD, message, body, answered)
@@ -75,35 +65,44 @@ class Forwarding:
         self,
         member: int,
         rpc_type: int,
-        body: Message,
+        body: Body,
         on_answer: Callable[[bytes | RemudaError], None],
     ) -> None:
         """``ask`` with a callback: the answer's body, or the error."""
         message = control_pb2.Forward(
-            context=self._core.context(), rpc_type=rpc_type, body=body.SerializeToString()
+            context=self._core.context(), rpc_type=rpc_type, body=serialized(body)
         )
 
         def answered(reply: Reply | RemudaError) -> None:
             if isinstance(reply, RemudaError):
                 on_answer(reply)
                 return
-            answer = control_pb2.Forward.FromString(reply.pbody)
-            self._core.clock.observe(answer.context.clock)
-            on_answer(answer.body)
+            outcome: bytes | RemudaError
+            try:
+                outcome = self._answer(reply).body
+            except RemudaError as error:
+                outcome = error
+            except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+                outcome = bug(error, f"the answer of member {member}")
+            on_answer(outcome)
 
         self._peers.request_nowait(member, ControlType.FORWARD, message, (), answered)
 
     async def ask(
-        self, member: int, rpc_type: int, body: Message, dbody: Buffers = (), timeout: float = 30.0
+        self, member: int, rpc_type: int, body: Body, dbody: Buffers = (), timeout: float = 30.0
     ) -> bytes:
         """Send a user request of this member's own making to ``member``; the answer's body."""
         message = control_pb2.Forward(
-            context=self._core.context(), rpc_type=rpc_type, body=body.SerializeToString()
+            context=self._core.context(), rpc_type=rpc_type, body=serialized(body)
         )
         reply = await self._peers.request(member, ControlType.FORWARD, message, dbody, timeout)
+        return self._answer(reply).body
+
+    def _answer(self, reply: Reply) -> control_pb2.Forward:
+        """Raises ProtocolError when the other member's clock is far ahead."""
         answer = control_pb2.Forward.FromString(reply.pbody)
-        self._core.clock.observe(answer.context.clock)
-        return answer.body
+        self._core.observe(answer.context)
+        return answer
 
 
 class LocalCall:
@@ -115,9 +114,9 @@ class LocalCall:
         self.dbody = b""
         self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
-    def reply(self, rpc_type: int, body: Message, dbody: Buffers = ()) -> None:  # noqa: ARG002
+    def reply(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None:  # noqa: ARG002
         if not self.answer.done():
-            self.answer.set_result(body.SerializeToString())
+            self.answer.set_result(serialized(body))
 
     def fail(self, error: RemudaError) -> None:
         if not self.answer.done():

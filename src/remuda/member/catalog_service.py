@@ -29,6 +29,9 @@ class CatalogService:
         self._core = core
         self._peers = peers
         self._lock = asyncio.Lock()
+        self._highest_tried = 0
+        """A version that was sent out is never used again: some member may hold it although the
+        change failed on another one."""
         self.on_dropped: list[Callable[[int], None]] = []
         """Called with the id of a map that has gone, before its storage is freed."""
 
@@ -76,10 +79,12 @@ class CatalogService:
         core = self._core
         async with self._lock:
             for _ in range(ATTEMPTS):
-                before = core.catalog
+                version = max(core.catalog.version, self._highest_tried)
+                before = Catalog(version, core.catalog.maps)
                 after = self._applied(before, change)
                 if after is before:
                     return
+                self._highest_tried = after.version
                 newest = await self._install_elsewhere(after)
                 if newest is None:
                     self._install(self._state(after))
@@ -94,7 +99,8 @@ class CatalogService:
         return catalog.without_map(change.drop.name, if_exists=change.drop.if_exists)[0]
 
     async def _install_elsewhere(self, catalog: Catalog) -> control_pb2.CatalogState | None:
-        """Install on all other live members; a newer state that one of them has, or None."""
+        """Install on all other live members; None, or the newest state that one of them keeps
+        instead: a newer one, or another one of the same version (left by a former coordinator)."""
         state = self._state(catalog)
         others = [number for number in self._core.live_members() if number != self._core.number]
         replies = await asyncio.gather(
@@ -108,7 +114,8 @@ class CatalogService:
                     continue  # it serves nothing any more
                 raise reply
             told = control_pb2.CatalogState.FromString(reply.pbody)
-            if told.version > (newest or state).version:
+            refused = told.version > catalog.version or told.maps != state.maps
+            if refused and (newest is None or told.version > newest.version):
                 newest = told
         return newest
 
@@ -133,11 +140,11 @@ class CatalogService:
             return
         catalog = Catalog(state.version, tuple(codec.decode_schema(m) for m in state.maps))
         gone = [map_id for map_id in core.stores if catalog.find_id(map_id) is None]
+        # All stores are made before anything is taken over: a schema that cannot be stored must
+        # leave this member as it was.
+        made = {s.map_id: MapStore(s) for s in catalog.maps if s.map_id not in core.stores}
         core.catalog = catalog
-        for schema in catalog.maps:
-            store = core.stores.get(schema.map_id)
-            if store is None:
-                core.stores[schema.map_id] = MapStore(schema)
+        core.stores.update(made)
         for map_id in gone:
             for listener in self.on_dropped:
                 listener(map_id)

@@ -7,15 +7,18 @@ import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import JobAborted, RemudaError
 from remuda.limits import PARTITIONS
-from remuda.member.core import Core
+from remuda.member.core import Core, attempt
 from remuda.member.log import fields
+from remuda.member.offload import Offload
 from remuda.member.peers import Peers
+from remuda.member.turns import Turns, coordinator_of
 from remuda.rpc import codec
 from remuda.rpc.connection import Reply
 from remuda.rpc.messages import common_pb2, control_pb2
@@ -37,14 +40,6 @@ _OUTCOMES = {
 _TOLD = {state: outcome for outcome, state in _OUTCOMES.items()}
 
 
-def coordinator_of(job: str) -> int:
-    """The member that coordinates a job: the prefix of its id. Raises JobAborted for no job id."""
-    prefix = job.partition("-")[0]
-    if not prefix.isascii() or not prefix.isdigit():
-        raise JobAborted(f"{job!r} is not the id of a job")
-    return int(prefix)
-
-
 @dataclass(frozen=True)
 class Work:
     """What a commit does: rows of the named tasks, and keys to remove."""
@@ -55,6 +50,8 @@ class Work:
     overwrite: bool = False
     insert_only: bool = False
     removed_keys: tuple[tuple[PhysicalValue, ...], ...] = ()
+    unchanged_since: int | None = None
+    """The read timestamp of the statement: later changes of the same keys refuse the commit."""
 
 
 @dataclass
@@ -77,46 +74,13 @@ class Taking:
     asked: dict[int, list[Request]] = field(default_factory=dict)
 
 
-class Turns:
-    """One atomic write per map at a time, in the order of arrival (kept on the map's home)."""
-
-    def __init__(self) -> None:
-        self._queues: dict[int, deque[tuple[str, Callable[[], None]]]] = {}
-
-    def take(self, map_id: int, job: str, granted: Callable[[], None]) -> None:
-        queue = self._queues.setdefault(map_id, deque())
-        queue.append((job, granted))
-        if len(queue) == 1:
-            granted()
-
-    def end(self, map_id: int, job: str) -> None:
-        """The holder is through, or someone who waits gives up."""
-        queue = self._queues.get(map_id)
-        if not queue:
-            return
-        holder = queue[0][0]
-        remaining = deque(entry for entry in queue if entry[0] != job)
-        if not remaining:
-            del self._queues[map_id]
-            return
-        self._queues[map_id] = remaining
-        if remaining[0][0] != holder:
-            remaining[0][1]()
-
-    def member_lost(self, number: int) -> None:
-        for map_id, queue in list(self._queues.items()):
-            for job in {entry[0] for entry in queue}:
-                if coordinator_of(job) == number:
-                    self.end(map_id, job)
-
-    def __len__(self) -> int:
-        return sum(len(queue) for queue in self._queues.values())
-
-
 class Commits:
-    def __init__(self, core: Core, peers: Peers) -> None:
+    def __init__(self, core: Core, peers: Peers, offload: Offload) -> None:
         self._core = core
         self._peers = peers
+        self._offload = offload
+        self._ahead: dict[str, list[Callable[[], None]]] = {}
+        """Jobs whose next step is being worked out off the loop, and what comes after."""
         self._turns = Turns()
         self._leading: dict[str, Leading] = {}
         self._taking: dict[str, Taking] = {}
@@ -240,6 +204,8 @@ class Commits:
             insert_only=work.insert_only,
             participants=leading.coordinator.participants,
         )
+        if work.unchanged_since is not None:
+            message.unchanged_since = work.unchanged_since
         for task in work.tasks:
             message.tasks.add(task=task)
         for key in work.removed_keys:
@@ -258,7 +224,12 @@ class Commits:
             self._peers.request_nowait(member, RpcType.COMMIT_PREPARE, message, (), voted)
 
     def _vote(self, leading: Leading, member: int, vote: control_pb2.CommitPrepared) -> None:
-        self._core.observe(vote.context)
+        try:
+            self._core.observe(vote.context)
+            self._core.observe_clock(vote.prepare_timestamp)
+        except RemudaError as error:
+            self._lead(leading, tx.Refused(member, error))
+            return
         if vote.HasField("refusal"):
             self._lead(leading, tx.Refused(member, codec.decode_error(vote.refusal)))
         else:
@@ -270,11 +241,14 @@ class Commits:
 
         def finished(reply: Reply | RemudaError) -> None:
             if not isinstance(reply, RemudaError):
-                self._lead(leading, tx.Finished(member))
+                agrees = common_pb2.Ack.FromString(reply.pbody).ok
+                self._lead(leading, tx.Finished(member, not agrees))
 
         if member == self._core.number:
             self._finish_here(
-                leading.work.job, timestamp, lambda: self._lead(leading, tx.Finished(member))
+                leading.work.job,
+                timestamp,
+                lambda agrees: self._lead(leading, tx.Finished(member, not agrees)),
             )
             return
         message = control_pb2.CommitFinish(context=self._core.context(), job=leading.work.job)
@@ -287,7 +261,7 @@ class Commits:
         message = control_pb2.CommitFinish(context=self._core.context(), job=job)
         for member in members:
             if member == self._core.number:
-                self._finish_here(job, None, lambda: None)
+                self._finish_here(job, None, lambda _agrees: None)
             elif member not in self._core.lost:
                 self._peers.request_nowait(
                     member, RpcType.COMMIT_FINISH, message, (), lambda _: None
@@ -342,9 +316,19 @@ class Commits:
                     overwrite=message.overwrite,
                     insert_only=message.insert_only,
                     removed_keys=tuple(codec.decode_row(key) for key in message.removed_keys),
+                    unchanged_since=message.unchanged_since
+                    if message.HasField("unchanged_since")
+                    else None,
                 )
+        self._work_ahead(message.job, lambda: self._vote_here(message, reply))
+
+    def _vote_here(
+        self,
+        message: control_pb2.CommitPrepare,
+        reply: Callable[[control_pb2.CommitPrepared], None],
+    ) -> None:
         asked = tx.PrepareAsked(coordinator_of(message.job), tuple(message.participants))
-        for effect in self._take(taking, asked):
+        for effect in self._take(self._find(message.job), asked):
             match effect:
                 case tx.TellVote(timestamp, rows):
                     reply(
@@ -356,20 +340,56 @@ class Commits:
                     refusal = codec.encode_error(error)
                     reply(control_pb2.CommitPrepared(context=self._core.context(), refusal=refusal))
 
+    def _work_ahead(self, job: str, then: Callable[[], None]) -> None:
+        """Do the heavy part of the job's next step off the loop, then call ``then``. Nothing is
+        decided by it: whatever happens meanwhile, an abort among others, happens at once.
+        """
+        waiting = self._ahead.get(job)
+        if waiting is not None:
+            waiting.append(then)
+            return
+        taking = self._taking.get(job)
+        work = None if taking is None else taking.work
+        store = None if work is None else self._core.stores.get(work.schema.map_id)
+        if work is None or store is None:
+            then()
+            return
+        piece = store.ahead(job, work.tasks, overwrite=work.overwrite)
+        if piece is None:
+            then()
+            return
+        self._ahead[job] = [then]
+
+        def done() -> None:
+            for action in self._ahead.pop(job):
+                action()
+
+        self._offload(piece, done)
+
     def on_finish(self, request: Request) -> None:
         message = control_pb2.CommitFinish.FromString(request.pbody)
         self._core.observe(message.context)
         timestamp = message.commit_timestamp if message.HasField("commit_timestamp") else None
+        if timestamp is not None:
+            self._core.observe_clock(timestamp)
         self._finish_here(
             message.job,
             timestamp,
-            lambda: request.reply(RpcType.ACK, common_pb2.Ack(ok=True)),
+            lambda agrees: request.reply(RpcType.ACK, common_pb2.Ack(ok=agrees)),
         )
 
-    def _finish_here(self, job: str, timestamp: int | None, reply: Callable[[], None]) -> None:
-        for effect in self._take(self._find(job), tx.FinishAsked(timestamp)):
-            if isinstance(effect, tx.TellFinished):
-                reply()
+    def _finish_here(self, job: str, timestamp: int | None, reply: Callable[[bool], None]) -> None:
+        """``reply`` is told whether this member's outcome is the one that it was asked for."""
+
+        def finish() -> None:
+            for effect in self._take(self._find(job), tx.FinishAsked(timestamp)):
+                if isinstance(effect, tx.TellFinished):
+                    reply(not effect.contradicts)
+
+        if timestamp is None:
+            finish()
+        else:
+            self._work_ahead(job, finish)
 
     def on_status(self, request: Request) -> None:
         """Another participant has lost the coordinator."""
@@ -422,7 +442,11 @@ class Commits:
             if store.pending_at_or_below(FOREVER):
                 raise JobAborted(f'another write of map "{work.schema.name}" is being committed')
             rows = store.prepare(
-                work.job, work.tasks, overwrite=work.overwrite, insert_only=work.insert_only
+                work.job,
+                work.tasks,
+                overwrite=work.overwrite,
+                insert_only=work.insert_only,
+                unchanged_since=work.unchanged_since,
             )
             timestamp = self._core.timestamp()
             store.mark_prepared(work.job, timestamp)
@@ -464,6 +488,8 @@ class Commits:
                 return  # asked again, unless the member is lost
             answer = control_pb2.CommitStatusReply.FromString(reply.pbody)
             timestamp = answer.commit_timestamp if answer.HasField("commit_timestamp") else None
+            if timestamp is not None:
+                self._core.observe_clock(timestamp)
             outcome = _TOLD[answer.state]
             self._take(taking, tx.StatusTold(ask.member, outcome, timestamp, ask.round))
 
@@ -520,9 +546,9 @@ class Commits:
         ):
             await asyncio.sleep(TICK)
             for leading in list(self._leading.values()):
-                self._lead(leading, tx.Tick())
+                attempt("commit check", partial(self._lead, leading, tx.Tick()))
             for taking in list(self._taking.values()):
-                self._take(taking, tx.Tick())
+                attempt("commit check", partial(self._take, taking, tx.Tick()))
         self._ticker = None
 
     def gauges(self) -> dict[str, int]:

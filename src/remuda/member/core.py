@@ -7,31 +7,30 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from google.protobuf.message import Message
-
 from remuda.catalog.catalog import Catalog
 from remuda.config import MemberConfig
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import HybridClock, from_micros
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import (
+    InputError,
     InternalError,
+    MemberGivenUp,
     MemberUnavailable,
     ProtocolError,
     RemudaError,
     SchemaChanged,
     ViewChanged,
 )
-from remuda.limits import CLOCK_SKEW_MAX
+from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX
 from remuda.member.log import fields
 from remuda.rpc.messages import common_pb2
-from remuda.rpc.transport import Buffers, Request
+from remuda.rpc.point_encoding import encode_context
+from remuda.rpc.transport import Body, Buffers, Request
 from remuda.storage.map_store import MapStore
 from remuda.world import World
 
 log = logging.getLogger(__name__)
-
-_SKEW_MAX = from_micros(int(CLOCK_SKEW_MAX * 1_000_000))
 
 
 class Call(Protocol):
@@ -46,7 +45,7 @@ class Call(Protocol):
     @property
     def dbody(self) -> memoryview | bytes: ...
 
-    def reply(self, rpc_type: int, body: Message, dbody: Buffers = ()) -> None: ...
+    def reply(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None: ...
 
     def fail(self, error: RemudaError) -> None: ...
 
@@ -66,6 +65,7 @@ class Core:
         self.catalog = Catalog()
         self.stores: dict[int, MapStore] = {}
         self.clock = HybridClock()
+        self._wall_micros = world.clock.wall_micros
         self._tasks: set[asyncio.Task[None]] = set()
         self.stopping = False
 
@@ -73,7 +73,7 @@ class Core:
 
     def timestamp(self) -> int:
         """A new timestamp above everything this member has given out or heard of."""
-        return self.clock.next(self.world.clock.wall_micros())
+        return self.clock.next(self._wall_micros())
 
     def context(self) -> common_pb2.Context:
         """What every message to another member (and every answer to a client) carries."""
@@ -81,24 +81,62 @@ class Core:
             clock=self.clock.last, view=self.view.number, cut_version=0, sender=self.number
         )
 
+    def encoded_context(self) -> bytes:
+        """``context()``, serialized."""
+        return encode_context(self.clock.last, self.view.number, self.number)
+
     def observe(self, context: common_pb2.Context) -> None:
-        """Advance the clock past the sender's. Raises ProtocolError for a clock far ahead."""
-        clock = context.clock
+        """Advance the clock past that of another member. Raises as ``observe_clock``."""
+        self.observe_clock(context.clock)
+
+    def observe_clock(self, clock: int) -> None:
+        """Advance the clock past a timestamp that another member gave out. Raises ProtocolError
+        for one far ahead, because others would refuse this member's clock from then on."""
         if clock > self.clock.last:
-            if clock > from_micros(self.world.clock.wall_micros()) + _SKEW_MAX:
-                raise ProtocolError(
-                    f"clock of the sender is more than {CLOCK_SKEW_MAX:.0f} s ahead of "
-                    f"member {self.number}",
-                    hint="Synchronize the clocks of the machines.",
-                )
-            self.clock.observe(clock)
+            self._observe(clock, CLOCK_SKEW_MAX)
+
+    def observe_client(self, context: common_pb2.Context) -> None:
+        """Advance the clock past what a client has seen. Raises ProtocolError if it is ahead."""
+        if context.clock > self.clock.last:
+            self._observe(context.clock, CLIENT_CLOCK_AHEAD_MAX)
+
+    def observe_read(self, at: int) -> None:
+        """Advance the clock past the timestamp that a client wants to read at. Raises InputError
+        if that is none, or lies ahead."""
+        try:
+            if at < 0:
+                raise InputError(f"read timestamp {at} is negative")
+            if at > self.clock.last:
+                self._observe(at, CLIENT_CLOCK_AHEAD_MAX)
+        except ProtocolError as error:
+            raise InputError(
+                f"read timestamp {at} lies ahead of the clock of member {self.number}",
+                detail=error.message,
+                hint="Read at a timestamp that a member of this cluster has given out.",
+            ) from error
+
+    def _observe(self, clock: int, ahead_max: float) -> None:
+        ahead = clock - from_micros(self._wall_micros())
+        if ahead > from_micros(int(ahead_max * 1_000_000)):
+            raise ProtocolError(
+                f"clock of the sender is more than {ahead_max:.0f} s ahead of member {self.number}",
+                hint="Synchronize the clocks of the machines.",
+            )
+        self.clock.observe(clock)
 
     def observe_member(self, context: common_pb2.Context) -> None:
-        """Check a message from another member. Raises ViewChanged, ProtocolError."""
+        """Check a message from another member. Raises ViewChanged, MemberGivenUp,
+        ProtocolError."""
         if context.view != self.view.number:
             raise ViewChanged(
                 f"member {self.number} is in view {self.view.number}, "
                 f"the message comes from view {context.view}"
+            )
+        cause = self.lost.get(context.sender)
+        if cause is not None:
+            raise MemberGivenUp(
+                f"member {context.sender} was given up by member {self.number}: {cause}",
+                member=str(context.sender),
             )
         self.observe(context)
 
@@ -202,11 +240,31 @@ def bug(error: Exception, what: str) -> InternalError:
     return InternalError(f"{type(error).__name__}: {error}", detail=f"while a member served {what}")
 
 
+def attempt(what: str, action: Callable[[], object]) -> None:
+    """One item of work that goes on for ever: whatever it raises is logged, and ends only it."""
+    try:
+        action()
+    except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+        bug(error, what)
+
+
 def guarded(request: Request, serve: Callable[[Request], None]) -> None:
     """Call a synchronous handler; whatever it raises becomes the typed failure."""
     try:
         serve(request)
     except RemudaError as error:
+        if request.one_way:  # nobody is told: the log is all that there is
+            log.warning(
+                "message refused",
+                extra=fields(
+                    type=request.rpc_type,
+                    peer=request.channel.peer,
+                    error=error.message,
+                    kind=type(error).__name__,
+                ),
+            )
+            if isinstance(error, MemberGivenUp):
+                request.channel.close()  # it asks why, and learns
         request.fail(error)
     except Exception as error:  # noqa: BLE001 (the boundary: a bug must not end the connection)
         request.fail(bug(error, f"request {request.rpc_type}"))

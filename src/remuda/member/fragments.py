@@ -120,9 +120,12 @@ class DataChannelPort:
 
     def _send(self, to: int, rpc_type: int, message: Message, body: Buffers) -> None:
         try:
-            self._peers.send_data(to, rpc_type, message, body)
+            self._peers.send_data(to, rpc_type, message, body, self._failed)
         except RemudaError as error:
-            self._happened(QueryFailed(self._query, error))
+            self._failed(error)
+
+    def _failed(self, error: RemudaError) -> None:
+        self._happened(QueryFailed(self._query, error))
 
 
 class Listener:

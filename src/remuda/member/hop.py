@@ -7,6 +7,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from remuda.member.core import attempt
+
 
 class Hop:
     """Calls made on the loop's own thread run at once; calls from other threads run on the loop
@@ -39,4 +41,4 @@ class Hop:
             self._waiting.clear()
             self._woken = False
         for action in actions:
-            action()
+            attempt("a call from another thread", action)

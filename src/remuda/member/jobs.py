@@ -18,10 +18,11 @@ from remuda.errors import JobAborted, LimitExceeded, RemudaError, UndefinedState
 from remuda.limits import JOB_IDLE_TIMEOUT
 from remuda.member import arrow_stream
 from remuda.member.calls import Forwarding
-from remuda.member.commits import Commits, Work, coordinator_of
+from remuda.member.commits import Commits, Work
 from remuda.member.core import Call, Core
 from remuda.member.log import fields
 from remuda.member.peers import Peers
+from remuda.member.turns import coordinator_of
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType

@@ -48,7 +48,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: 0 after a graceful stop, 1 when the member could not start."""
+    """Exit status: 0 after a graceful stop, 1 when the member could not start, or had to stop
+    because the others counted it as lost."""
     flags = vars(parser().parse_args(arguments))
     file = flags.pop("config")
     try:
@@ -70,7 +71,9 @@ async def run(config: MemberConfig) -> int:
     identity = set_up(config.log_level, config.log_format, config.log_file)
     member = Member(config, system_world())
     end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    _watch(config, end)
+    given_up: list[str] = []
+    member.on_given_up.append(given_up.append)
+    _watch(config, end, member)
     starting = asyncio.ensure_future(member.start())
     both: list[asyncio.Future[Any]] = [starting, end]
     await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -89,7 +92,7 @@ async def run(config: MemberConfig) -> int:
         identity.member = member.info.number
         _announce({"ready": True, "member": member.info.number, **member.addresses()})
         await end
-        return 0
+        return 1 if given_up else 0
     finally:
         await member.stop(end.result() if end.done() else "it could not start")
 
@@ -100,7 +103,7 @@ def _announce(message: dict[str, object]) -> None:
         print(json.dumps(message), flush=True)
 
 
-def _watch(config: MemberConfig, end: asyncio.Future[str]) -> None:
+def _watch(config: MemberConfig, end: asyncio.Future[str], member: Member) -> None:
     """Complete ``end`` when the process should stop."""
     loop = asyncio.get_running_loop()
 
@@ -108,6 +111,7 @@ def _watch(config: MemberConfig, end: asyncio.Future[str]) -> None:
         if not end.done():
             end.set_result(reason)
 
+    member.on_given_up.append(finish)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, finish, f"signal {signal.Signals(number).name}")
     if config.parent_pipe < 0:

@@ -7,7 +7,7 @@ owners is answered here from their answers; a write that touches several members
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 from google.protobuf.message import Message
@@ -16,22 +16,24 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import RowCheck, check_batch
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, values_to_array
-from remuda.errors import RemudaError, SchemaChanged, UndefinedMap, ViewChanged
+from remuda.errors import RemudaError, ViewChanged
 from remuda.member import arrow_stream
 from remuda.member.calls import ForwardedCall, Forwarding, LocalCall
 from remuda.member.commits import Commits
-from remuda.member.core import Call, Core
+from remuda.member.core import Call, Core, bug
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
 from remuda.member.writes import StagedWrite
-from remuda.rpc import codec
-from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.packing import packer
+from remuda.rpc.point_encoding import encode_rows
 from remuda.storage.map_store import MapStore
 
 Key = tuple[PhysicalValue, ...]
 Row = tuple[PhysicalValue, ...]
 
+MAP_GET = RpcType.MAP_GET
 ALWAYS = user_pb2.PutRequest.ALWAYS
 IF_ABSENT = user_pb2.PutRequest.IF_ABSENT
 IF_PRESENT = user_pb2.PutRequest.IF_PRESENT
@@ -46,6 +48,25 @@ class OpenMap:
         self.router = Router(schema)
         self.check = RowCheck(schema)
         self.arrow_schema = engine_schema(schema)
+        self.rows = packer(tuple(column.type for column in schema.columns))
+        self.keys = packer(tuple(schema.columns[i].type for i in schema.key_positions))
+
+    def unpack_keys(self, packed: Iterable[bytes]) -> list[Key]:
+        """Raises ProtocolError, and ObjectMismatch for a NULL in a key."""
+        unpack = self.keys.unpack
+        keys = [unpack(data) for data in packed]
+        for key in keys:
+            if None in key:
+                self.check.key(key)
+        return keys
+
+    def unpack_rows(self, packed: Iterable[bytes]) -> list[Row]:
+        """Raises ProtocolError, and what ``RowCheck.row`` raises."""
+        unpack, check = self.rows.unpack, self.check.row
+        rows = [unpack(data) for data in packed]
+        for row in rows:
+            check(row)
+        return rows
 
     def key_of(self, row: Sequence[PhysicalValue]) -> Key:
         return tuple([row[position] for position in self.schema.key_positions])
@@ -80,6 +101,13 @@ class Maps:
             known = self._open[schema.map_id] = OpenMap(schema, store)
         return known
 
+    def _asked(self, message: user_pb2.KeysRequest | user_pb2.PutRequest) -> OpenMap:
+        """``open`` for a request; its text is not even looked at when the map is known."""
+        known = self._open.get(message.map_id)
+        if known is not None and known.schema.version == message.schema_version:
+            return known
+        return self.open(message.map, message.map_id, message.schema_version)
+
     def forget(self, map_id: int) -> None:
         self._open.pop(map_id, None)
 
@@ -87,11 +115,9 @@ class Maps:
 
     def on_get(self, call: Call) -> None:
         message = user_pb2.KeysRequest.FromString(call.pbody)
-        self._core.observe(message.context)
-        found = self.open(message.map, message.map_id, message.schema_version)
-        keys = [codec.decode_row(key) for key in message.keys]
-        for key in keys:
-            found.check.key(key)
+        self._core.observe_client(message.context)
+        found = self._asked(message)
+        keys = found.unpack_keys(message.keys)
         owner = self._owner(found, keys, call)
         if owner is None:
             partitions = [found.router.key_partition(key) for key in keys]
@@ -110,22 +136,15 @@ class Maps:
         if store.pending_at_or_below(at):
             self._later(found, lambda: self._get_here(call, message, found, keys), call)
             return
-        response = user_pb2.RowsResponse(context=core.context())
-        for key in keys:
-            row = store.get(key, at)
-            entry = response.rows.add()
-            if row is not None:
-                if message.keys_only:
-                    entry.row.SetInParent()
-                else:
-                    codec.fill_row(entry.row, row)
-        call.reply(RpcType.MAP_GET, response)
+        pack = _present if message.keys_only else found.rows.pack
+        rows = [None if (row := store.get(key, at)) is None else pack(row) for key in keys]
+        call.reply(MAP_GET, encode_rows(rows, core.encoded_context()))
 
     async def _scatter(
         self,
         call: Call,
         message: user_pb2.KeysRequest | user_pb2.PutRequest,
-        items: Sequence[common_pb2.Row],
+        items: Sequence[bytes],
         partitions: list[int],
     ) -> None:
         """Ask each owner for its items, and answer in the order of the request."""
@@ -173,34 +192,34 @@ class Maps:
             if isinstance(body, RemudaError):
                 on_rows(body)
                 return
-            entries = user_pb2.RowsResponse.FromString(body).rows
-            on_rows([codec.decode_row(e.row) for e in entries if e.HasField("row")])
+            rows: list[Row] | RemudaError
+            try:
+                entries = user_pb2.RowsResponse.FromString(body).rows
+                rows = [found.rows.unpack(e.row) for e in entries if e.HasField("row")]
+            except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
+                rows = bug(error, f"the answer of member {owner}")
+            on_rows(rows)
 
         self._forwarding.ask_nowait(
             owner, RpcType.MAP_GET, self._keys_request(found, keys), answered
         )
 
     def _keys_request(self, found: OpenMap, keys: Sequence[Key]) -> user_pb2.KeysRequest:
-        message = user_pb2.KeysRequest(
+        return user_pb2.KeysRequest(
             map=found.schema.name,
             map_id=found.schema.map_id,
             schema_version=found.schema.version,
             context=self._core.context(),
+            keys=[found.keys.pack(key) for key in keys],
         )
-        for key in keys:
-            codec.fill_row(message.keys.add(), key)
-        return message
 
     # --- put ----------------------------------------------------------------------------------
 
     def on_put(self, call: Call) -> None:
         message = user_pb2.PutRequest.FromString(call.pbody)
-        self._core.observe(message.context)
-        found = self.open(message.map, message.map_id, message.schema_version)
-        rows = [codec.decode_row(row) for row in message.rows]
-        check = found.check.row
-        for row in rows:
-            check(row)
+        self._core.observe_client(message.context)
+        found = self._asked(message)
+        rows = found.unpack_rows(message.rows)
         if found.schema.replicated:
             self._core.serve(call, self._put_atomically(call, message, found, rows))
             return
@@ -223,18 +242,18 @@ class Maps:
             self._later(found, lambda: self._put_here(call, message, found, rows), call)
             return
         core, store, condition = self._core, found.store, message.condition
-        response = user_pb2.RowsResponse()
+        want_old = message.want_old
+        olds: list[Row | None] = []
         for row in rows:
             at = core.timestamp()
             if condition == ALWAYS:
-                old = store.put(row, at)
+                old = store.put(row, at) if want_old else (() if store.set(row, at) else None)
             else:
                 old = store.get(found.key_of(row), at)
                 if (old is None) == (condition == IF_ABSENT):
-                    store.put(row, at)
-            _tell(response, old, message.want_old)
-        response.context.CopyFrom(core.context())
-        call.reply(RpcType.MAP_PUT, response)
+                    store.set(row, at)
+            olds.append(old)
+        self._tell(call, found, olds, want_old)
 
     async def _put_atomically(
         self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
@@ -244,28 +263,19 @@ class Maps:
         job = self._commits.new_job()
         await self._commits.turn(schema.map_id, job)
         try:
-            olds = await self._read(found, [found.key_of(row) for row in rows])
-            await self._store(found, message.condition, rows, olds)
+            before = await self._read(found, [found.key_of(row) for row in rows])
+            chosen, olds = _chosen(found, message.condition, rows, before)
+            await self._store(found, chosen)
         finally:
             self._commits.end_turn(schema.map_id, job)
-        response = user_pb2.RowsResponse(context=self._core.context())
-        for old in olds:
-            _tell(response, old, message.want_old)
-        call.reply(RpcType.MAP_PUT, response)
+        self._tell(call, found, olds, message.want_old)
 
-    async def _store(
-        self, found: OpenMap, condition: int, rows: list[Row], olds: list[Row | None]
-    ) -> None:
-        chosen = {
-            found.key_of(row): row
-            for row, old in zip(rows, olds, strict=True)
-            if condition == ALWAYS or (old is None) == (condition == IF_ABSENT)
-        }
-        if not chosen:
+    async def _store(self, found: OpenMap, rows: Sequence[Row]) -> None:
+        if not rows:
             return
         write = StagedWrite(self._core, self._peers, self._commits, found.schema)
         try:
-            await write.add(found.batch(list(chosen.values())))
+            await write.add(found.batch(rows))
             await write.commit(in_turn=True)
         except BaseException:
             write.abort()
@@ -278,7 +288,7 @@ class Maps:
         self.on_get(answer)
         response = user_pb2.RowsResponse.FromString(await answer.answer)
         return [
-            codec.decode_row(entry.row) if entry.HasField("row") else None
+            found.rows.unpack(entry.row) if entry.HasField("row") else None
             for entry in response.rows
         ]
 
@@ -286,11 +296,9 @@ class Maps:
 
     def on_remove(self, call: Call) -> None:
         message = user_pb2.KeysRequest.FromString(call.pbody)
-        self._core.observe(message.context)
-        found = self.open(message.map, message.map_id, message.schema_version)
-        keys = [codec.decode_row(key) for key in message.keys]
-        for key in keys:
-            found.check.key(key)
+        self._core.observe_client(message.context)
+        found = self._asked(message)
+        keys = found.unpack_keys(message.keys)
         if found.schema.replicated:
             self._core.serve(call, self._remove_replicated(call, message, found, keys))
             return
@@ -309,12 +317,13 @@ class Maps:
         if self._commits.busy(found.schema.map_id):
             self._later(found, lambda: self._remove_here(call, message, found, keys), call)
             return
-        response = user_pb2.RowsResponse()
-        for key in keys:
-            old = found.store.remove(key, self._core.timestamp())
-            _tell(response, old, message.want_old)
-        response.context.CopyFrom(self._core.context())
-        call.reply(RpcType.MAP_REMOVE, response)
+        store, core = found.store, self._core
+        olds: list[Row | None]
+        if message.want_old:
+            olds = [store.remove(key, core.timestamp()) for key in keys]
+        else:
+            olds = [() if store.discard(key, core.timestamp()) else None for key in keys]
+        self._tell(call, found, olds, message.want_old)
 
     async def _remove_replicated(
         self, call: Call, message: user_pb2.KeysRequest, found: OpenMap, keys: list[Key]
@@ -327,16 +336,13 @@ class Maps:
             await write.commit(removed_keys=tuple(keys), in_turn=True)
         finally:
             self._commits.end_turn(schema.map_id, write.job)
-        response = user_pb2.RowsResponse(context=self._core.context())
-        for old in olds:
-            _tell(response, old, message.want_old)
-        call.reply(RpcType.MAP_REMOVE, response)
+        self._tell(call, found, olds, message.want_old)
 
     # --- batches and sizes --------------------------------------------------------------------
 
     def on_put_batch(self, call: Call) -> None:
         message = user_pb2.PutBatchRequest.FromString(call.pbody)
-        self._core.observe(message.context)
+        self._core.observe_client(message.context)
         found = self.open(message.map, message.map_id, message.schema_version)
         batches = arrow_stream.decode(call.dbody)
         for batch in batches:
@@ -370,7 +376,7 @@ class Maps:
 
     def on_size(self, call: Call) -> None:
         message = user_pb2.MapName.FromString(call.pbody)
-        self._core.observe(message.context)
+        self._core.observe_client(message.context)
         found = self.open(message.name)
         if isinstance(call, ForwardedCall):
             self._core.serve(call, self._size_here(call, found))
@@ -416,6 +422,12 @@ class Maps:
             raise ViewChanged(f"member {core.number} does not own the keys of the request")
         return owner_or_none
 
+    def _tell(self, call: Call, found: OpenMap, olds: Sequence[Row | None], want_old: bool) -> None:
+        """Answer with the rows of before: themselves when asked for, otherwise empty ones."""
+        pack = found.rows.pack if want_old else _present
+        rows = [None if old is None else pack(old) for old in olds]
+        call.reply(call.rpc_type, encode_rows(rows, self._core.encoded_context()))
+
     def _later(self, found: OpenMap, again: Callable[[], None], call: Call) -> None:
         """Call ``again`` when the prepared write of the map is decided."""
 
@@ -423,17 +435,30 @@ class Maps:
             try:
                 self._core.store(found.schema.map_id, found.schema.version)
                 again()
-            except (SchemaChanged, UndefinedMap) as error:
+            except RemudaError as error:
                 call.fail(error)
+            except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
+                call.fail(bug(error, f"request {call.rpc_type}"))
 
         self._commits.when_settled(found.schema.map_id, retry)
 
 
-def _tell(response: user_pb2.RowsResponse, old: Row | None, want_old: bool) -> None:
-    """The row that was there before: itself when asked for, otherwise an empty row."""
-    entry = response.rows.add()
-    if old is not None:
-        if want_old:
-            codec.fill_row(entry.row, old)
-        else:
-            entry.row.SetInParent()
+def _chosen(
+    found: OpenMap, condition: int, rows: Sequence[Row], before: Sequence[Row | None]
+) -> tuple[list[Row], list[Row | None]]:
+    """The rows to store, one per key, and what each of ``rows`` replaces or finds: as if they were
+    put one after the other."""
+    chosen: dict[Key, Row] = {}
+    olds: list[Row | None] = []
+    for row, there in zip(rows, before, strict=True):
+        key = found.key_of(row)
+        old = chosen.get(key, there)
+        olds.append(old)
+        if condition == ALWAYS or (old is None) == (condition == IF_ABSENT):
+            chosen[key] = row
+    return list(chosen.values()), olds
+
+
+def _present(_row: Row) -> bytes:
+    """What stands for a row that was not asked for."""
+    return b""

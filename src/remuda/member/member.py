@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
@@ -12,18 +13,21 @@ from google.protobuf.message import Message
 from remuda.config import MemberConfig
 from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.view import MemberInfo
-from remuda.errors import MemberUnavailable, ViewChanged
+from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError, ViewChanged
 from remuda.execution.pool import Pool
 from remuda.member.calls import Forwarding
 from remuda.member.catalog_service import CatalogService
 from remuda.member.commits import Commits
-from remuda.member.core import Call, Core, bug
+from remuda.member.core import Call, Core, attempt, bug
 from remuda.member.hop import Hop
 from remuda.member.jobs import Jobs
 from remuda.member.log import fields
 from remuda.member.maps import Maps
 from remuda.member.membership import Membership
+from remuda.member.memory_return import MemoryReturn
+from remuda.member.offload import Offload
 from remuda.member.peers import Peers
+from remuda.member.plans import Plans
 from remuda.member.point_reads import PointReads
 from remuda.member.queries import Queries
 from remuda.member.routes import MemberRoutes, UserRoutes
@@ -53,10 +57,12 @@ class Member:
     def __init__(self, config: MemberConfig, world: World) -> None:
         uuid = str(UUID(int=world.chance.bits(128), version=4))
         self.core = Core(config, world, uuid)
+        self._offload = Offload(world.workers)
+        self._planner = Offload(world.workers, "planner")
         self.peers = Peers(self.core)
         self.membership = Membership(self.core, self.peers)
         self.catalog = CatalogService(self.core, self.peers)
-        self.commits = Commits(self.core, self.peers)
+        self.commits = Commits(self.core, self.peers, self._offload)
         self.forwarding = Forwarding(self.core, self.peers)
         self.maps = Maps(self.core, self.peers, self.commits, self.forwarding)
         self.jobs = Jobs(self.core, self.peers, self.commits, self.forwarding)
@@ -68,6 +74,10 @@ class Member:
         self._servers: dict[ChannelKind, Server] = {}
         self._pool: Pool | None = None
         self._upkeep: asyncio.Task[None] | None = None
+        self._end: asyncio.Task[None] | None = None
+        self.on_given_up: list[Callable[[str], None]] = []
+        """Called with the reason when this member stops because others count it as lost."""
+        self.peers.on_given_up.append(self._given_up)
 
     @property
     def info(self) -> MemberInfo:
@@ -80,8 +90,11 @@ class Member:
         await self._listen()
         self._route_membership()
         await self.membership.form()
-        self._pool = Pool(self.core.config.workers, self.core.world.workers)
+        later = asyncio.get_running_loop().call_soon
+        self._pool = Pool(self.core.config.workers, self.core.world.workers, later=later)
         hop = Hop(asyncio.get_running_loop())
+        self._offload.start(hop)
+        self._planner.start(hop)
         self.queries = Queries(self.core, self.peers, hop, self._pool)
         points = PointReads(self.core, self.maps)
         self.statements = Statements(
@@ -92,7 +105,7 @@ class Member:
             queries=self.queries,
             commits=self.commits,
             catalog=self.catalog,
-            statistics=self.statistics,
+            plans=Plans(self.core, self.statistics, self._planner),
             points=points,
         )
         for channel in self._servers[ChannelKind.USER].channels:
@@ -104,6 +117,10 @@ class Member:
 
     async def _listen(self) -> None:
         config, network = self.core.config, self.core.world.network
+        greeted = {
+            ChannelKind.USER: self._user_connected,
+            ChannelKind.DATA: self._data_connected,
+        }
         for kind, port, answer, handler in (
             (ChannelKind.USER, config.user_port, self._greet_user, self._user_routes.handle),
             (
@@ -118,7 +135,7 @@ class Member:
                 sock = network.adopt(config.control_fd)
             else:
                 sock = network.listen(config.host, port)
-            connected = self._user_connected if kind is ChannelKind.USER else None
+            connected = greeted.get(kind)
             self._servers[kind] = await listen(sock, kind, answer, handler, connected)
         self.core.info = replace(
             self.core.info,
@@ -135,9 +152,20 @@ class Member:
 
     async def stop(self, reason: str = "it was stopped") -> None:
         """End every query and connection, and free everything."""
+        if self._end is None:
+            self._end = asyncio.get_running_loop().create_task(self._stop(reason))
+        await self._end
+
+    def _given_up(self, error: MemberGivenUp) -> None:
+        """The others go on without this member, for good: whatever it answered might be wrong."""
+        if self._end is None:
+            log.error("the others have given this member up", extra=fields(cause=error.message))
+            self._end = asyncio.get_running_loop().create_task(self._stop(error.message))
+            for listener in self.on_given_up:
+                listener(error.message)
+
+    async def _stop(self, reason: str) -> None:
         core = self.core
-        if core.stopping:
-            return
         log.info("stopping", extra=fields(reason=reason))
         error = MemberUnavailable(f"member {core.number} is stopping: {reason}")
         if hasattr(self, "queries"):
@@ -151,6 +179,8 @@ class Member:
         for server in self._servers.values():
             await server.close(error)
         await core.cancel_tasks()
+        self._offload.close()
+        self._planner.close()
         if self._pool is not None:
             self._pool.close()
 
@@ -185,6 +215,17 @@ class Member:
     def _user_connected(self, channel: Channel) -> None:
         if hasattr(self, "statements"):
             self.statements.connected(channel)
+
+    def _data_connected(self, channel: Channel) -> None:
+        hello = channel.handshake
+        assert isinstance(hello, data_pb2.BitClientHandshake)
+        number = hello.context.sender
+
+        def broken(error: RemudaError) -> None:
+            if hasattr(self, "queries") and not self.core.stopping:
+                self.queries.connection_broken(number, ChannelKind.DATA, error)
+
+        channel.on_closed.append(broken)
 
     # --- wiring -------------------------------------------------------------------------------
 
@@ -248,6 +289,7 @@ class Member:
 
     def _listen_to_each_other(self) -> None:
         self.membership.on_lost.append(self._member_lost)
+        self.peers.on_broken.append(self.queries.connection_broken)
         self.commits.on_resolved.append(self.queries.resolved)
         self.catalog.on_dropped += [
             self.queries.map_dropped,
@@ -325,6 +367,7 @@ class Member:
         """Slices of storage upkeep between requests; one slice takes a few milliseconds."""
         loop = asyncio.get_running_loop()
         expiry = loop.time() + EXPIRY_INTERVAL
+        memory = MemoryReturn(self.core, self._offload)
         while True:
             more = False
             horizon = self._horizon()
@@ -334,8 +377,9 @@ class Member:
                 except Exception as error:  # noqa: BLE001 (one map's upkeep must not end all others')
                     bug(error, f"upkeep of map {map_id}")
                 await asyncio.sleep(0)
+            attempt("return of memory", memory.check)
             if loop.time() >= expiry:
-                self.jobs.expire()
+                attempt("expiry of jobs", self.jobs.expire)
                 expiry = loop.time() + EXPIRY_INTERVAL
             await asyncio.sleep(0.001 if more else UPKEEP_INTERVAL)
 

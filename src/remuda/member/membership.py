@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from remuda.cluster.joining import Founding
 from remuda.cluster.liveness import Liveness
@@ -13,12 +14,13 @@ from remuda.config import split_address
 from remuda.datatypes.view import View
 from remuda.errors import (
     InputError,
+    MemberGivenUp,
     MemberUnavailable,
     ProtocolError,
     RemudaError,
     TransientError,
 )
-from remuda.member.core import Core
+from remuda.member.core import Core, attempt
 from remuda.member.log import fields
 from remuda.member.peers import CONNECT_TIMEOUT, Peers
 from remuda.rpc import codec
@@ -44,6 +46,8 @@ class Membership:
         self._heartbeats: asyncio.Task[None] | None = None
         self.on_lost: list[Callable[[int, str], None]] = []
         """Called once per lost member with its number and the cause."""
+        self._refused: dict[int, str] = {}
+        """Why the last heartbeat of a member was refused."""
         peers.on_broken.append(self._broken)
 
     # --- forming ------------------------------------------------------------------------------
@@ -114,7 +118,7 @@ class Membership:
             )
             reply = await channel.request(RpcType.JOIN, join, timeout=CONNECT_TIMEOUT)
             answer = control_pb2.Join.FromString(reply.pbody)
-            core.clock.observe(answer.context.clock)
+            core.observe(answer.context)
             core.number = answer.member.number
             core.info = replace(core.info, number=core.number)
             waits = [asyncio.ensure_future(event.wait()) for event in (self._formed, broken)]
@@ -152,6 +156,7 @@ class Membership:
     def on_view_install(self, request: Request) -> None:
         message = control_pb2.ViewInstall.FromString(request.pbody)
         view = codec.decode_view(message.view)
+        self._core.observe(message.context)
         if view.number > self._core.view.number:
             me = next((m for m in view.members if m.uuid == self._core.uuid), None)
             if me is None:
@@ -159,7 +164,6 @@ class Membership:
             self._core.number = me.number
             self._core.info = me
             self.install(view)
-        self._core.clock.observe(message.context.clock)
         request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
     def install(self, view: View) -> None:
@@ -195,7 +199,12 @@ class Membership:
 
     def on_heartbeat(self, request: Request) -> None:
         context = control_pb2.Heartbeat.FromString(request.pbody).context
-        self._core.observe_member(context)
+        try:
+            self._core.observe_member(context)
+        except RemudaError as error:
+            self._refused[context.sender] = error.message
+            raise
+        self._refused.pop(context.sender, None)
         self._liveness.heard(context.sender, self._core.world.clock.monotonic())
 
     def on_clock(self, request: Request) -> None:
@@ -237,6 +246,8 @@ class Membership:
             return
         try:
             await channel.request(RpcType.CLOCK, message, timeout=self._liveness.timeout)
+        except MemberGivenUp as error:
+            self._peers.given_up(error)
         except TransientError as error:
             self.lose(number, f"{cause}; {error.message}")
         finally:
@@ -245,11 +256,14 @@ class Membership:
     def lose(self, number: int, cause: str) -> None:
         if not self._liveness.lose(number) or self._core.stopping:
             return
+        refused = self._refused.pop(number, None)
+        if refused is not None:
+            cause = f"{cause}; its heartbeats are refused: {refused}"
         log.warning("member lost", extra=fields(peer=number, cause=cause))
         self._core.lost[number] = cause
-        self._peers.forget(number)
         for listener in self.on_lost:
-            listener(number, cause)
+            attempt(f"loss of member {number}", partial(listener, number, cause))
+        self._peers.forget(number)
 
     def close(self) -> None:
         if self._heartbeats is not None:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
 
 from google.protobuf.message import Message
 
 from remuda.datatypes.view import MemberInfo
-from remuda.errors import ConnectionBroken, MemberUnavailable, RemudaError, TransientError
-from remuda.member.core import Core
+from remuda.errors import (
+    ConnectionBroken,
+    ConnectionRefused,
+    MemberGivenUp,
+    MemberUnavailable,
+    RemudaError,
+    TransientError,
+)
+from remuda.member.core import Core, attempt, bug
 from remuda.member.log import fields
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind, Reply
@@ -21,6 +30,14 @@ log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT = 5.0
 REQUEST_TIMEOUT = 30.0
+
+
+Failed: TypeAlias = Callable[[RemudaError], None]
+
+
+def _unheard(error: RemudaError) -> None:
+    """Of messages that are sent again, or whose loss others notice."""
+    log.debug("message not sent", extra=fields(cause=error.message))
 
 
 class Peer:
@@ -37,22 +54,18 @@ class Peer:
         self._core = core
         self._kind = kind
         self._on_broken = on_broken
-        self._waiting: list[Callable[[Channel], None]] = []
-        self._failures: list[Callable[[RemudaError], None]] = []
+        self._waiting: list[tuple[Callable[[Channel], None], Failed]] = []
         self._opening: asyncio.Task[None] | None = None
         self.member = member
         self.channel: Channel | None = None
 
-    def use(
-        self, action: Callable[[Channel], None], failed: Callable[[RemudaError], None] | None = None
-    ) -> None:
-        """Call ``action`` with the open channel: at once if there is one, else when it opens."""
+    def use(self, action: Callable[[Channel], None], failed: Failed = _unheard) -> None:
+        """Call ``action`` with the open channel: at once if there is one, else when it opens.
+        ``failed`` hears when it does not open, or what ``action`` raised then."""
         if self.channel is not None and not self.channel.closed:
             action(self.channel)
             return
-        self._waiting.append(action)
-        if failed is not None:
-            self._failures.append(failed)
+        self._waiting.append((action, failed))
         if self._opening is None:
             self._opening = asyncio.get_running_loop().create_task(self._open())
 
@@ -75,9 +88,14 @@ class Peer:
         self.channel = channel
         channel.on_closed.append(self._closed)
         waiting, self._waiting = self._waiting, []
-        self._failures.clear()
-        for action in waiting:
-            action(channel)
+        for action, failed in waiting:
+            try:
+                action(channel)
+            except RemudaError as error:
+                attempt("failure of a message", partial(failed, error))
+            except Exception as error:  # noqa: BLE001 (one message must not stop those behind it)
+                failure = bug(error, f"a message to {self.member}")
+                attempt("failure of a message", partial(failed, failure))
 
     def _hello(self) -> Message:
         if self._kind is ChannelKind.CONTROL:
@@ -91,10 +109,9 @@ class Peer:
         self._on_broken(self.member.number, self._kind, error)
 
     def _fail_waiting(self, error: RemudaError) -> None:
-        failures, self._failures = self._failures, []
-        self._waiting.clear()
-        for failed in failures:
-            failed(error)
+        waiting, self._waiting = self._waiting, []
+        for _, failed in waiting:
+            attempt("failure of a message", partial(failed, error))
 
     def _closed(self, error: RemudaError) -> None:
         self.channel = None
@@ -119,6 +136,8 @@ class Peers:
         self._peers: dict[tuple[int, ChannelKind], Peer] = {}
         self.on_broken: list[Callable[[int, ChannelKind, RemudaError], None]] = []
         """Called when a connection broke or could not be made."""
+        self.on_given_up: list[Callable[[MemberGivenUp], None]] = []
+        """Called when a member answers that it counts this one as lost."""
 
     def peer(self, number: int, kind: ChannelKind) -> Peer:
         """Raises MemberUnavailable when the member is lost or unknown."""
@@ -139,17 +158,33 @@ class Peers:
         for listener in self.on_broken:
             listener(number, kind, error)
 
+    def given_up(self, error: MemberGivenUp) -> None:
+        for listener in self.on_given_up:
+            listener(error)
+
     def send_control(self, number: int, rpc_type: int, body: Message) -> None:
         """One-way. A member that is lost gets nothing (whoever cares hears of the loss)."""
         if number in self._core.lost or self._core.stopping:
             return
         self.peer(number, ChannelKind.CONTROL).use(lambda channel: channel.send(rpc_type, body))
 
-    def send_data(self, number: int, rpc_type: int, body: Message, dbody: Buffers = ()) -> None:
-        """One-way on the data channel."""
+    def send_data(
+        self, number: int, rpc_type: int, body: Message, dbody: Buffers, failed: Failed
+    ) -> None:
+        """One-way on the data channel. ``failed`` hears when it could not be sent: a connection
+        that broke or does not open is a MemberUnavailable that names the member."""
         if number in self._core.lost or self._core.stopping:
             return
-        self.peer(number, ChannelKind.DATA).use(lambda channel: channel.send(rpc_type, body, dbody))
+
+        def not_sent(error: RemudaError) -> None:
+            broken = isinstance(error, ConnectionBroken | ConnectionRefused)
+            failed(unavailable(number, error) if broken else error)
+
+        peer = self.peer(number, ChannelKind.DATA)
+        try:
+            peer.use(lambda channel: channel.send(rpc_type, body, dbody), not_sent)
+        except ConnectionBroken as error:
+            not_sent(error)
 
     def request_nowait(
         self,
@@ -162,6 +197,8 @@ class Peers:
         """A request on the control channel. A broken connection answers MemberUnavailable."""
 
         def answered(reply: Reply | RemudaError) -> None:
+            if isinstance(reply, MemberGivenUp):
+                self.given_up(reply)
             if isinstance(reply, ConnectionBroken):
                 reply = unavailable(number, reply)
             on_reply(reply)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from remuda.datatypes.values import PhysicalValue, values_to_array
+from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
 from remuda.errors import RemudaError
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
-from remuda.member.core import Core
+from remuda.execution.evaluate.decimals import canonical
+from remuda.limits import MIB, TUPLE_BATCH_ROWS
+from remuda.member.core import Core, bug
 from remuda.member.cursors import Results
 from remuda.member.maps import Maps, OpenMap
 from remuda.plan.expression import Expression, Literal, Parameter
@@ -19,10 +21,14 @@ from remuda.planner.point import PointRead
 from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
 from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.point_encoding import encode_answer
 from remuda.rpc.transport import Request
 from remuda.session.planning import PlannedQuery
 
 Row = tuple[PhysicalValue, ...]
+QUERY_ANSWER = RpcType.QUERY_ANSWER
+ANSWER_SIZE_MAX = MIB
+"""Several rows of together more than this travel as Arrow."""
 
 
 class PointReads:
@@ -36,28 +42,30 @@ class PointReads:
         query_id: QueryId,
         query: PlannedQuery,
         values: tuple[PhysicalValue, ...],
+        known_form: int | None,
     ) -> bool:
-        """Answer at once if all keys are of one owner; False: it is not for this path."""
+        """Answer at once if all keys are of one owner; False: it is not for this path.
+
+        ``known_form``: the form of answers that the client knows already, None for one that wants
+        QUERY_HANDLE, QUERY_DATA and QUERY_RESULT.
+        """
         core, point = self._core, query.point
         assert point is not None
-        answer = PointAnswer(core, request, query_id, query, point, values)
         found = self._maps.open(point.map_name, point.map_id, point.schema_version)
         keys = _keys(point, values)
         owner = self._owner(found, keys)
         if owner is None:
             return False
-        if owner == core.number:
-            at = core.timestamp()
-            if found.store.pending_at_or_below(at):
-                return False
-            store = found.store
-            rows = [row for key in keys if (row := store.get(key, at)) is not None]
-            request.reply(RpcType.QUERY_HANDLE, encode_query_id(query_id))
-            answer.send(rows)
+        answer = PointAnswer(core, request, query_id, query, point, values, known_form)
+        if owner != core.number:
+            core.require_alive(owner)
+            self._maps.read_elsewhere(owner, found, keys, answer.send)
             return True
-        core.require_alive(owner)
-        request.reply(RpcType.QUERY_HANDLE, encode_query_id(query_id))
-        self._maps.read_elsewhere(owner, found, keys, answer.send)
+        at = core.timestamp()
+        store = found.store
+        if store.pending_at_or_below(at):
+            return False
+        answer.send([row for key in keys if (row := store.get(key, at)) is not None])
         return True
 
     def _owner(self, found: OpenMap, keys: Sequence[Row]) -> int | None:
@@ -65,12 +73,12 @@ class PointReads:
             return self._core.number
         owners, partition = self._core.view.owners, found.router.key_partition
         owner = owners[partition(keys[0])]
-        if any(owners[partition(key)] != owner for key in keys[1:]):
+        if len(keys) > 1 and any(owners[partition(key)] != owner for key in keys[1:]):
             return None
         return owner
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PointAnswer:
     """What is needed to turn the rows that were found into the answer."""
 
@@ -80,31 +88,72 @@ class PointAnswer:
     query: PlannedQuery
     point: PointRead
     values: tuple[PhysicalValue, ...]
+    known_form: int | None
 
     def send(self, rows: list[Row] | RemudaError) -> None:
-        channel = self.request.channel
-        if channel.closed:
+        if self.request.channel.closed:
             return
-        results = Results(self.core, channel, self.query_id, self.query.shape)
         if isinstance(rows, RemudaError):
-            results.finish(rows)
+            self.request.fail(rows)
             return
         try:
-            page = self._page(rows)
+            if self.known_form is None or not self._answer(self.known_form, rows):
+                self._results(rows)
         except RemudaError as error:
-            results.finish(error)
-            return
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
+            self._fail(bug(error, f"read by key of {self.query_id}"))
+
+    def _fail(self, error: RemudaError) -> None:
+        if self.request.answered:  # by QUERY_HANDLE: the client waits for a result
+            channel = self.request.channel
+            Results(self.core, channel, self.query_id, self.query.shape).finish(error)
+        else:
+            self.request.fail(error)
+
+    def _answer(self, known_form: int, rows: list[Row]) -> bool:
+        """Everything in one message; False when it is too much for that."""
+        if len(rows) > TUPLE_BATCH_ROWS:
+            return False
+        form = self.query.form
+        pack = form.rows.pack
+        packed = [pack(row) for row in self._output(rows)]
+        if len(packed) > 1 and sum(map(len, packed)) > ANSWER_SIZE_MAX:
+            return False
+        number = form.number
+        about = None if known_form == number else form.about
+        query = (self.query_id.part1, self.query_id.part2)
+        body = encode_answer(query, self.core.encoded_context(), number, about, packed)
+        self.request.reply(QUERY_ANSWER, body)
+        return True
+
+    def _results(self, rows: list[Row]) -> None:
+        """As every other query answers."""
+        page = self._page(rows)
+        request = self.request
+        request.reply(RpcType.QUERY_HANDLE, encode_query_id(self.query_id))
+        results = Results(self.core, request.channel, self.query_id, self.query.shape)
         results.external_page(page, lambda _: None)
         results.finish()
+
+    def _output(self, rows: list[Row]) -> Iterable[Sequence[PhysicalValue]]:
+        positions = self.point.positions
+        if positions is not None and self.point.filter is None:
+            return [[row[position] for position in positions] for row in rows]
+        columns = self._computed(rows)
+        types = self.query.shape.types
+        values = [array_to_values(array, t) for array, t in zip(columns, types, strict=True)]
+        return zip(*values, strict=True)
 
     def _page(self, rows: list[Row]) -> pa.RecordBatch:
         point, shape = self.point, self.query.shape
         if point.positions is not None and point.filter is None:
             return shape.rows([[row[position] for position in point.positions] for row in rows])
-        return shape.external(self._computed(rows).columns())
+        return shape.external(self._computed(rows))
 
-    def _computed(self, rows: list[Row]) -> Batch:
-        """Filter and expressions over the rows, by the same evaluators as everywhere."""
+    def _computed(self, rows: list[Row]) -> list[pa.Array]:
+        """Filter and expressions over the rows, by the same evaluators as everywhere, in engine
+        form."""
         point = self.point
         columns = self.core.store(point.map_id, point.schema_version).schema.columns
         positions = {column: index for index, (column, _) in enumerate(point.columns)}
@@ -119,7 +168,9 @@ class PointAnswer:
             keep = [index for index, passed in enumerate(mask.to_pylist()) if passed]
             taken = pa.array(keep, pa.int64())
             batch = Batch([array.take(taken) for array in arrays], len(keep))
-        return Batch([compiler.column(e)(batch) for e in point.expressions], batch.rows)
+        found = Batch([compiler.column(e)(batch) for e in point.expressions], batch.rows)
+        types = self.query.shape.types
+        return [canonical(array, t) for array, t in zip(found.columns(), types, strict=True)]
 
 
 def _keys(point: PointRead, values: tuple[PhysicalValue, ...]) -> list[Row]:

@@ -8,27 +8,36 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from remuda.errors import InternalError, RemudaError, SchemaChanged
+from remuda.errors import InternalError, MemberUnavailable, RemudaError, SchemaChanged
 from remuda.execution.build import build_fragments
 from remuda.execution.context import FragmentContext, FragmentProfile
 from remuda.execution.fragment import FragmentInstance
 from remuda.execution.memory import MemoryAccount
 from remuda.execution.pool import Scheduler
 from remuda.execution.profile import OperatorProfile
-from remuda.limits import QUERY_CHECK_INTERVAL
-from remuda.member.core import Core
+from remuda.limits import ENDED_QUERY_IDS_KEPT, QUERY_CHECK_INTERVAL, STREAM_GAP_TIMEOUT
+from remuda.member.core import Core, attempt, bug
 from remuda.member.fragments import DataChannelPort, Listener, LocalSources
 from remuda.member.hop import Hop
 from remuda.member.log import fields
 from remuda.member.peers import Peers
 from remuda.member.start import QueryStart, StartDecoder, encode_start
-from remuda.plan.physical import KeyLookup, Physical, PhysicalPlan, Send, TableScan, inputs_of
+from remuda.plan.physical import (
+    KeyLookup,
+    NestedLoopJoin,
+    Physical,
+    PhysicalPlan,
+    Send,
+    TableScan,
+    inputs_of,
+)
 from remuda.query import effects, events
 from remuda.query.ids import QueryId, new_query_id
 from remuda.query.registry import QueryRegistry
 from remuda.query.stream import Grant
 from remuda.query.wire import decode_query_id, encode_query_id
 from remuda.rpc import codec
+from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import control_pb2, data_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
@@ -36,7 +45,8 @@ from remuda.rpc.transport import Request
 log = logging.getLogger(__name__)
 
 INLINE_ROWS = 20_000
-"""A plan that scans fewer rows than this here runs on the loop: a thread hop would cost more."""
+"""A plan that scans, tests or gives out fewer rows than this here begins on the loop: a thread hop
+would cost more. If it takes long all the same, it goes on in the pool."""
 
 
 @dataclass
@@ -46,8 +56,19 @@ class Running:
     instances: tuple[FragmentInstance, ...]
     receives: dict[int, FragmentInstance] = field(default_factory=dict)
     sends: dict[int, FragmentInstance] = field(default_factory=dict)
+    edges: dict[int, int] = field(default_factory=dict)
+    """The edge that a fragment, here or elsewhere, sends on."""
     map_ids: frozenset[int] = frozenset()
     read_timestamp: int = 0
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A query that has ended here, not long ago, and the members that its batches went to."""
+
+    query: QueryId
+    receivers: frozenset[int]
+    ended: float
 
 
 @dataclass
@@ -56,6 +77,8 @@ class Initiated:
 
     on_end: Callable[[RemudaError | None], None]
     profiles: list[FragmentProfile] = field(default_factory=list)
+    timer: asyncio.TimerHandle | None = None
+    """Goes off when the query's timeout is over."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +110,7 @@ class Queries:
         self._registry = QueryRegistry(core.number)
         self._running: dict[QueryId, Running] = {}
         self._initiated: dict[QueryId, Initiated] = {}
+        self._sent: deque[Sent] = deque(maxlen=ENDED_QUERY_IDS_KEPT)
         self._decoder = StartDecoder()
         self._events: deque[events.Event] = deque()
         self._stepping = False
@@ -141,7 +165,7 @@ class Queries:
         sender = message.context.sender
         try:
             self._core.observe(message.context)
-            self._core.clock.observe(message.read_timestamp)
+            self._core.observe_clock(message.read_timestamp)
             start = self._decoder.decode(message)
         except RemudaError as error:
             self._refuse_start(query, sender, error)
@@ -159,6 +183,13 @@ class Queries:
 
     def _refuse_start(self, query: QueryId, to: int, error: RemudaError) -> None:
         self._send_cancel(effects.SendCancel(to, query, self._core.number, error))
+
+    def _refuse_data(self, query: QueryId, error: RemudaError) -> None:
+        """Of a message without an answer: the query that it belongs to must not wait for it."""
+        if query.member == self._core.number or query in self._running:
+            self.happened(events.QueryFailed(query, error))
+        else:
+            self._send_cancel(effects.SendCancel(query.member, query, self._core.number, error))
 
     def on_cancel(self, request: Request) -> None:
         message = control_pb2.QueryCancel.FromString(request.pbody)
@@ -199,13 +230,26 @@ class Queries:
             message.fragment, sender, operators, message.seconds, message.peak_memory
         )
         query = decode_query_id(message.query_id)
-        self.happened(events.FragmentDoneReceived(query, sender, message.fragment, profile))
+        self.happened(
+            events.FragmentDoneReceived(
+                query, sender, message.fragment, profile if operators else None
+            )
+        )
+        running = self._running.get(query)
+        if running is not None:
+            edge = running.edges.get(message.fragment)
+            if edge is not None and edge in running.receives:
+                running.receives[edge].sender_ended(edge, sender)
 
     def on_batch(self, request: Request) -> None:
         message = data_pb2.FragmentRecordBatch.FromString(request.pbody)
         query = decode_query_id(message.query_id)
         context = message.context
-        self._core.observe(context)
+        try:
+            self._core.observe(context)
+        except RemudaError as error:
+            self._refuse_data(query, error)
+            raise
         body = request.dbody
         batch = IncomingBatch(
             message.edge, context.sender, message.ordinal, message.isLastBatch, body
@@ -224,6 +268,26 @@ class Queries:
 
     def member_lost(self, number: int, error: RemudaError) -> None:
         self.happened(events.MemberLeft(number, error))
+
+    def connection_broken(self, number: int, kind: ChannelKind, cause: RemudaError) -> None:
+        """What was under way to or from the member may be lost, so the queries that exchange
+        batches with it fail, those included whose part here has just ended (design rule 11)."""
+        if kind is not ChannelKind.DATA:
+            return
+        error = MemberUnavailable(
+            f"the data connection to member {number} broke: {cause.message}", member=str(number)
+        )
+        since = self._core.world.clock.monotonic() - STREAM_GAP_TIMEOUT
+        concerned = [
+            sent.query for sent in self._sent if sent.ended >= since and number in sent.receivers
+        ]
+        concerned += [
+            query
+            for query, running in self._running.items()
+            if any(instance.needs(number) for instance in running.instances)
+        ]
+        for query in concerned:
+            self.happened(events.QueryFailed(query, error))
 
     def resolved(self, map_id: int) -> None:
         """A prepared write of the map was decided: readers that wait for it may go on."""
@@ -251,7 +315,7 @@ class Queries:
                 steps = self._registry.step(now, self._events.popleft())
                 # Others begin their work before this member does its own.
                 for effect in sorted(steps, key=lambda e: not isinstance(e, effects.SendStart)):
-                    self._perform(effect)
+                    self._carry_out(effect)
         finally:
             self._stepping = False
         if self._ticker is None and (self._running or self._initiated):
@@ -261,12 +325,22 @@ class Queries:
         """While there are queries: timeouts, checks, and a look at streams with gaps."""
         while True:
             await asyncio.sleep(QUERY_CHECK_INTERVAL)
-            self.happened(events.Tick())
+            attempt("query checks", lambda: self.happened(events.Tick()))
             for running in list(self._running.values()):
                 for instance in running.instances:
-                    instance.check_streams()
+                    attempt("check of streams", instance.check_streams)
 
     # --- effects ------------------------------------------------------------------------------
+
+    def _carry_out(self, effect: effects.Effect) -> None:
+        """A bug ends the query that it concerns, not what is to be done for others."""
+        try:
+            self._perform(effect)
+        except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+            failure = bug(error, f"effect {type(effect).__name__}")
+            query = getattr(effect, "query", None)
+            if isinstance(query, QueryId):
+                self._events.append(events.QueryFailed(query, failure))
 
     def _perform(self, effect: effects.Effect) -> None:  # noqa: C901, PLR0912 (an arm per effect)
         match effect:
@@ -292,27 +366,35 @@ class Queries:
                     context=self._core.context(), inactive=map(encode_query_id, inactive)
                 )
                 self._peers.send_control(to, RpcType.QUERY_CHECK_RESPONSE, response)
-            case effects.SendFragmentDone(to, query, fragment, FragmentProfile() as profile):
+            case effects.SendFragmentDone(to, query, fragment, FragmentProfile() | None as profile):
                 self._send_fragment_done(to, query, fragment, profile)
-            case effects.ReportProfile(query, _, _, FragmentProfile() as profile):
-                if query in self._initiated:
+            case effects.ReportProfile(query, _, _, FragmentProfile() | None as profile):
+                # None: the report was repeated, and the profile is not kept for that.
+                if profile is not None and query in self._initiated:
                     self._initiated[query].profiles.append(profile)
             case effects.CompleteQuery(query):
                 self._ended(query, None)
             case effects.FailQuery(query, _, error):
                 self._ended(query, error)
             case effects.Forget(query):
-                self._running.pop(query, None)
+                self._forget(query)
                 if query in self._initiated:
                     self._ended(query, InternalError(f"query {query} ended without an answer"))
-            case effects.WakeAt(time):
-                delay = max(0.0, time - self._core.world.clock.monotonic())
-                loop = asyncio.get_running_loop()
-                loop.call_later(delay + 0.001, lambda: self.happened(events.Tick()))
+            case effects.WakeAt(time, query):
+                self._wake_at(time, query)
             case effects.Discard(query, what, size):
                 log.debug("discarded", extra=fields(query=query, what=what, bytes=size))
             case _:
                 log.error("effect not understood", extra=fields(effect=effect))
+
+    def _forget(self, query: QueryId) -> None:
+        running = self._running.pop(query, None)
+        if running is not None:
+            receivers = {to for instance in running.instances for to in instance.receivers}
+            receivers.discard(self._core.number)
+            if receivers:
+                now = self._core.world.clock.monotonic()
+                self._sent.append(Sent(query, frozenset(receivers), now))
 
     def _start(self, effect: effects.StartFragments) -> None:
         query, start = effect.query, effect.start
@@ -376,14 +458,13 @@ class Queries:
             instances,
             {edge: instance for instance in instances for edge in instance.receives},
             {edge: instance for instance in instances for edge in instance.sends},
+            {f.id: f.root.edge for f in plan.fragments if isinstance(f.root, Send)},
             frozenset(dependency.map_id for dependency in plan.dependencies),
             start.read_timestamp,
         )
 
     def _is_short(self, plan: PhysicalPlan) -> bool:
-        if self._core.config.workers == 0:
-            return True
-        rows = 0
+        rows = 0.0
         for fragment in plan.fragments:
             for node in _nodes(fragment.root):
                 if isinstance(node, TableScan):
@@ -391,6 +472,10 @@ class Queries:
                     rows += store.rows if store is not None else 0
                 elif isinstance(node, KeyLookup):
                     rows += len(node.keys)
+                elif isinstance(node, NestedLoopJoin):
+                    rows += node.left.traits.rows * node.right.traits.rows
+                elif node.traits.rows > INLINE_ROWS:
+                    return False
         return rows <= INLINE_ROWS
 
     def _deliver_batch(self, query: QueryId, batch: IncomingBatch) -> None:
@@ -433,8 +518,10 @@ class Queries:
         self._peers.send_control(effect.to, RpcType.QUERY_CANCEL, message)
 
     def _send_fragment_done(
-        self, to: int, query: QueryId, fragment: int, profile: FragmentProfile
+        self, to: int, query: QueryId, fragment: int, profile: FragmentProfile | None
     ) -> None:
+        if profile is None:
+            profile = FragmentProfile(fragment, self._core.number, (), 0.0, 0)
         message = control_pb2.FragmentDone(
             context=self._core.context(),
             query_id=encode_query_id(query),
@@ -455,9 +542,19 @@ class Queries:
         )
         self._peers.send_control(to, RpcType.FRAGMENT_DONE, message)
 
+    def _wake_at(self, time: float, query: QueryId) -> None:
+        initiated = self._initiated.get(query)
+        if initiated is not None:
+            delay = max(0.0, time - self._core.world.clock.monotonic())
+            loop = asyncio.get_running_loop()
+            expired = events.Expired(query)
+            initiated.timer = loop.call_later(delay + 0.001, self.happened, expired)
+
     def _ended(self, query: QueryId, error: RemudaError | None) -> None:
         initiated = self._initiated.pop(query, None)
         if initiated is not None:
+            if initiated.timer is not None:
+                initiated.timer.cancel()
             initiated.on_end(error)
 
     # --- state --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from remuda.errors import NotSupported, RemudaError
 from remuda.member.calls import ForwardedCall
-from remuda.member.core import Call, Core, guarded
+from remuda.member.core import Call, Core, bug, guarded
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 from remuda.rpc.transport import Request
 
@@ -32,14 +32,20 @@ class UserRoutes:
         return sorted([*self.calls, *self.requests])
 
     def handle(self, request: Request) -> None:
-        guarded(request, self._serve)
+        handler = self.calls.get(request.rpc_type)
+        if handler is None or not self._core.serving:
+            guarded(request, self._serve)
+            return
+        try:  # ``guarded`` written out: the hot path
+            handler(request)
+        except RemudaError as error:
+            request.fail(error)
+        except Exception as error:  # noqa: BLE001 (the boundary: see ``guarded``)
+            request.fail(bug(error, f"request {request.rpc_type}"))
 
     def _serve(self, request: Request) -> None:
-        handler = self.calls.get(request.rpc_type)
-        if handler is not None:
+        if request.rpc_type in self.calls:
             self._core.require_serving()
-            handler(request)
-            return
         by_request = self.requests.get(request.rpc_type)
         if by_request is None:
             raise _unknown("user", user_pb2.RpcType, request.rpc_type)

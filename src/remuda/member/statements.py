@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -16,27 +16,28 @@ from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     ConnectionBroken,
     InputError,
-    NotSupported,
-    ProtocolError,
     QueryCanceled,
     RemudaError,
+    ViewChanged,
 )
 from remuda.execution.context import FragmentProfile
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.execution.root_sink import RootSink
-from remuda.limits import PAGE_ROWS
+from remuda.limits import PAGE_ROWS, PARTITIONS
 from remuda.member.catalog_service import CatalogService
+from remuda.member.changes import Changed, Changes, Source
 from remuda.member.commits import Commits
 from remuda.member.core import Call, Core, bug
 from remuda.member.cursors import Cursor, Results
 from remuda.member.hop import Hop
 from remuda.member.membership import Membership
 from remuda.member.peers import Peers
+from remuda.member.plans import Plans
 from remuda.member.point_reads import PointReads
 from remuda.member.queries import Initiated, Queries
 from remuda.member.routing import Router
 from remuda.member.start import Placed, QueryStart, place, place_here
-from remuda.member.statistics_service import ClusterStatistics
+from remuda.member.statement import Client, Statement, parameter_types, text_of
 from remuda.member.writes import StagedWrite
 from remuda.plan.expression import Expression
 from remuda.plan.physical import Fragment, KeyLookup, Physical, TableScan, inputs_of
@@ -45,57 +46,27 @@ from remuda.query.wire import decode_query_id, encode_query_id
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.packing import packer
 from remuda.rpc.transport import Channel, Request
 from remuda.session.answers import Answer, explained, shown
-from remuda.session.parameters import check_count, clock_values, fitted
+from remuda.session.parameters import clock_values, fitted
 from remuda.session.planning import (
-    Environment,
-    PlanCache,
     Planned,
+    PlannedChange,
     PlannedExplain,
     PlannedInsert,
     PlannedQuery,
-    bound,
-    maps_of,
-    planned,
-    route_of,
 )
 from remuda.session.shape import ResultShape
-from remuda.sql.statements import CreateMapStatement, DropMapStatement, ShowStatement
+from remuda.sql.statements import (
+    CreateMapStatement,
+    DropMapStatement,
+    ShowStatement,
+    TruncateStatement,
+)
 
 INTERNAL_PAGE_ROWS = 64 * 1024
 NOTHING = ResultShape(())
-
-
-@dataclass
-class Statement:
-    """One RUN_QUERY."""
-
-    request: Request
-    query: QueryId
-    text: str
-    values: tuple[PhysicalValue, ...]
-    types: tuple[SqlType, ...]
-    started: int
-    timeout: float | None
-    read_timestamp: int | None
-    partitions: frozenset[int] | None
-    local: bool
-    page_rows: int
-    error: RemudaError | None = None
-    """Set when it is cancelled before its query has begun."""
-
-    @property
-    def channel(self) -> Channel:
-        return self.request.channel
-
-
-@dataclass
-class Client:
-    """What a connection has running here."""
-
-    statements: dict[QueryId, Statement] = field(default_factory=dict)
-    cursors: dict[QueryId, Cursor] = field(default_factory=dict)
 
 
 class Statements:
@@ -109,7 +80,7 @@ class Statements:
         queries: Queries,
         commits: Commits,
         catalog: CatalogService,
-        statistics: ClusterStatistics,
+        plans: Plans,
         points: PointReads,
     ) -> None:
         self._core = core
@@ -119,12 +90,14 @@ class Statements:
         self._queries = queries
         self._commits = commits
         self._catalog = catalog
-        self._statistics = statistics
         self._points = points
-        self._cache = PlanCache(statistics.stale_plan)
+        self._plans = plans
         self._clients: dict[Channel, Client] = {}
         self._active: dict[QueryId, int] = {}
         """Read timestamps in use: versions at or above the lowest must be kept."""
+        self._changing: dict[QueryId, int] = {}
+        """The same of statements that change what they have read."""
+        self._changes = Changes(core, peers, commits)
 
     # --- clients ------------------------------------------------------------------------------
 
@@ -137,7 +110,7 @@ class Statements:
         error = ConnectionBroken(f"the client is gone: {cause.message}")
         for query, statement in list(client.statements.items()):
             statement.error = error
-            self._queries.fail(query, error)
+            self._queries.fail(statement.attempt or query, error)
         for cursor in list(client.cursors.values()):
             cursor.drop()
 
@@ -149,7 +122,7 @@ class Statements:
             statement = client.statements.get(query)
             if statement is not None:
                 statement.error = error
-                self._queries.fail(query, error)
+                self._queries.fail(statement.attempt or query, error)
                 cursor = client.cursors.get(query)
                 if cursor is not None:
                     cursor.ended(error)
@@ -160,37 +133,54 @@ class Statements:
     def on_run_query(self, request: Request) -> None:
         self._core.require_serving()
         message = user_pb2.RunQuery.FromString(request.pbody)
-        self._core.observe(message.context)
-        statement = self._statement(request, message)
-        local = statement.local or statement.partitions is not None
-        environment = self._environment(local)
-        cached = self._cached(statement, local, environment)
-        if cached is not None:
-            query, values = cached
-            fast = query.point is not None and not local and statement.read_timestamp is None
-            if fast and self._points.run(request, statement.query, query, values):
-                return
+        self._core.observe_client(message.context)
+        text = text_of(message)
+        types = codec.decode_types(message.parameter_types)
+        values = packer(types).unpack(message.parameters) if types else ()
+        local = message.local_only or len(message.partitions) > 0
+        if not local and self._read_point(request, message, text, types, values):
+            return
+        statement = self._statement(request, message, text, types, values)
         self._accept(statement)
         self._core.spawn(self._run(statement, local), "statement")
 
-    def _statement(self, request: Request, message: user_pb2.RunQuery) -> Statement:
-        if message.type == user_pb2.PREPARED_STATEMENT_TYPE:
-            text = message.prepared_statement_handle.server_info.decode()
-        elif message.type == user_pb2.SQL:
-            text = message.plan
-        else:
-            raise NotSupported(
-                f"queries of type {user_pb2.QueryType.Name(message.type)} are not supported",
-                hint="Send SQL or a prepared statement.",
-            )
-        values = codec.decode_values(message.parameters)
-        types = tuple(codec.decode_type(t) for t in message.parameter_types)
-        if len(types) != len(values):
-            raise ProtocolError(f"{len(values)} parameters, but {len(types)} parameter types")
+    def _read_point(
+        self,
+        request: Request,
+        message: user_pb2.RunQuery,
+        text: str,
+        types: tuple[SqlType, ...],
+        values: tuple[PhysicalValue, ...],
+    ) -> bool:
+        """Answer a read by key whose plan is cached, without any task; False: it is not one."""
+        found = self._plans.known(text)
+        if (
+            not isinstance(found, PlannedQuery)
+            or found.point is None
+            or len(found.parameter_types) != len(types)
+            or message.HasField("read_timestamp")
+        ):
+            return False
+        wanted = values if types == found.parameter_types else None
+        if wanted is None:
+            wanted = fitted(values, types, found.parameter_types)
+        if wanted is None:
+            return False
+        form = message.known_form if message.accept_answer else None
+        return self._points.run(request, self._queries.new_id(), found, wanted, form)
+
+    def _statement(
+        self,
+        request: Request,
+        message: user_pb2.RunQuery,
+        text: str,
+        types: tuple[SqlType, ...],
+        values: tuple[PhysicalValue, ...],
+    ) -> Statement:
         timeout = (
             message.timeout if message.HasField("timeout") else self._core.config.query_timeout
         )
-        limited = list(message.partitions)
+        limited = self._own_partitions(message.partitions)
         return Statement(
             request=request,
             query=self._queries.new_id(),
@@ -200,22 +190,27 @@ class Statements:
             started=self._core.world.clock.wall_micros(),
             timeout=timeout or None,
             read_timestamp=message.read_timestamp if message.HasField("read_timestamp") else None,
-            partitions=frozenset(limited) if limited else None,
+            partitions=limited,
             local=message.local_only,
             page_rows=message.page_rows or PAGE_ROWS,
         )
 
-    def _cached(
-        self, statement: Statement, local: bool, environment: Environment
-    ) -> tuple[PlannedQuery, tuple[PhysicalValue, ...]] | None:
-        """The cached plan of a query and its parameters, by the types that the binder inferred."""
-        found = self._cache.find((statement.text, None, local), environment)
-        if not isinstance(found, PlannedQuery) or len(found.parameter_types) != len(
-            statement.values
-        ):
-            return None
-        values = fitted(statement.values, statement.types, found.parameter_types)
-        return None if values is None else (found, values)
+    def _own_partitions(self, asked: Sequence[int]) -> frozenset[int] | None:
+        """The partitions that a read is limited to; None for no limit. Raises ViewChanged for one
+        that another member owns: its rows would silently be missing."""
+        for partition in asked:
+            if not 0 <= partition < PARTITIONS:
+                raise InputError(
+                    f"there is no partition {partition}; they are numbered 0 to {PARTITIONS - 1}"
+                )
+            owner = self._core.view.owners[partition]
+            if owner != self._core.number:
+                raise ViewChanged(
+                    f"partition {partition} belongs to member {owner}, "
+                    f"not to member {self._core.number}",
+                    hint="Ask for the cluster's view again and read from the owner.",
+                )
+        return frozenset(asked) if asked else None
 
     def _accept(self, statement: Statement) -> None:
         statement.request.reply(RpcType.QUERY_HANDLE, encode_query_id(statement.query))
@@ -227,7 +222,9 @@ class Statements:
 
     async def _run(self, statement: Statement, local: bool) -> None:
         try:
-            found, values = await self._plan(statement, local)
+            found, values = await self._plans.fitting(
+                statement.text, statement.values, statement.types, local=local
+            )
             await self._dispatch(statement, found, values)
         except RemudaError as error:
             self._failed(statement, error)
@@ -247,48 +244,7 @@ class Statements:
     def _results(self, statement: Statement, shape: ResultShape = NOTHING) -> Results:
         return Results(self._core, statement.channel, statement.query, shape)
 
-    # --- planning -----------------------------------------------------------------------------
-
-    def _environment(self, local: bool) -> Environment:
-        core = self._core
-        return Environment(
-            catalog=core.catalog,
-            view=core.view.number,
-            members=1 if local else len(core.view.members),
-            statistics=self._statistics,
-            generation=self._statistics.generation,
-        )
-
-    async def _plan(
-        self, statement: Statement, local: bool
-    ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
-        """The statement by the parameter types that the binder infers, if the values fit them
-        exactly; otherwise by the types that the client gave."""
-        try:
-            found = await self._planned(statement.text, None, local)
-        except InputError:
-            if not statement.types:
-                raise
-            found = None
-        if found is not None:
-            wanted = _parameter_types(found)
-            check_count(len(wanted), len(statement.values))
-            values = fitted(statement.values, statement.types, wanted)
-            if values is not None:
-                return found, values
-        return await self._planned(statement.text, statement.types, local), statement.values
-
-    async def _planned(self, text: str, types: tuple[SqlType, ...] | None, local: bool) -> Planned:
-        key = (text, types, local)
-        found = self._cache.find(key, self._environment(local))
-        if found is not None:
-            return found
-        statement = bound(text, types, self._core.catalog)
-        await self._statistics.refresh(maps_of(statement))
-        environment = self._environment(local)
-        found = planned(statement, environment)
-        self._cache.keep(key, found, environment)
-        return found
+    # --- preparing ----------------------------------------------------------------------------
 
     async def on_prepare(self, call: Call) -> None:
         """CREATE_PREPARED_STATEMENT: the handle is the text, so any member can run it."""
@@ -296,7 +252,7 @@ class Statements:
         response = user_pb2.CreatePreparedStatementResp(status=user_pb2.OK)
         try:
             self._core.require_serving()
-            found = await self._planned(message.sql_query, None, local=False)
+            found = await self._plans.plan(message.sql_query, None, local=False)
         except RemudaError as error:
             response.status = user_pb2.FAILED_
             response.error.CopyFrom(codec.encode_error(error))
@@ -304,14 +260,12 @@ class Statements:
             return
         prepared = response.prepared_statement
         prepared.server_handle.server_info = message.sql_query.encode()
-        prepared.parameter_types.extend(codec.encode_type(t) for t in _parameter_types(found))
+        prepared.parameter_types.extend(codec.encode_type(t) for t in parameter_types(found))
         if isinstance(found, PlannedQuery):
             prepared.result_columns.extend(codec.encode_column(c) for c in found.columns)
-            schema = self._core.catalog.find_id(found.point.map_id) if found.point else None
-            route = route_of(found.point, schema) if found.point and schema else None
-            if route is not None and schema is not None:
-                prepared.route_map = schema.name
-                prepared.route_parameters.extend(route)
+            prepared.route_parameters.extend(found.route or ())
+        elif isinstance(found, PlannedChange):
+            prepared.result_columns.extend(codec.encode_column(c) for c in found.returning)
         call.reply(RpcType.PREPARED_STATEMENT, response)
 
     # --- running ------------------------------------------------------------------------------
@@ -327,6 +281,11 @@ class Statements:
             case PlannedInsert():
                 rows = await self._insert(statement, found, values)
                 self._done(statement, "INSERT", rows)
+            case PlannedChange():
+                await self._change(statement, found, values)
+            case TruncateStatement(schema):
+                await self._changes.truncate(schema)
+                self._done(statement, "TRUNCATE TABLE", 0)
             case PlannedExplain():
                 self._answered(statement, await self._explain(statement, found, values), "EXPLAIN")
             case CreateMapStatement(schema, if_not_exists):
@@ -406,7 +365,9 @@ class Statements:
                 await self._membership.clocks(others)
             at = core.timestamp()
         else:
-            core.clock.observe(at)
+            core.observe_read(at)
+        if statement.error is not None:  # cancelled, or the client went, while others were asked
+            raise statement.error
         return replace(start, read_timestamp=at)
 
     def _place(
@@ -478,6 +439,8 @@ class Statements:
         began = clock.monotonic()
         if isinstance(found.statement, PlannedInsert):
             await self._insert(statement, found.statement, values, profiles)
+        elif isinstance(found.statement, PlannedChange):
+            await self._changed(statement, found.statement, values, profiles)
         else:
             start = await self._start(statement, found.statement, values, INTERNAL_PAGE_ROWS)
             start = replace(start, analyze=True)
@@ -510,11 +473,55 @@ class Statements:
             write.abort()
             raise
 
+    async def _change(
+        self, statement: Statement, found: PlannedChange, values: tuple[PhysicalValue, ...]
+    ) -> None:
+        changed = await self._changed(statement, found, values)
+        results = self._results(statement, found.shape)
+        for columns in changed.returned:
+            page = pa.record_batch(columns, names=[str(i) for i in range(len(columns))])
+            for first in range(0, page.num_rows, statement.page_rows):
+                results.page(page.slice(first, statement.page_rows), lambda _: None)
+        results.finish(tag=found.verb, affected_rows=changed.rows)
+        self._closed(statement)
+
+    async def _changed(
+        self,
+        statement: Statement,
+        found: PlannedChange,
+        values: tuple[PhysicalValue, ...],
+        profiles: list[FragmentProfile] | None = None,
+    ) -> Changed:
+        """Each attempt reads at its own timestamp, whose versions are kept until it is through."""
+
+        async def source(attempt: int) -> Source:
+            # A query id serves once; the first one is what the client may cancel.
+            run = replace(statement, query=self._queries.new_id()) if attempt else statement
+            statement.attempt = run.query
+            start = await self._start(run, found.source, values, INTERNAL_PAGE_ROWS)
+            check()
+            start = replace(start, analyze=profiles is not None)
+            self._changing[statement.query] = start.read_timestamp
+            if profiles is not None:
+                profiles.clear()
+            return start.read_timestamp, self._pages(
+                run, start, profiles if profiles is not None else []
+            )
+
+        def check() -> None:
+            if statement.error is not None:
+                raise statement.error
+
+        try:
+            return await self._changes.run(found, source, check)
+        finally:
+            self._changing.pop(statement.query, None)
+
     # --- state --------------------------------------------------------------------------------
 
     def oldest_read(self) -> int | None:
         """The lowest timestamp that a query of this member reads at."""
-        return min(self._active.values(), default=None)
+        return min((*self._active.values(), *self._changing.values()), default=None)
 
     def gauges(self) -> dict[str, int]:
         return {
@@ -522,20 +529,8 @@ class Statements:
             "statements": sum(len(client.statements) for client in self._clients.values()),
             "cursors": sum(len(client.cursors) for client in self._clients.values()),
             "reads": len(self._active),
-            "cached_plans": len(self._cache),
+            "cached_plans": len(self._plans),
         }
-
-
-def _parameter_types(found: Planned) -> tuple[SqlType, ...]:
-    match found:
-        case PlannedQuery(parameter_types=types):
-            return types
-        case PlannedInsert(source=source):
-            return source.parameter_types
-        case PlannedExplain(statement=statement):
-            return _parameter_types(statement)
-        case _:
-            return ()
 
 
 def _nodes(node: Physical) -> list[Physical]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
-from remuda.datatypes.conformance import check_batch
+from remuda.datatypes.conformance import check_batch, of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.member import arrow_stream
@@ -40,16 +42,26 @@ class StagedWrite:
             return
         parts = self._router.split(batch, self._core.view, self._core.live_members())
         for member, part in parts.items():
-            sequence = self._sequences.get(member, 0)
-            self._sequences[member] = sequence + 1
-            await self._stage(member, sequence, part)
+            await self._stage(member, part, removal=False)
 
-    async def _stage(self, member: int, sequence: int, batch: pa.RecordBatch) -> None:
+    async def remove(self, keys: Sequence[pa.Array]) -> None:
+        """Stage the removal of the rows with these keys (key columns in engine form)."""
+        batch = of_keys(keys, self._schema)
+        if not batch.num_rows:
+            return
+        parts = self._router.split(batch, self._core.view, self._core.live_members())
+        for member, part in parts.items():
+            await self._stage(member, part, removal=True)
+
+    async def _stage(self, member: int, batch: pa.RecordBatch, *, removal: bool) -> None:
         schema = self._schema
+        sequence = self._sequences.get(member, 0)
+        self._sequences[member] = sequence + 1
         if member == self._core.number:
             self._commits.staging(self.job, schema)
             store = self._core.store(schema.map_id, schema.version)
-            store.stage(self.job, TASK, sequence, batch)
+            stage = store.stage_removals if removal else store.stage
+            stage(self.job, TASK, sequence, batch)
             return
         message = control_pb2.StageRows(
             context=self._core.context(),
@@ -58,7 +70,10 @@ class StagedWrite:
             map_id=schema.map_id,
             schema_version=schema.version,
             sequence=sequence,
+            removal=removal,
         )
+        if removal:
+            batch = batch.select(list(schema.key_positions))
         body = arrow_stream.encode(batch.schema, [batch])
         await self._peers.request(member, RpcType.STAGE_ROWS, message, [body])
 
@@ -68,8 +83,9 @@ class StagedWrite:
         insert_only: bool = False,
         removed_keys: tuple[tuple[PhysicalValue, ...], ...] = (),
         in_turn: bool = False,
+        unchanged_since: int | None = None,
     ) -> int:
-        """The number of entries written or removed."""
+        """The number of entries written, and of ``removed_keys`` removed."""
         schema = self._schema
         participants = (
             self._core.live_members() if schema.replicated else tuple(sorted(self._sequences))
@@ -82,6 +98,7 @@ class StagedWrite:
             tasks=(TASK,),
             insert_only=insert_only,
             removed_keys=removed_keys,
+            unchanged_since=unchanged_since,
         )
         commit = self._commits.commit_in_turn if in_turn else self._commits.commit
         rows = await commit(work, participants)
@@ -98,6 +115,10 @@ def on_stage_rows(core: Core, commits: Commits, request: Request) -> None:
     store = core.store(message.map_id, message.schema_version)
     commits.staging(message.job, store.schema)
     for batch in arrow_stream.decode(request.dbody):
-        check_batch(batch, store.schema)
-        store.stage(message.job, message.task, message.sequence, batch)
+        if message.removal:
+            keys = of_keys(batch.columns, store.schema)
+            store.stage_removals(message.job, message.task, message.sequence, keys)
+        else:
+            check_batch(batch, store.schema)
+            store.stage(message.job, message.task, message.sequence, batch)
     request.reply(RpcType.ACK, common_pb2.Ack(ok=True))

@@ -19,7 +19,7 @@ from typing import Any
 from remuda.datatypes import sql
 from remuda.errors import InternalError, ProtocolError
 from remuda.plan import expression as ex
-from remuda.plan import logical, physical
+from remuda.plan import logical, physical, windows
 from remuda.plan.physical import PhysicalPlan
 
 VERSION = 1
@@ -35,6 +35,9 @@ _DATACLASSES: tuple[type, ...] = (
     ex.InList,
     ex.AggregateCall,
     ex.SortKey,
+    windows.FrameBound,
+    windows.Frame,
+    windows.WindowCall,
     logical.OutputColumn,
     physical.Distribution,
     physical.Traits,
@@ -46,6 +49,7 @@ _DATACLASSES: tuple[type, ...] = (
     physical.HashJoin,
     physical.NestedLoopJoin,
     physical.HashAggregate,
+    physical.WindowRows,
     physical.SortRows,
     physical.LimitRows,
     physical.UnionRows,
@@ -61,6 +65,8 @@ _DATACLASSES: tuple[type, ...] = (
 _ENUMS: tuple[type[Enum], ...] = (
     sql.Kind,
     logical.JoinKind,
+    windows.FrameUnit,
+    windows.BoundKind,
     physical.Placement,
     physical.AggregatePhase,
     physical.ExchangeKind,

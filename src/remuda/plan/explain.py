@@ -31,9 +31,11 @@ from remuda.plan.physical import (
     TableScan,
     UnionRows,
     ValuesScan,
+    WindowRows,
     inputs_of,
 )
 from remuda.plan.printing import aggregate_text, expression_text, sort_text
+from remuda.plan.windows import window_call_text
 
 NAMES_SHOWN = 8
 
@@ -153,6 +155,8 @@ class _Printer:
                 return self._join(node)
             case HashAggregate():
                 return self._aggregate(node)
+            case WindowRows():
+                return self._window(node)
             case SortRows(keys=keys, limit=limit):
                 by = sort_text(keys, self.name)
                 return f"Sort by {by}" if limit is None else f"Top {self.expression(limit)} by {by}"
@@ -233,6 +237,14 @@ class _Printer:
         if node.calls:
             text += ": " + ", ".join(aggregate_text(call, self.name) for call in node.calls)
         return text
+
+    def _window(self, node: WindowRows) -> str:
+        text = "Window"
+        if node.partition:
+            text += f" partition by {self.columns(node.partition)}"
+        if node.order:
+            text += f" order by {sort_text(node.order, self.name)}"
+        return text + ": " + ", ".join(window_call_text(call, self.name) for call in node.calls)
 
     # --- pieces ---
 

@@ -17,9 +17,11 @@ from remuda.plan.logical import (
     Sort,
     Union,
     Values,
+    Window,
     inputs_of,
 )
 from remuda.plan.printing import aggregate_text, expression_text, sort_text, value_text
+from remuda.plan.windows import expressions_of, window_call_text
 
 _SHOWN_ROWS = 3
 
@@ -53,6 +55,10 @@ def used_columns(plan: Logical) -> set[ColumnId]:
                 used |= set(group)
                 for call in calls:
                     _collect(tuple(e for e in (call.argument, call.filter) if e is not None), used)
+            case Window(partition=partition, order=order, calls=window_calls):
+                used |= set(partition) | {key.column for key in order}
+                for window_call in window_calls:
+                    _collect(tuple(expressions_of(window_call)), used)
             case Sort(keys=keys):
                 used |= {key.column for key in keys}
             case _:
@@ -92,6 +98,8 @@ def _line(node: Logical, used: set[ColumnId]) -> str:
                 for c, call in zip(results, calls, strict=True)
             )
             return f"Aggregate by [{keys}] compute [{shown}]"
+        case Window():
+            return _window(node)
         case Sort(output=output, keys=keys, limit=limit, offset=offset):
             parts = []
             if keys:
@@ -115,6 +123,20 @@ def _line(node: Logical, used: set[ColumnId]) -> str:
             return "Union [" + ", ".join(_column(c) for c in output) + "]"
         case _:
             return type(node).__name__
+
+
+def _window(node: Window) -> str:
+    names = {column.id: column.name for column in node.output}
+    keys = ", ".join(_name(column, names.get(column)) for column in node.partition)
+    text = f"Window partition by [{keys}]"
+    if node.order:
+        text += f" order by [{sort_text(node.order, lambda i, _: _name(i, names.get(i)))}]"
+    results = node.output[len(node.input.output) :]
+    shown = ", ".join(
+        f"{_column(column)} = {window_call_text(call, _name)}"
+        for column, call in zip(results, node.calls, strict=True)
+    )
+    return f"{text} compute [{shown}]"
 
 
 def _column(column: OutputColumn) -> str:

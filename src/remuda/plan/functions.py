@@ -51,6 +51,7 @@ from remuda.datatypes.sql import (
     SqlType,
     decimal,
 )
+from remuda.plan.datetime_fields import EXTRACT_FIELDS, TIME_FIELDS
 
 Types: TypeAlias = tuple[SqlType, ...]
 """Argument types as found; an untyped literal or parameter has Kind.NULL and fits anything."""
@@ -102,34 +103,15 @@ class AggregateFunction:
     summary: str = ""
 
 
-EXTRACT_FIELDS: Final[dict[str, SqlType]] = {
-    "millennium": BIGINT,
-    "century": BIGINT,
-    "decade": BIGINT,
-    "year": BIGINT,
-    "isoyear": BIGINT,
-    "quarter": BIGINT,
-    "month": BIGINT,
-    "week": BIGINT,
-    "day": BIGINT,
-    "dow": BIGINT,
-    "isodow": BIGINT,
-    "doy": BIGINT,
-    "hour": BIGINT,
-    "minute": BIGINT,
-    "second": decimal(8, 6),
-    "milliseconds": decimal(8, 3),
-    "microseconds": BIGINT,
-    "epoch": decimal(18, 6),
-}
-"""Field -> result type. PostgreSQL returns numeric for all; whole fields are BIGINT here, as in
-DuckDB, so that they make cheap keys. ``epoch`` unscaled is just the count of microseconds."""
+@dataclass(frozen=True, slots=True)
+class WindowFunction:
+    """A function that is only called with OVER; aggregates can be called so as well. ``framed``:
+    it looks at the rows of the frame, others at the whole partition."""
 
-TIME_FIELDS: Final = ("hour", "minute", "second", "milliseconds", "microseconds")
-TRUNC_FIELDS: Final = (
-    "millennium", "century", "decade", "year", "quarter", "month", "week", "day",
-    "hour", "minute", "second", "milliseconds", "microseconds",
-)  # fmt: skip
+    name: str
+    resolve: Resolver
+    summary: str = ""
+    framed: bool = False
 
 
 # --- resolvers -------------------------------------------------------------------------------
@@ -488,6 +470,8 @@ _SCALARS: Final = (
     ScalarFunction("initcap", _TEXT_1),
     ScalarFunction("split_part", _fixed(VARCHAR, VARCHAR, VARCHAR, INTEGER), raises=True),
     ScalarFunction("md5", _TEXT_1, summary="32 hexadecimal digits"),
+    ScalarFunction("check_length", _fixed(VARCHAR, VARCHAR, INTEGER), summary="text, at most",
+                   raises=True),
     ScalarFunction("extract", _extract, summary="(field literal, date or time)"),
     ScalarFunction("date_trunc", _date_trunc, summary="(field literal, date or timestamp)"),
     ScalarFunction("add_interval", _add_interval, summary="x, months, days, µs", raises=True),
@@ -502,7 +486,10 @@ OPERATORS: Final = frozenset(
     | {"like", "ilike"}
     | {name for name in SCALAR_FUNCTIONS if name.startswith("is_")}
 )
-"""Names that are operators in SQL: not callable as f(x). ``add_interval`` is internal as well."""
+"""Names that are operators in SQL: not callable as f(x)."""
+
+INTERNAL: Final = frozenset({"add_interval", "check_length"})
+"""Names that only the binder writes."""
 
 ALIASES: Final[dict[str, str]] = {
     "ceiling": "ceil",
@@ -560,7 +547,49 @@ _AGGREGATES: Final = (
 AGGREGATE_FUNCTIONS: Final[dict[str, AggregateFunction]] = {f.name: f for f in _AGGREGATES}
 
 
+def _any_value(types: Types) -> Signature | None:
+    t = VARCHAR if len(types) == 1 and _unknown(types[0]) else types[0] if types else None
+    return None if t is None or len(types) != 1 else Signature((t,), t)
+
+
+def _offset_value(types: Types) -> Signature | None:
+    """``lag``, ``lead``: (value, rows, default of the value's type)."""
+    if not 1 <= len(types) <= 3:
+        return None
+    if len(types) > 1 and not (_unknown(types[1]) or is_implicit(types[1], INTEGER)):
+        return None
+    values = _same_type((types[0], *types[2:]))
+    if values is None:
+        return None
+    t = VARCHAR if _unknown(values.result) else values.result
+    return Signature((t, INTEGER, t)[: len(types)], t)
+
+
+def _nth_value(types: Types) -> Signature | None:
+    if len(types) != 2 or not (_unknown(types[1]) or is_implicit(types[1], INTEGER)):
+        return None
+    t = VARCHAR if _unknown(types[0]) else types[0]
+    return Signature((t, INTEGER), t)
+
+
+_WINDOW_FUNCTIONS: Final = (
+    WindowFunction("row_number", _fixed(BIGINT), "the row's number in its partition, from 1"),
+    WindowFunction("rank", _fixed(BIGINT), "the number of the row's first peer"),
+    WindowFunction("dense_rank", _fixed(BIGINT), "the number of the row's group of peers"),
+    WindowFunction("percent_rank", _fixed(DOUBLE), "(rank - 1) / (rows - 1); 0 for a single row"),
+    WindowFunction("cume_dist", _fixed(DOUBLE), "the share of rows up to the row's last peer"),
+    WindowFunction("ntile", _fixed(INTEGER, INTEGER), "n buckets of equal size, from 1"),
+    WindowFunction("lag", _offset_value, "value, rows before (1), default (NULL)"),
+    WindowFunction("lead", _offset_value, "value, rows after (1), default (NULL)"),
+    WindowFunction("first_value", _any_value, "of the frame", framed=True),
+    WindowFunction("last_value", _any_value, "of the frame", framed=True),
+    WindowFunction("nth_value", _nth_value, "value, n: of the frame's n-th row", framed=True),
+)
+
+WINDOW_FUNCTIONS: Final[dict[str, WindowFunction]] = {f.name: f for f in _WINDOW_FUNCTIONS}
+
+
 def callable_names() -> list[str]:
     """Every name that may be written as ``name(...)``: for suggestions and completion."""
-    names = set(SCALAR_FUNCTIONS) - OPERATORS - {"add_interval"}
-    return sorted(names | set(ALIASES) | set(AGGREGATE_FUNCTIONS))
+    names = set(SCALAR_FUNCTIONS) - OPERATORS - INTERNAL
+    return sorted(names | set(ALIASES) | set(AGGREGATE_FUNCTIONS) | set(WINDOW_FUNCTIONS))

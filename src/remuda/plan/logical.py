@@ -9,6 +9,7 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
+from remuda.plan.windows import WindowCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,19 @@ class Aggregate(Logical):
 
 
 @dataclass(frozen=True, slots=True)
+class Window(Logical):
+    """``output`` = the columns of the input, then one column per call; every input row comes out.
+
+    All calls share one partitioning and one order. () for ``partition``: one partition of all rows.
+    """
+
+    input: Logical
+    partition: tuple[ColumnId, ...]
+    order: tuple[SortKey, ...]
+    calls: tuple[WindowCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Sort(Logical):
     """ORDER BY, LIMIT, OFFSET; any of them may be missing. Limit and offset may be parameters."""
 
@@ -109,7 +123,11 @@ class Union(Logical):
 def inputs_of(node: Logical) -> tuple[Logical, ...]:
     match node:
         case (
-            Project(input=child) | Filter(input=child) | Aggregate(input=child) | Sort(input=child)
+            Project(input=child)
+            | Filter(input=child)
+            | Aggregate(input=child)
+            | Window(input=child)
+            | Sort(input=child)
         ):
             return (child,)
         case Join(left=left, right=right):

@@ -13,6 +13,7 @@ from enum import Enum
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
 from remuda.plan.logical import JoinKind, OutputColumn
+from remuda.plan.windows import WindowCall
 
 
 class Placement(Enum):
@@ -25,8 +26,8 @@ class Placement(Enum):
 @dataclass(frozen=True, slots=True)
 class Distribution:
     """Where rows live. ``keys`` (for PARTITIONED) are alternatives, each a tuple of column ids
-    whose partition hash, in that order, places the row: all alternatives hold at once (key equivalence).
-    PARTITIONED without keys = spread in an unknown way.
+    whose partition hash, in that order, places the row: all alternatives hold at once (key
+    equivalence). PARTITIONED without keys = spread in an unknown way.
     """
 
     placement: Placement
@@ -158,6 +159,20 @@ class HashAggregate(Physical):
 
 
 @dataclass(frozen=True, slots=True)
+class WindowRows(Physical):
+    """``output`` = the columns of the input, then one column per call.
+
+    The rows of a partition are all on one member; the operator sorts them itself, by
+    ``partition`` and ``order``, and puts them out in that order.
+    """
+
+    input: Physical
+    partition: tuple[ColumnId, ...]
+    order: tuple[SortKey, ...]
+    calls: tuple[WindowCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SortRows(Physical):
     """Full sort; with ``limit`` a Top-N that keeps ``limit`` rows (offset already added)."""
 
@@ -281,6 +296,7 @@ def inputs_of(node: Physical) -> tuple[Physical, ...]:
             FilterRows(input=child)
             | ProjectRows(input=child)
             | HashAggregate(input=child)
+            | WindowRows(input=child)
             | SortRows(input=child)
             | LimitRows(input=child)
             | Exchange(input=child)

@@ -30,8 +30,10 @@ from remuda.plan.logical import (
     Sort,
     Union,
     Values,
+    Window,
     inputs_of,
 )
+from remuda.plan.windows import WindowCall, rewritten
 
 TRUE = Literal(BOOLEAN, True)
 FALSE = Literal(BOOLEAN, False)
@@ -64,6 +66,8 @@ def with_inputs(node: Logical, inputs: tuple[Logical, ...]) -> Logical:
             return make_join(kind, inputs[0], inputs[1], condition)
         case Project() | Aggregate():
             return replace(node, input=inputs[0])
+        case Window(partition=partition, order=order, calls=calls):
+            return make_window(inputs[0], partition, order, calls, window_results(node))
         case Union(inputs=old):
             pairs = zip(inputs, old, strict=True)
             return replace(node, inputs=tuple(in_order(new, was.output) for new, was in pairs))
@@ -96,6 +100,21 @@ def make_join(kind: JoinKind, left: Logical, right: Logical, condition: Expressi
 def make_project(node: Logical, output: tuple[OutputColumn, ...]) -> Project:
     """``node`` reduced to, or reordered as, ``output`` (columns of ``node``)."""
     return Project(output, node, tuple(reference(column) for column in output))
+
+
+def make_window(
+    node: Logical,
+    partition: tuple[ColumnId, ...],
+    order: tuple[SortKey, ...],
+    calls: tuple[WindowCall, ...],
+    results: tuple[OutputColumn, ...],
+) -> Window:
+    return Window((*node.output, *results), node, partition, order, calls)
+
+
+def window_results(window: Window) -> tuple[OutputColumn, ...]:
+    """The columns of the calls."""
+    return window.output[len(window.output) - len(window.calls) :]
 
 
 def in_order(node: Logical, output: tuple[OutputColumn, ...]) -> Logical:
@@ -167,6 +186,10 @@ def rename_call(call: AggregateCall, names: Mapping[ColumnId, OutputColumn]) -> 
         argument=None if call.argument is None else rename(call.argument, names),
         filter=None if call.filter is None else rename(call.filter, names),
     )
+
+
+def rename_window_call(call: WindowCall, names: Mapping[ColumnId, OutputColumn]) -> WindowCall:
+    return rewritten(call, lambda expression: rename(expression, names))
 
 
 def rename_keys(

@@ -23,7 +23,9 @@ from remuda.plan.physical import (
     Traits,
     UnionRows,
     ValuesScan,
+    WindowRows,
 )
+from remuda.plan.windows import expressions_of
 from remuda.planner.access import pruning_keys
 from remuda.planner.algebra import reference
 from remuda.planner.candidate import (
@@ -36,7 +38,13 @@ from remuda.planner.candidate import (
     ScanStep,
     SortStep,
 )
-from remuda.planner.memo import FilterOperator, ProjectOperator, UnionOperator, ValuesOperator
+from remuda.planner.memo import (
+    FilterOperator,
+    ProjectOperator,
+    UnionOperator,
+    ValuesOperator,
+    WindowOperator,
+)
 
 Columns = frozenset[ColumnId]
 PruningKeys = tuple[tuple[Expression, ...], ...]
@@ -67,6 +75,8 @@ class Builder:
                 return self._join(candidate, step, needed)
             case AggregateStep():
                 return self._aggregate(candidate, step)
+            case WindowOperator():
+                return self._window(candidate, step, needed)
             case SortStep(keys=keys, limit=limit):
                 child = self._input(candidate, needed | {key.column for key in keys})
                 return SortRows(child.output, _traits(candidate), child, keys, limit)
@@ -198,6 +208,21 @@ class Builder:
             operator.calls,
             () if step.phase is AggregatePhase.SINGLE else states,
         )
+
+    def _window(self, candidate: Candidate, step: WindowOperator, needed: Columns) -> Physical:
+        used = _used(e for call in step.calls for e in expressions_of(call))
+        used |= set(step.partition) | {key.column for key in step.order}
+        below = candidate.inputs[0]
+        child = self.build(below, (needed & below.group.columns.keys()) | used)
+        rows = WindowRows(
+            (*child.output, *step.results),
+            _traits(candidate),
+            child,
+            step.partition,
+            step.order,
+            step.calls,
+        )
+        return _narrowed(rows, needed)
 
     def _union(self, candidate: Candidate, step: UnionOperator, needed: Columns) -> Physical:
         every = candidate.group.output

@@ -16,6 +16,7 @@ from remuda.planner.memo import (
     ProjectOperator,
     UnionOperator,
     ValuesOperator,
+    WindowOperator,
 )
 from remuda.planner.properties import Required, satisfies
 
@@ -76,6 +77,7 @@ Step: TypeAlias = (
     | ProjectOperator
     | JoinStep
     | AggregateStep
+    | WindowOperator
     | SortStep
     | LimitStep
     | ExchangeStep

@@ -23,7 +23,9 @@ from remuda.plan.logical import (
     Sort,
     Union,
     Values,
+    Window,
 )
+from remuda.plan.windows import expressions_of
 from remuda.planner.algebra import LEFT_ONLY, column_equality, columns
 from remuda.planner.memo import Group, JoinOperator, Memo
 from remuda.planner.operators import OperatorGroups
@@ -65,6 +67,8 @@ class Explorer:
                 return self._join(node, needed)
             case Aggregate():
                 return self._aggregate(node)
+            case Window():
+                return self._window(node, needed)
             case Sort(input=child, keys=keys, limit=limit, offset=offset):
                 below = self.explore(child, needed | {key.column for key in keys})
                 return self.groups.sort(below, keys, limit, offset)
@@ -85,6 +89,12 @@ class Explorer:
         parts = [e for call in node.calls for e in (call.argument, call.filter) if e is not None]
         used = frozenset(node.group).union(*(columns_of(part) for part in parts))
         return self.groups.aggregate(self.explore(node.input, used), node)
+
+    def _window(self, node: Window, needed: frozenset[ColumnId]) -> Group:
+        used = (needed & columns(node.input)) | set(node.partition)
+        used |= {key.column for key in node.order}
+        used = used.union(*(columns_of(e) for call in node.calls for e in expressions_of(call)))
+        return self.groups.window(self.explore(node.input, used), node)
 
     def _union(self, node: Union, inputs: tuple[Logical, ...]) -> Group:
         below = [self.explore(child, columns(child)) for child in inputs]

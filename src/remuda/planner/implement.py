@@ -16,6 +16,7 @@ from remuda.planner.candidate import Candidate, LimitStep, LookupStep, ScanStep
 from remuda.planner.cost import FILTER, KEY_LOOKUP, PROJECT, SCAN, SCAN_START
 from remuda.planner.implement_aggregate import implement_aggregate
 from remuda.planner.implement_join import implement_hash_join, implement_loop_join
+from remuda.planner.implement_window import implement_window
 from remuda.planner.memo import (
     AccessOperator,
     AggregateOperator,
@@ -27,6 +28,7 @@ from remuda.planner.memo import (
     SortOperator,
     UnionOperator,
     ValuesOperator,
+    WindowOperator,
 )
 from remuda.planner.operators import partition_keys
 from remuda.planner.properties import (
@@ -200,6 +202,7 @@ IMPLEMENTATIONS: dict[type, tuple[tuple[str, Implementation], ...]] = {
     ProjectOperator: (("project", _project),),
     JoinOperator: (("hash join", implement_hash_join), ("nested loops", implement_loop_join)),
     AggregateOperator: (("hash aggregate", implement_aggregate),),
+    WindowOperator: (("window", implement_window),),
     SortOperator: (("sort", _sort),),
     UnionOperator: (("union", _union),),
 }

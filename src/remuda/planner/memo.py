@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
 from remuda.plan.logical import JoinKind, OutputColumn, Scan
+from remuda.plan.windows import WindowCall
 from remuda.planner.cardinality import Estimate
 from remuda.planner.properties import Required
 
@@ -33,6 +34,9 @@ class AccessOperator:
 
 @dataclass(frozen=True, slots=True)
 class ValuesOperator:
+    """``output`` keeps equal rows apart that stand in different places: each has its columns."""
+
+    output: tuple[OutputColumn, ...]
     rows: tuple[tuple[PhysicalValue, ...], ...]
 
 
@@ -67,6 +71,14 @@ class AggregateOperator:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowOperator:
+    partition: Keys
+    order: tuple[SortKey, ...]
+    results: tuple[OutputColumn, ...]
+    calls: tuple[WindowCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SortOperator:
     keys: tuple[SortKey, ...]
     limit: Expression | None
@@ -87,6 +99,7 @@ Operator: TypeAlias = (
     | ProjectOperator
     | JoinOperator
     | AggregateOperator
+    | WindowOperator
     | SortOperator
     | UnionOperator
 )

@@ -37,6 +37,7 @@ from remuda.planner.rules.limits import (
     REMOVE_USELESS_SORT,
 )
 from remuda.planner.rules.rule import Rewriting, Rule
+from remuda.planner.rules.windows import PUSH_FILTER_THROUGH_WINDOW, REWRITE_WINDOW_AVG
 
 SIMPLIFY: tuple[Rule, ...] = (
     FOLD_CONSTANTS,
@@ -53,6 +54,7 @@ SIMPLIFY: tuple[Rule, ...] = (
     PUSH_FILTER_THROUGH_AGGREGATE,
     PUSH_FILTER_THROUGH_UNION,
     PUSH_FILTER_THROUGH_SORT,
+    PUSH_FILTER_THROUGH_WINDOW,
     INFER_PREDICATES,
     MERGE_SORTS,
     REMOVE_USELESS_SORT,
@@ -61,6 +63,7 @@ SIMPLIFY: tuple[Rule, ...] = (
     DROP_USELESS_DISTINCT,
     SPLIT_DISTINCT,
     REWRITE_AVG,
+    REWRITE_WINDOW_AVG,
     MERGE_PROJECTS,
     REMOVE_IDENTITY_PROJECT,
     INLINE_RENAMES,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from remuda.datatypes.sql import BIGINT
 from remuda.plan.expression import ColumnId, ColumnRef, Expression, SortKey
-from remuda.plan.logical import Aggregate, JoinKind, OutputColumn, Scan, Values
+from remuda.plan.logical import Aggregate, JoinKind, OutputColumn, Scan, Values, Window
+from remuda.planner.algebra import window_results
 from remuda.planner.cardinality import (
     Estimate,
     column_of,
@@ -27,6 +28,7 @@ from remuda.planner.memo import (
     SortOperator,
     UnionOperator,
     ValuesOperator,
+    WindowOperator,
 )
 from remuda.planner.properties import mapped_keys
 from remuda.planner.rules.rule import Rewriting
@@ -82,9 +84,8 @@ class OperatorGroups:
     def values(self, node: Values) -> Group:
         rows = float(len(node.rows))
         columns = {c.id: ColumnEstimate(max(rows, 1.0)) for c in node.output}
-        group = self._group(
-            ValuesOperator(node.rows), (), node.output, Estimate(rows, rows, columns)
-        )
+        operator = ValuesOperator(node.output, node.rows)
+        group = self._group(operator, (), node.output, Estimate(rows, rows, columns))
         group.replicated = True
         return group
 
@@ -173,6 +174,27 @@ class OperatorGroups:
             natural,
         )
         made.central |= not node.group
+        return made
+
+    def window(self, below: Group, node: Window) -> Group:
+        """All rows of the input stay, where the partitions are whole."""
+        known = below.estimate
+        results = window_results(node)
+        columns = dict(known.columns)
+        for column in results:
+            width = default_width(column.type)
+            columns[column.id] = ColumnEstimate(max(known.rows, 1.0), width=width)
+        whole = set(below.canonical(node.partition))
+        natural = tuple(keys for keys in below.natural if set(keys) <= whole)
+        made = self._group(
+            WindowOperator(node.partition, node.order, results, node.calls),
+            (below.id,),
+            (*below.output, *results),
+            Estimate(known.rows, known.bound, columns),
+            natural,
+        )
+        made.same = below.same
+        made.central |= not node.partition
         return made
 
     def sort(

@@ -140,7 +140,7 @@ class ReceiverStream(Generic[T]):
     when the batch marked last has ordinal n and n + 1 batches were handed out.
     """
 
-    __slots__ = ("_above", "_early", "_gap_since", "_grant_ordinal", "_grant_time",
+    __slots__ = ("_above", "_early", "_end_expected", "_gap_since", "_grant_ordinal", "_grant_time",
                  "_last_ordinal", "_next", "_since_grant", "buffered_bytes", "consumed_bytes",
                  "failed", "finished", "gap_timeout", "granted_bytes", "ordered",
                  "received_bytes", "window")  # fmt: skip
@@ -163,6 +163,7 @@ class ReceiverStream(Generic[T]):
         self._above: set[int] = set()  # seen ordinals above a gap
         self._early: dict[int, tuple[int, T]] = {}  # ordered: (size, batch) above a gap
         self._last_ordinal: int | None = None
+        self._end_expected = False
         self._gap_since: float | None = None
         self._since_grant = 0  # batches consumed since the last grant
         self._grant_ordinal = 0
@@ -178,7 +179,7 @@ class ReceiverStream(Generic[T]):
         """The lowest ordinal that has been overtaken or must still come before the end, or None."""
         if self._above or (self._last_ordinal is not None and self._next <= self._last_ordinal):
             return self._next
-        return None
+        return self._next if self._end_expected and not self.ended else None
 
     def receive(self, ordinal: int, size: int, last: bool, payload: T, now: float) -> list[T]:
         """Take a batch in; the batches that may be processed now, in order.
@@ -235,6 +236,7 @@ class ReceiverStream(Generic[T]):
 
     def expect_end(self, now: float) -> None:
         """The sender is known to have sent everything: whatever is missing is now a gap."""
+        self._end_expected = True
         if not self.ended and self._gap_since is None:
             self._gap_since = now
 

@@ -32,6 +32,7 @@ from remuda.rpc.connection import (
 from remuda.rpc.frame import RESPONSE, Buffer, FrameReader
 from remuda.rpc.handshake import ACK_TYPE, PROTOCOLS
 from remuda.rpc.messages import user_pb2
+from remuda.rpc.request import Body, serialized
 
 _ACK = b"\x08\x01"  # Ack{ok = true}
 _now = time.monotonic
@@ -122,7 +123,7 @@ class BlockingChannel:
     def request(
         self,
         rpc_type: int,
-        body: Message,
+        body: Body,
         dbody: Sequence[Buffer] = (),
         *,
         timeout: float | None = None,
@@ -149,10 +150,10 @@ class BlockingChannel:
             raise answer
         return answer
 
-    def send_request(self, rpc_type: int, body: Message, dbody: Sequence[Buffer] = ()) -> int:
+    def send_request(self, rpc_type: int, body: Body, dbody: Sequence[Buffer] = ()) -> int:
         """Send without waiting; ``receive`` gives the answer under the returned number."""
         size = sum(map(len, dbody)) if dbody else 0
-        identifier, head = self._connection.request(rpc_type, body.SerializeToString(), size, None)
+        identifier, head = self._connection.request(rpc_type, serialized(body), size, None)
         self._transmit(head, dbody)
         return identifier
 
@@ -205,7 +206,8 @@ class BlockingChannel:
 
     def _read(self, deadline: float | None) -> bool:
         """Receive once, or do what is due after a silence; False when ``deadline`` has passed."""
-        self.flush()
+        if self._owed:
+            self.flush()
         bound = self._patience
         if deadline is not None:
             bound = min(bound, deadline - _now())
@@ -230,7 +232,8 @@ class BlockingChannel:
 
     def _take(self, count: int) -> None:
         reader, connection = self._reader, self._connection
-        frames = reader.received(count)
+        single = reader.single(count)
+        frames = reader.received(count) if single is None else (single,)
         connection.last_heard = _now()
         for frame in frames:
             if frame.mode == RESPONSE and frame.coordination_id == self._awaited:  # the usual case

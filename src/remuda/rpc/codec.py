@@ -1,16 +1,17 @@
 """Values and small objects <-> protobuf messages.
 
-Rows are on the path of every get and put: ``fill_row`` writes into a message that protobuf has
-already allocated inside its parent, which halves the cost of building one and copying it in.
+The rows of gets, puts and small results do not travel as messages: see ``rpc.packing``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
+
+from google.protobuf.message import DecodeError
 
 from remuda.datatypes.schema import Column, MapSchema, ValueShape
-from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.sql import Kind, SqlType, decimal
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import ErrorReport, Position, ProtocolError, RemudaError, from_report
@@ -18,29 +19,6 @@ from remuda.rpc.messages import common_pb2, user_pb2
 
 _INT64_MIN = -(2**63)
 _INT64_MAX = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What every message between members carries (design D4)."""
-
-    clock: int = 0
-    view: int = 0
-    cut_version: int = 0
-    sender: int = 0
-
-
-def encode_context(context: Context) -> common_pb2.Context:
-    return common_pb2.Context(
-        clock=context.clock,
-        view=context.view,
-        cut_version=context.cut_version,
-        sender=context.sender,
-    )
-
-
-def decode_context(message: common_pb2.Context) -> Context:
-    return Context(message.clock, message.view, message.cut_version, message.sender)
 
 
 # ---- values and rows ----
@@ -89,7 +67,7 @@ def decode_values(messages: Iterable[common_pb2.Value]) -> tuple[PhysicalValue, 
 
 
 def fill_row(message: common_pb2.Row, values: Sequence[PhysicalValue]) -> None:
-    """Write into an existing, empty message: ``fill_row(request.keys.add(), key)``."""
+    """Write into an existing, empty message: ``fill_row(message.removed_keys.add(), key)``."""
     add = message.values.add
     for value in values:
         kind = type(value)
@@ -119,6 +97,24 @@ def decode_row(message: common_pb2.Row) -> tuple[PhysicalValue, ...]:
 # ---- types, columns, schemas ----
 
 
+_TYPES_KEPT = 1024
+
+
+@lru_cache(maxsize=_TYPES_KEPT)
+def encode_types(types: tuple[SqlType, ...]) -> bytes:
+    """A serialized ``SqlTypes``: statements come with the same few again and again."""
+    return common_pb2.SqlTypes(types=[encode_type(t) for t in types]).SerializeToString()
+
+
+@lru_cache(maxsize=_TYPES_KEPT)
+def decode_types(data: bytes) -> tuple[SqlType, ...]:
+    try:
+        message = common_pb2.SqlTypes.FromString(data)
+    except DecodeError as problem:
+        raise ProtocolError(f"the types of parameters cannot be read: {problem}") from problem
+    return tuple(decode_type(t) for t in message.types)
+
+
 def encode_type(t: SqlType) -> common_pb2.SqlType:
     return common_pb2.SqlType(
         kind=t.kind.name, precision=t.precision, scale=t.scale, length=t.length
@@ -130,12 +126,15 @@ def decode_type(message: common_pb2.SqlType) -> SqlType:
         kind = Kind[message.kind]
     except KeyError:
         raise ProtocolError(f"unknown SQL type {message.kind!r}") from None
-    return SqlType(
-        kind,
-        precision=message.precision if message.HasField("precision") else None,
-        scale=message.scale if message.HasField("scale") else None,
-        length=message.length if message.HasField("length") else None,
-    )
+    if kind is Kind.DECIMAL:
+        try:
+            return decimal(message.precision, message.scale)
+        except ValueError as problem:
+            raise ProtocolError(str(problem)) from problem
+    length = message.length if message.HasField("length") else None
+    if length is not None and length < 1:
+        raise ProtocolError(f"{kind.value}({length}) is out of range")
+    return SqlType(kind, length=length)
 
 
 def encode_column(column: Column) -> common_pb2.Column:

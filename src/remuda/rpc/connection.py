@@ -167,7 +167,11 @@ class Connection(Generic[K]):
         """
         if self.state is not State.OPEN:
             self.require_open()
-        identifier = self._identifier()
+        identifier = self._next_identifier
+        if self.pending or self._abandoned or identifier >= _SHORT_IDENTIFIER_MAX:
+            identifier = self._identifier()
+        else:  # the usual case: one request after the other
+            self._next_identifier = identifier + 1
         head = encode_head(REQUEST, identifier, rpc_type, pbody, dbody_size)
         self.pending[identifier] = token
         return identifier, head
@@ -200,9 +204,6 @@ class Connection(Generic[K]):
     def _identifier(self) -> int:
         identifier = self._next_identifier
         used = len(self.pending) + len(self._abandoned)
-        if used == 0 and identifier < _SHORT_IDENTIFIER_MAX:
-            self._next_identifier = identifier + 1
-            return identifier
         if used >= _PENDING_MAX:
             raise LimitExceeded(f"{self.peer} owes {used} answers")
         highest = _SHORT_IDENTIFIER_MAX if used * 2 < _SHORT_IDENTIFIER_MAX else _IDENTIFIER_MAX

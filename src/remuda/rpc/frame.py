@@ -30,6 +30,7 @@ LARGE_FRAME_SIZE = 32 * KIB
 _HEADER_SIZE_MAX = 64
 _LENGTH_DIGITS_MAX = 5
 _INT32_MAX = 2**31 - 1
+_SMALL_PBODY = 16000
 
 assert LARGE_FRAME_SIZE * 2 <= RECEIVE_BUFFER_SIZE
 
@@ -112,6 +113,22 @@ def encode_head(
                 pbody_size,
                 pbody,
             )
+    if (
+        dbody_size == 0 and pbody_size < _SMALL_PBODY and rpc_type < 128
+        and 0 <= coordination_id < 16384
+    ):  # fmt: skip
+        if coordination_id < 128:
+            header = b"\x0a\x06\x08%c\x10%c\x18%c\x12" % (mode, coordination_id, rpc_type)
+        else:
+            header = b"\x0a\x07\x08%c\x10%c%c\x18%c\x12" % (
+                mode,
+                coordination_id & 127 | 128,
+                coordination_id >> 7,
+                rpc_type,
+            )
+        pbody_length = varint(pbody_size)
+        size = len(header) + len(pbody_length) + pbody_size
+        return b"%b%b%b%b" % (varint(size), header, pbody_length, pbody)
     identifier = varint(coordination_id)
     header = b"\x08%c\x10%b\x18%b" % (mode, identifier, varint(rpc_type))
     head = b"\x0a%c%b\x12%b%b" % (len(header), header, varint(pbody_size), pbody)
@@ -192,6 +209,19 @@ class FrameReader:
             self._view[:held] = bytes(self._view[self._start : self._end])
         self._start, self._end = 0, held
 
+    def single(self, count: int) -> Frame | None:
+        """The frame, if ``count`` new bytes are exactly one small one: the hot path of requests and
+        replies. None: nothing has been taken in, call ``received``."""
+        if self._end or self._frame is not None or self.error is not None:
+            return None
+        length = self._buffer[0]
+        if length < 128:
+            return self._small(1, count) if length + 1 == count else None
+        digit = self._buffer[1]
+        if digit < 128 and (length & 127 | digit << 7) + 2 == count:
+            return self._small(2, count)
+        return None
+
     def received(self, count: int) -> list[Frame]:
         """The frames completed by ``count`` new bytes. After an error everything is swallowed."""
         if self.error is not None:
@@ -206,13 +236,7 @@ class FrameReader:
             self._frame = None
             self._body = self._view[:0]
             return [frame]
-        end = self._end + count
-        if self._start == 0 and self._buffer[0] + 1 == end and end <= 128:
-            usual = self._small(1, end)  # exactly one small frame: a request or a reply
-            if usual is not None:
-                self._end = self._wanted = 0
-                return [usual]
-        self._end = end
+        self._end += count
         frames: list[Frame] = []
         try:
             cut = self._cut
@@ -253,7 +277,7 @@ class FrameReader:
         if stop > end:
             self._wanted = stop - start
             return self._begin_large(position, stop, end)
-        if length < 128 and (frame := self._small(position, stop)) is not None:
+        if length < 16384 and (frame := self._small(position, stop)) is not None:
             frames.append(frame)
         else:
             mode, identifier, rpc_type, pbody, dbody = _head(buffer, position, stop, stop)
@@ -267,20 +291,27 @@ class FrameReader:
     def _small(self, position: int, stop: int) -> Frame | None:
         """A complete frame of the most usual form, or None: the hot path of requests and replies.
 
-        Usual: below 128 bytes, without dbody, header fields in order. Reading beyond ``stop`` is
+        Usual: below 16 KiB, without dbody, header fields in order. Reading beyond ``stop`` is
         harmless (the buffer is longer than any small frame, and the result is then refused).
         """
         buffer = self._buffer
         if stop + 32 > len(buffer):
             return None
         after = position + 2 + buffer[position + 1]
+        if after + 2 > stop:
+            return None
+        size, body = buffer[after + 1], after + 2
+        if size > 127:
+            size += (buffer[body] - 1) << 7
+            body += 1
         if (
             buffer[position] != 0x0A
-            or after + 2 > stop
+            or body > stop
             or buffer[position + 2] != 0x08
             or buffer[position + 4] != 0x10
-            or after + 2 + buffer[after + 1] != stop
+            or body + size != stop
             or buffer[after] != 0x12
+            or (body - after == 3 and buffer[body - 1] > 127)
         ):
             return None
         cursor = position + 6
@@ -302,7 +333,7 @@ class FrameReader:
             or identifier > _INT32_MAX
         ):
             return None
-        fields = (mode, identifier, rpc_type, bytes(buffer[after + 2 : stop]), b"")
+        fields = (mode, identifier, rpc_type, bytes(buffer[body:stop]), b"")
         return _new_frame(Frame, fields)
 
     def _refuse(self, position: int, length: int) -> bool:
@@ -337,7 +368,7 @@ class FrameReader:
         return False
 
 
-class _Incomplete(Exception):  # noqa: N818  (a signal, not an error)
+class _Incomplete(Exception):
     """More bytes are needed."""
 
 

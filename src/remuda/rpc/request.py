@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 Buffers: TypeAlias = Sequence[Buffer]
 """A dbody in pieces (bytes or views of bytes), written one after the other."""
+Body: TypeAlias = Message | bytes
+"""A pbody: a message, or one that has been serialized already."""
+
+
+def serialized(body: Body) -> bytes:
+    return body if isinstance(body, bytes) else body.SerializeToString()
 
 
 class Request:
@@ -41,7 +47,7 @@ class Request:
     def answered(self) -> bool:
         return self._answered
 
-    def reply(self, rpc_type: int, body: Message, dbody: Buffers = ()) -> None:
+    def reply(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None:
         """Send the answer. FrameTooLarge when it does not fit a frame: ``fail`` may follow then."""
         assert not self._answered, "a request is answered once"
         if self.coordination_id != 0:

@@ -40,11 +40,11 @@ from remuda.rpc.connection import (
     refused,
     unexpected,
 )
-from remuda.rpc.frame import REQUEST, RESPONSE, Buffer, Frame, FrameReader
-from remuda.rpc.request import Buffers, Request
+from remuda.rpc.frame import REQUEST, RESPONSE, Buffer, Frame, FrameReader, encode_head
+from remuda.rpc.request import Body, Buffers, Request, serialized
 
 __all__ = [
-    "Answer", "Buffers", "Channel", "ChannelKind", "Handler", "Reply", "Request", "Server",
+    "Answer", "Body", "Buffers", "Channel", "ChannelKind", "Handler", "Reply", "Request", "Server",
     "connect", "listen",
 ]  # fmt: skip
 
@@ -57,6 +57,8 @@ CLIENT_WRITE_BUFFER_MAX = 4 * FRAME_SIZE_MAX
 """A client that lets so much pile up unread is cut off."""
 JOIN_SIZE_MAX = 32 * KIB
 """Smaller pieces are copied together; larger ones are written as they are."""
+HANDSHAKE_SIZE_MAX = 16 * KIB
+"""Of the first frame of a stranger: more than that is not even received."""
 CLOSE_TIMEOUT = 5.0
 """How long a closing connection may take to flush, or to let its peer read a refusal."""
 
@@ -74,7 +76,6 @@ class Channel(asyncio.BufferedProtocol):
     ``peer`` is "host:port" of the other end, ``handshake`` its handshake message. ``writable`` is
     False while the write buffer is between its high and low water mark; nothing ever blocks, but a
     polite producer waits for ``on_writable``. ``on_closed`` runs once, with the reason.
-    ``attachment`` is free for the owner.
     """
 
     def __init__(
@@ -95,13 +96,12 @@ class Channel(asyncio.BufferedProtocol):
         self.writable = True
         self.on_writable: list[Callable[[], None]] = []
         self.on_closed: list[Callable[[RemudaError], None]] = []
-        self.attachment: object = None
         self._loop = asyncio.get_running_loop()
         self._handler = handler
         self._on_open = on_open
         self._hello = hello
         self._answer = answer
-        self._reader = FrameReader()
+        self._reader = FrameReader(FRAME_SIZE_MAX if answer is None else HANDSHAKE_SIZE_MAX)
         self._connection: Connection[OnReply]
         self._transport: asyncio.Transport
         self._timer: asyncio.TimerHandle | None = None
@@ -121,7 +121,7 @@ class Channel(asyncio.BufferedProtocol):
     # ---- for the owner ----
 
     async def request(
-        self, rpc_type: int, body: Message, dbody: Buffers = (), timeout: float | None = None
+        self, rpc_type: int, body: Body, dbody: Buffers = (), timeout: float | None = None
     ) -> Reply:
         """Send and wait for the answer.
 
@@ -153,20 +153,18 @@ class Channel(asyncio.BufferedProtocol):
             if timer is not None:
                 timer.cancel()
 
-    def request_nowait(
-        self, rpc_type: int, body: Message, dbody: Buffers, on_reply: OnReply
-    ) -> None:
+    def request_nowait(self, rpc_type: int, body: Body, dbody: Buffers, on_reply: OnReply) -> None:
         """Send; ``on_reply`` runs with the answer or the error, also when the channel is closed."""
         try:
             self._request(rpc_type, body, dbody, on_reply)
         except RemudaError as error:
             self._loop.call_soon(on_reply, error)
 
-    def send(self, rpc_type: int, body: Message, dbody: Buffers = ()) -> None:
+    def send(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None:
         """One-way. On a closed channel it is dropped: ``on_closed`` has told. FrameTooLarge."""
         if self.closed:
             return
-        pbody = body.SerializeToString()
+        pbody = serialized(body)
         self._write(self._connection.one_way(rpc_type, pbody, _size(dbody)), dbody)
 
     def close(self, error: RemudaError | None = None) -> None:
@@ -181,8 +179,8 @@ class Channel(asyncio.BufferedProtocol):
 
     # ---- sending ----
 
-    def _request(self, rpc_type: int, body: Message, dbody: Buffers, on_reply: OnReply) -> int:
-        pbody = body.SerializeToString()
+    def _request(self, rpc_type: int, body: Body, dbody: Buffers, on_reply: OnReply) -> int:
+        pbody = serialized(body)
         identifier, head = self._connection.request(rpc_type, pbody, _size(dbody), on_reply)
         self._write(head, dbody)
         return identifier
@@ -192,11 +190,14 @@ class Channel(asyncio.BufferedProtocol):
         kind = QueryTimeout if self.kind is ChannelKind.USER else MemberUnavailable
         return kind(f"{self.peer} did not answer within {timeout:g} s")
 
-    def respond(self, identifier: int, rpc_type: int, body: Message, dbody: Buffers) -> None:
-        head = self._connection.response(
-            identifier, rpc_type, body.SerializeToString(), _size(dbody)
-        )
-        if not self.closed:
+    def respond(self, identifier: int, rpc_type: int, body: Body, dbody: Buffers) -> None:
+        size = _size(dbody) if dbody else 0
+        head = encode_head(RESPONSE, identifier, rpc_type, serialized(body), size)
+        if self.closed:
+            return
+        if self._corked is None and not dbody and self.writable:
+            self._transport.write(head)
+        else:
             self._write(head, dbody)
 
     def respond_failure(self, identifier: int, error: RemudaError) -> None:
@@ -261,8 +262,12 @@ class Channel(asyncio.BufferedProtocol):
 
     def buffer_updated(self, count: int) -> None:
         reader = self._reader
-        frames = reader.received(count)
+        frame = reader.single(count)
         self._connection.last_heard = self._loop.time()
+        if frame is not None:
+            self._take(frame)
+            return
+        frames = reader.received(count)
         if len(frames) == 1 and reader.error is None:
             self._take(frames[0])
         elif frames or reader.error is not None:
@@ -331,6 +336,7 @@ class Channel(asyncio.BufferedProtocol):
             elif isinstance(effect, Write):
                 self._write(effect.data[0], effect.data[1:])
             elif isinstance(effect, Opened):
+                self._reader.size_max = FRAME_SIZE_MAX
                 self._wind_timer()
                 self._call(self._on_open, self)
             elif isinstance(effect, Close):

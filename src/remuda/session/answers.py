@@ -12,7 +12,7 @@ from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BOOLEAN, INTEGER, VARCHAR
 from remuda.execution.context import FragmentProfile
 from remuda.plan.explain import OperatorProfile, explain
-from remuda.session.planning import PlannedExplain, PlannedInsert
+from remuda.session.planning import PlannedChange, PlannedExplain, PlannedInsert
 from remuda.sql.statements import ShowKind, ShowStatement
 
 Answer = tuple[tuple[Column, ...], pa.RecordBatch]
@@ -38,7 +38,7 @@ def explained(
 ) -> Answer:
     """The plan, one line per row; with ``profiles`` what each operator did on each member."""
     statement = planned.statement
-    query = statement.source if isinstance(statement, PlannedInsert) else statement
+    query = statement.source if isinstance(statement, PlannedInsert | PlannedChange) else statement
     profile: dict[tuple[int, int], dict[int, OperatorProfile]] = {}
     for fragment in profiles:
         for operator in fragment.operators:
@@ -48,12 +48,24 @@ def explained(
             )
     text = explain(query.plan, verbose=planned.verbose, profile=profile or None)
     lines = text.splitlines()
+    if isinstance(statement, PlannedChange):
+        lines.insert(0, _modify(statement))
     if isinstance(statement, PlannedInsert):
         how = "INSERT INTO" if statement.insert_only else "SINK INTO"
         lines.insert(0, f"{how} {statement.schema.name} (staged on the owners, then committed)")
     if seconds is not None:
         lines.append(f"Execution time: {seconds * 1000:.3f} ms")
     return PLAN_COLUMNS, _rows(PLAN_COLUMNS, [(line,) for line in lines])
+
+
+def _modify(change: PlannedChange) -> str:
+    """The line above the plan of the rows that change."""
+    verb = {"INSERT": "INSERT INTO", "SINK": "SINK INTO", "DELETE": "DELETE FROM"}.get(change.verb)
+    returning = ", returning" if change.returning else ""
+    return (
+        f"Modify: {verb or change.verb} {change.schema.name} "
+        f"(staged on the owners, then committed{returning})"
+    )
 
 
 def shown(statement: ShowStatement, catalog: Catalog) -> Answer:

@@ -14,7 +14,7 @@ from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.errors import LimitExceeded, RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
-from remuda.limits import PLAN_CACHE_ENTRIES, STATEMENT_LENGTH_MAX
+from remuda.limits import PLAN_CACHE_ENTRIES, PLAN_CACHE_SIZE_MAX, STATEMENT_LENGTH_MAX
 from remuda.plan.codec import encode_plan
 from remuda.plan.expression import Parameter
 from remuda.plan.logical import Logical, Scan, inputs_of
@@ -22,19 +22,29 @@ from remuda.plan.physical import PhysicalPlan
 from remuda.planner.context import PlanningContext
 from remuda.planner.planner import plan_query
 from remuda.planner.point import PointRead, point_read
-from remuda.session.parameters import with_clock_parameters
+from remuda.session.answer_form import AnswerForm
+from remuda.session.parameters import check_count, with_clock_parameters
 from remuda.session.shape import ResultShape
 from remuda.sql.binder import bind
 from remuda.sql.parser import parse
 from remuda.sql.statements import (
     BoundQuery,
     BoundStatement,
+    ChangeStatement,
     CreateMapStatement,
     DropMapStatement,
     ExplainStatement,
     InsertStatement,
+    Repeats,
     ShowStatement,
+    TruncateStatement,
 )
+
+CACHED_TEXT_MAX = 16 * 1024
+"""Characters of a statement whose plan is kept: machines write longer ones, each for one run."""
+ENTRY_SIZE = 4096
+OBJECTS_PER_ENCODED_BYTE = 8
+"""Bytes of a plan as objects, per byte of its encoded form: measured, rounded up."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +58,16 @@ class PlannedQuery:
     parameter_types: tuple[SqlType, ...]
     clock_parameters: tuple[str, ...]
     point: PointRead | None
+    route: tuple[int, ...] | None = None
+    """See ``route_of``."""
 
     @cached_property
     def shape(self) -> ResultShape:
         return ResultShape(self.columns)
+
+    @cached_property
+    def form(self) -> AnswerForm:
+        return AnswerForm(self.columns, self.parameter_types, self.route)
 
 
 @dataclass(frozen=True)
@@ -64,18 +80,40 @@ class PlannedInsert:
 
 
 @dataclass(frozen=True)
+class PlannedChange:
+    """``source`` puts out ``written`` columns of rows to write, then ``removed`` key columns of
+    rows to remove, then those of RETURNING. See ``ChangeStatement``."""
+
+    source: PlannedQuery
+    schema: MapSchema
+    verb: str
+    written: int
+    removed: int
+    insert_only: bool
+    reads_target: bool
+    repeats: Repeats
+    returning: tuple[Column, ...]
+
+    @cached_property
+    def shape(self) -> ResultShape:
+        return ResultShape(self.returning)
+
+
+@dataclass(frozen=True)
 class PlannedExplain:
     analyze: bool
     verbose: bool
-    statement: PlannedQuery | PlannedInsert
+    statement: PlannedQuery | PlannedInsert | PlannedChange
 
 
 Planned: TypeAlias = (
     PlannedQuery
     | PlannedInsert
+    | PlannedChange
     | PlannedExplain
     | CreateMapStatement
     | DropMapStatement
+    | TruncateStatement
     | ShowStatement
 )
 
@@ -108,7 +146,10 @@ def bound(text: str, types: Sequence[SqlType] | None, catalog: Catalog) -> Bound
     if len(text) > STATEMENT_LENGTH_MAX:
         raise LimitExceeded(f"a statement has at most {STATEMENT_LENGTH_MAX} characters")
     try:
-        return bind(parse(text), catalog, types)
+        parsed = parse(text)
+        if types is not None:
+            check_count(parsed.parameters, len(types))
+        return bind(parsed, catalog, types)
     except RemudaError as error:
         error.statement = error.statement or text
         raise
@@ -125,12 +166,34 @@ def planned(statement: BoundStatement, environment: Environment) -> Planned:
             names = tuple(column.name for column in statement.schema.columns)
             source = _query(statement.source, names, statement.parameter_types, environment)
             return PlannedInsert(source, statement.schema, statement.mode == "insert")
+        case ChangeStatement():
+            return _change(statement, environment)
         case ExplainStatement():
             inner = planned(statement.statement, environment)
-            assert isinstance(inner, PlannedQuery | PlannedInsert)
+            assert isinstance(inner, PlannedQuery | PlannedInsert | PlannedChange)
             return PlannedExplain(statement.analyze, statement.verbose, inner)
         case _:
             return statement
+
+
+def _change(statement: ChangeStatement, environment: Environment) -> PlannedChange:
+    schema = statement.schema
+    written = len(schema.columns) if statement.writes else 0
+    removed = len(schema.key) if statement.removes else 0
+    names = [column.name for column in statement.source.output[: written + removed]]
+    names += statement.returning
+    source = _query(statement.source, names, statement.parameter_types, environment)
+    return PlannedChange(
+        source=source,
+        schema=schema,
+        verb=statement.verb,
+        written=written,
+        removed=removed,
+        insert_only=statement.insert_only,
+        reads_target=statement.reads_target,
+        repeats=statement.repeats,
+        returning=source.columns[written + removed :],
+    )
 
 
 def _query(
@@ -148,20 +211,23 @@ def _query(
         Column(name, column.type, column.nullable)
         for name, column in zip(names, physical.output, strict=True)
     )
+    point = point_read(physical) if not clock_parameters else None
+    schema = environment.catalog.find_id(point.map_id) if point is not None else None
     return PlannedQuery(
         plan=physical,
         encoded=encode_plan(physical),
         columns=columns,
         parameter_types=types,
         clock_parameters=clock_parameters,
-        point=point_read(physical) if not clock_parameters else None,
+        point=point,
+        route=route_of(point, schema) if point is not None and schema is not None else None,
     )
 
 
 def maps_of(statement: BoundStatement) -> tuple[MapSchema, ...]:
     """The maps that a statement reads: those whose statistics matter."""
     match statement:
-        case BoundQuery(plan=plan) | InsertStatement(source=plan):
+        case BoundQuery(plan=plan) | InsertStatement(source=plan) | ChangeStatement(source=plan):
             found = {node.schema.map_id: node.schema for node in _scans(plan)}
             return tuple(found.values())
         case ExplainStatement(statement=inner):
@@ -178,37 +244,83 @@ def _scans(plan: Logical) -> Iterator[Scan]:
 
 
 class PlanCache:
-    """Planned statements, least recently used out first. DDL and SHOW are not kept."""
+    """Planned statements, least recently used out first, bounded in number and in memory.
 
-    def __init__(self, stale: Callable[[PhysicalPlan], bool]) -> None:
-        """``stale`` says whether the statistics behind a plan should be taken again."""
+    Not kept is what hardly comes a second time: DDL, SHOW, texts above ``CACHED_TEXT_MAX``, and
+    rows written out in an INSERT.
+    """
+
+    def __init__(
+        self, stale: Callable[[PhysicalPlan], bool], size_max: int = PLAN_CACHE_SIZE_MAX
+    ) -> None:
+        """``stale`` says whether the statistics behind a plan should be taken again; ``size_max``
+        is bytes, as ``_memory`` estimates them."""
         self._stale = stale
-        self._entries: OrderedDict[Key, tuple[Planned, Environment]] = OrderedDict()
+        self._size_max = size_max
+        self._entries: OrderedDict[Key, _Entry] = OrderedDict()
+        self.size = 0
+        """Bytes of all entries, estimated."""
 
     def find(self, key: Key, environment: Environment) -> Planned | None:
         entry = self._entries.get(key)
         if entry is None:
             return None
-        found, made_under = entry
-        if not environment.fits(made_under, found):
-            del self._entries[key]
+        found = entry.planned
+        if not environment.fits(entry.environment, found):
+            self._remove(key)
             return None
-        query = found.source if isinstance(found, PlannedInsert) else found
-        if isinstance(query, PlannedQuery) and query.point is None and self._stale(query.plan):
+        query = _source(found)
+        if query.point is None and self._stale(query.plan):
             return None
         self._entries.move_to_end(key)
         return found
 
     def keep(self, key: Key, statement: Planned, environment: Environment) -> None:
-        if isinstance(statement, PlannedQuery | PlannedInsert):
-            # The catalog and the statistics themselves would be kept alive for nothing.
-            lean = replace(environment, catalog=Catalog(environment.catalog.version))
-            self._entries[key] = (statement, lean)
-            if len(self._entries) > PLAN_CACHE_ENTRIES:
-                self._entries.popitem(last=False)
+        if not isinstance(statement, PlannedQuery | PlannedInsert | PlannedChange):
+            return
+        text = key[0]
+        if len(text) > CACHED_TEXT_MAX or _written_out(statement):
+            return
+        self._remove(key)
+        # The catalog and the statistics themselves would be kept alive for nothing.
+        lean = replace(environment, catalog=Catalog(environment.catalog.version))
+        entry = _Entry(statement, lean, _memory(text, _source(statement)))
+        self._entries[key] = entry
+        self.size += entry.size
+        while len(self._entries) > PLAN_CACHE_ENTRIES or self.size > self._size_max:
+            self._remove(next(iter(self._entries)))
+
+    def _remove(self, key: Key) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self.size -= entry.size
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    planned: PlannedQuery | PlannedInsert | PlannedChange
+    environment: Environment
+    size: int
+
+
+def _source(statement: PlannedQuery | PlannedInsert | PlannedChange) -> PlannedQuery:
+    return statement if isinstance(statement, PlannedQuery) else statement.source
+
+
+def _written_out(statement: PlannedQuery | PlannedInsert | PlannedChange) -> bool:
+    """Whether it stores rows that are all in its text."""
+    if isinstance(statement, PlannedQuery):
+        return False
+    source = statement.source
+    return not source.parameter_types and not source.plan.dependencies
+
+
+def _memory(text: str, query: PlannedQuery) -> int:
+    """Bytes that a cached query takes, about."""
+    return ENTRY_SIZE + len(text) + OBJECTS_PER_ENCODED_BYTE * len(query.encoded)
 
 
 def route_of(point: PointRead, schema: MapSchema) -> tuple[int, ...] | None:

@@ -31,7 +31,14 @@ from remuda.spark.writer import RemudaWriter
 
 
 class RemudaDataSource(DataSource):
-    """Made anew by Spark in each process that needs it."""
+    """``format("remuda")``: maps and queries of a grid as DataFrames, DataFrames into maps.
+
+    The options are those of ``remuda.spark.options.KNOWN``; ``address`` is needed always, ``map``
+    or ``query`` for reading, ``map`` for writing. A write is one staged job: its rows appear
+    together when it succeeds; mode ``append`` adds or replaces entries by key, ``overwrite``
+    replaces all. Errors are Remuda's own, inside Spark's. Spark makes the object anew in each
+    process.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -84,7 +91,10 @@ def read(
 ) -> DataFrame:
     """A map, or the result of a query that the grid runs, as a DataFrame.
 
-    ``columns`` and ``where`` (SQL) are applied by the members, before anything travels.
+    Either ``map`` or ``query`` is given. ``columns`` and ``where`` (SQL) are applied by the
+    members, before anything travels. ``at`` is a hybrid timestamp of the grid; by default the
+    newest. Raises InputError, UndefinedMap, UndefinedColumn, MemberUnavailable, inside Spark's
+    exceptions.
     """
     values: Mapping[str, str | None] = {
         "address": address,

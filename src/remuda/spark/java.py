@@ -46,7 +46,10 @@ class JavaMissing(ResourceError):
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """``home`` is None when ``java`` is found through PATH. ``origin`` says where it came from."""
+    """A Java runtime for Spark: its feature version (17, 21, ...), and where it is.
+
+    ``home`` is None when ``java`` is found through PATH. ``origin`` says where it came from.
+    """
 
     home: Path | None
     version: int

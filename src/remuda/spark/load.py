@@ -7,6 +7,7 @@ comes back. When all are done, one commit makes the rows visible together.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -27,7 +28,7 @@ from pyspark.sql import Row, SparkSession
 from remuda.client.jobs import Job, JobTarget, JobTask
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
-from remuda.errors import InputError, RemudaError, UniqueViolation
+from remuda.errors import DiskFull, InputError, RemudaError, UniqueViolation
 from remuda.spark.failures import explain
 from remuda.spark.fit import fit
 from remuda.spark.grid import connect
@@ -61,7 +62,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What a load did. ``rejects`` are the files with the rows that were left out."""
+    """What a load did: ``rows`` are in the map now, ``rejected`` ones were left out.
+
+    ``reasons`` counts the rejected rows by reason, ``rejects`` are the files that hold them,
+    ``size`` is bytes of the source, ``created`` whether the load made the map.
+    """
 
     map: str
     rows: int
@@ -76,6 +81,7 @@ class LoadReport:
 
     @property
     def rows_per_second(self) -> float:
+        """Loaded rows per second of the whole load, the start of Spark left out."""
         return self.rows / self.seconds if self.seconds else 0.0
 
 
@@ -163,7 +169,8 @@ class RejectFile:
                 self.reasons[row.reason] += 1
             if self.directory is not None:
                 line = {"file": self.source.path, **self._place(), **asdict(row)}
-                self._open(self.directory).write(json.dumps(line, ensure_ascii=False) + "\n")
+                with _writing_rejects(Path(self.directory).parent):
+                    self._open(self.directory).write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def _place(self) -> dict[str, int]:
         """Where the rows of a text split are counted from: its first byte in the file."""
@@ -181,8 +188,22 @@ class RejectFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+        if self._file is not None and self.directory is not None:
+            with _writing_rejects(Path(self.directory).parent):
+                self._file.close()
+
+
+@contextmanager
+def _writing_rejects(directory: Path) -> Iterator[None]:
+    """Raises DiskFull or InputError for what the operating system says about the files inside."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise (DiskFull if full else InputError)(
+            f"rejected rows cannot be written to {directory}: {error.strerror}",
+            hint="Nothing was loaded. Name another directory, or correct the rows.",
+        ) from error
 
 
 class _Sums(AccumulatorParam[tuple[int, ...]]):
@@ -248,7 +269,10 @@ def load(
             job = client.begin_job(map, overwrite, label=f"load {os.fspath(files[0])}")
             work = TaskWork(splits, schema, found.text, job.target, aside)
             rows = _run(spark, work, started, progress)
-            kept = _keep_rejects(rows, rejects, map) if rejects is not None else ()
+            kept: tuple[str, ...] = ()
+            if rejects is not None:
+                with _writing_rejects(Path(rejects)):
+                    kept = _keep_rejects(rows, rejects, map)
             reasons = _reasons(rows)
             rejected = sum(row["rejected"] for row in rows)
             loaded = sum(row["rows"] for row in rows)
@@ -288,8 +312,8 @@ def _explained(error: Exception) -> RemudaError:
         return UniqueViolation(
             found.message,
             detail=found.detail,
-            hint="a key occurs more than once in the source: nothing was loaded. "
-            "Remove the duplicates, or choose key columns that tell the rows apart",
+            hint="A key occurs more than once in the source: nothing was loaded. "
+            "Remove the duplicates, or choose key columns that tell the rows apart.",
         )
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,9 +12,19 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from remuda.errors import ResourceError
 from remuda.spark.java import use_java
 
-__all__ = ["SOURCE_SETTINGS", "SparkSession", "default_master", "session"]
+__all__ = ["SOURCE_SETTINGS", "SparkNotStarted", "SparkSession", "default_master", "session"]
+
+_EXCEPTION: Final = re.compile(r"^.*?((?:\w+\.)+\w*(?:Exception|Error): .+)$", re.MULTILINE)
+
+
+class SparkNotStarted(ResourceError):
+    """Spark itself does not start: a wrong or unreachable master, wrong settings."""
+
+    sqlstate = "58000"
+
 
 DEFAULT_MASTER: Final = "local[*,3]"
 """All cores of this machine; a task may fail twice before its job fails."""
@@ -54,7 +65,7 @@ def session(
     ``master`` defaults to all local cores. ``quick`` starts faster and computes slower (about half
     the processor time to the first answer): for demos, tests and short loads. ``settings`` are
     Spark's own and win over ours. ``log`` is a file for what the Java process and the workers write
-    to their standard error. Raises ``JavaMissing``.
+    to their standard error. Raises ``JavaMissing``, ``SparkNotStarted``.
     """
     active = SparkSession.getActiveSession()
     if active is None:
@@ -70,12 +81,27 @@ def session(
             active.conf.set(key, value)
         return active
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    with _errors_to(log):
-        return builder.getOrCreate()
+    try:
+        with _errors_to(log):
+            return builder.getOrCreate()
+    except Exception as error:  # the gateway's, Java's and PySpark's own, without a common class
+        raise _not_started(error, master or default_master(), log) from error
 
 
 def default_master() -> str:
     return os.environ.get("REMUDA_SPARK_MASTER", DEFAULT_MASTER)
+
+
+def _not_started(error: Exception, master: str, log: Path | None) -> SparkNotStarted:
+    """With the first exception that Java told, in its log or to us."""
+    told = log.read_text(encoding="utf-8", errors="replace") if log is not None else ""
+    found = _EXCEPTION.search(f"{told}\n{error}")
+    first_line = (str(error).splitlines() or [type(error).__name__])[0]
+    return SparkNotStarted(
+        f"Spark does not start with the master {master}",
+        detail=found[1] if found is not None else first_line,
+        hint="Is the master right, and does it run? Without one, Spark runs in this process.",
+    )
 
 
 @contextmanager

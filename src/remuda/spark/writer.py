@@ -7,6 +7,7 @@ attempts whose messages Spark hands over, and the members drop the rows of all o
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -160,7 +161,12 @@ def find_or_create(
 
 
 def undo(client: Client, job: str, schema: MapSchema, created: bool) -> None:
-    """Drop the rows of a failed job, and the map that was made for it unless others filled it."""
-    client.abort_job(job)
-    if created and client.map(schema.name).size() == 0:
-        client.drop_map(schema.name, if_exists=True)
+    """Drop the rows of a failed job, and the map that was made for it unless others filled it.
+
+    As far as the members can be reached: what failed the job must not be hidden by what follows
+    from it, and members drop a job by themselves when it idles or its coordinator is lost.
+    """
+    with contextlib.suppress(RemudaError):
+        client.abort_job(job)
+        if created and client.map(schema.name).size() == 0:
+            client.drop_map(schema.name, if_exists=True)

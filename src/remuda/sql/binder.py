@@ -9,6 +9,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.errors import RemudaError
 from remuda.sql.changes import bind_insert
 from remuda.sql.context import Context
+from remuda.sql.modify import bind_change, bind_truncate
 from remuda.sql.queries import bind_query
 from remuda.sql.relations import Environment
 from remuda.sql.schemas import bind_create, bind_drop, bind_show
@@ -16,11 +17,21 @@ from remuda.sql.statements import (
     BoundQuery,
     BoundStatement,
     CatalogReader,
+    ChangeStatement,
     ExplainStatement,
     InsertStatement,
     ParsedStatement,
 )
-from remuda.sql.syntax import CreateTree, DropTree, ExplainTree, InsertTree, QueryTree, ShowTree
+from remuda.sql.syntax import (
+    ChangeTree,
+    CreateTree,
+    DropTree,
+    ExplainTree,
+    InsertTree,
+    QueryTree,
+    ShowTree,
+    TruncateTree,
+)
 from remuda.sql.tokens import too_deep
 
 
@@ -48,8 +59,10 @@ def bind(
 
 def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:
     match parsed.tree:
-        case QueryTree() | InsertTree() as tree:
+        case QueryTree() | InsertTree() | ChangeTree() as tree:
             return _bind_runnable(context, tree)
+        case TruncateTree() as tree:
+            return bind_truncate(context, tree)
         case ExplainTree(analyze=analyze, verbose=verbose, statement=statement):
             return ExplainStatement(analyze, verbose, _bind_runnable(context, statement))
         case CreateTree() as tree:
@@ -60,10 +73,15 @@ def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return bind_show(context, tree)
 
 
-def _bind_runnable(context: Context, tree: QueryTree | InsertTree) -> BoundQuery | InsertStatement:
+def _bind_runnable(
+    context: Context, tree: QueryTree | InsertTree | ChangeTree
+) -> BoundQuery | InsertStatement | ChangeStatement:
     if isinstance(tree, InsertTree):
         insert = bind_insert(context, tree)
         return dataclasses.replace(insert, parameter_types=context.finish_parameters())
+    if isinstance(tree, ChangeTree):
+        change = bind_change(context, tree)
+        return dataclasses.replace(change, parameter_types=context.finish_parameters())
     plan = bind_query(context, tree.root, Environment())
     names = tuple(column.name for column in plan.output)
     return BoundQuery(plan, names, context.finish_parameters())

@@ -8,15 +8,16 @@ from sqlglot import exp
 
 from remuda.datatypes.sql import BIGINT, DATE, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
 from remuda.datatypes.text import type_name
-from remuda.errors import DataError, GroupingError, UndefinedFunction
+from remuda.errors import DataError, GroupingError, UndefinedFunction, WrongObjectType
+from remuda.plan.datetime_fields import EXTRACT_FIELDS, TRUNC_FIELDS
 from remuda.plan.expression import Call, Expression, Literal
 from remuda.plan.functions import (
     AGGREGATE_FUNCTIONS,
     ALIASES,
-    EXTRACT_FIELDS,
+    INTERNAL,
     OPERATORS,
     SCALAR_FUNCTIONS,
-    TRUNC_FIELDS,
+    WINDOW_FUNCTIONS,
     callable_names,
     extract_signature,
 )
@@ -27,7 +28,7 @@ from remuda.sql.intervals import IntervalValue, parse_interval
 from remuda.sql.suggest import did_you_mean
 from remuda.sql.tokens import CALL_MARK
 
-_INTERNAL: Final = OPERATORS | {"add_interval"}
+_NOT_CALLABLE: Final = OPERATORS | INTERNAL
 
 
 def function_name(node: exp.Expr) -> str:
@@ -42,10 +43,14 @@ def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     name = function_name(node)
     if name in AGGREGATE_FUNCTIONS:
         return binder.surroundings.aggregate(name, node, None)
+    if name in WINDOW_FUNCTIONS:
+        raise binder.context.error(
+            WrongObjectType, f"window function {name} requires an OVER clause", node
+        )
     catalog_name = ALIASES.get(name, name)
     if name == "strpos":
         catalog_name = "position"
-    if catalog_name not in SCALAR_FUNCTIONS or name in _INTERNAL:
+    if catalog_name not in SCALAR_FUNCTIONS or name in _NOT_CALLABLE:
         raise _undefined(binder, node, name)
     if catalog_name == "extract":
         return _date_part(binder, node)

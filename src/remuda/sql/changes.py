@@ -16,38 +16,70 @@ from remuda.errors import (
 )
 from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical
+from remuda.sql.conflict import bind_conflict
 from remuda.sql.context import Context, identifier
 from remuda.sql.conversion import Converter
+from remuda.sql.modify import target_of
 from remuda.sql.output import project
 from remuda.sql.queries import ValuesBinder, analyze_query, rows_plan
-from remuda.sql.relations import Environment, undefined_map
-from remuda.sql.statements import InsertStatement
+from remuda.sql.relations import Environment
+from remuda.sql.returning import Outcome, returned
+from remuda.sql.scope import Scope, column_refs
+from remuda.sql.statements import ChangeStatement, InsertStatement, Repeats
 from remuda.sql.suggest import did_you_mean
 from remuda.sql.syntax import InsertTree
 
 
-def bind_insert(context: Context, tree: InsertTree) -> InsertStatement:
+def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeStatement:
     """The statement without its parameter types (the caller knows them at the end)."""
     node = tree.root
-    context.only(node, "this", "expression", "default")
+    context.only(node, "this", "expression", "default", "conflict", "returning", "with_")
     target = node.this
     names: list[exp.Expr] = []
     if isinstance(target, exp.Schema):
         context.only(target, "this", "expressions")
         names, target = list(target.expressions), target.this
-    if not isinstance(target, exp.Table):
-        raise context.unsupported("INSERT into this", target)
-    context.only(target, "this")
+    schema, alias = target_of(context, target, "this", "alias")
     if node.args.get("default") or node.expression is None:
         raise context.unsupported("INSERT without VALUES or a query", target)
-    name = identifier(target.this)
-    schema = context.catalog.find(name)
-    if schema is None:
-        raise undefined_map(context, name, target.this)
+    _move_common_tables(context, node)
     positions = _positions(context, schema, names)
     _require_key(context, schema, positions, target)
     source = _source(context, schema, positions, node.expression, names or [target])
-    return InsertStatement(schema, source, "sink" if tree.sink else "insert")
+    conflict, clause = node.args.get("conflict"), node.args.get("returning")
+    if conflict is None and clause is None:
+        return InsertStatement(schema, source, "sink" if tree.sink else "insert")
+    repeats = Repeats.NEVER
+    if conflict is not None:
+        if tree.sink:
+            raise context.unsupported("ON CONFLICT of SINK INTO", conflict)
+        resolved = bind_conflict(context, schema, alias, source, conflict)
+        source, repeats = resolved.plan, resolved.repeats
+    scope = Scope()
+    columns = column_refs(source.output)
+    scope.add(context, alias, columns, target)
+    outcome = returned(context, Outcome(source, scope, [e for _, e in columns]), clause)
+    return ChangeStatement(
+        verb="SINK" if tree.sink else "INSERT",
+        schema=schema,
+        source=outcome.plan,
+        writes=True,
+        removes=False,
+        insert_only=not tree.sink and conflict is None,
+        reads_target=conflict is not None,
+        repeats=repeats,
+        returning=outcome.names,
+    )
+
+
+def _move_common_tables(context: Context, node: exp.Insert) -> None:
+    """``WITH ... INSERT INTO m SELECT ...``: the query is where the common tables are used."""
+    common, query = node.args.get("with_"), node.expression
+    if common is None or query.args.get("with_") is common:
+        return
+    if query.args.get("with_") is not None:
+        raise context.unsupported("WITH both before INSERT and before its query", common)
+    query.args["with_"] = common
 
 
 def _positions(context: Context, schema: MapSchema, names: list[exp.Expr]) -> list[int]:
@@ -91,7 +123,7 @@ def _source(
     if isinstance(node, exp.Values) and node.args.get("alias") is not None:
         raise context.unsupported("an alias for the rows of INSERT", node.args["alias"])
     columns = [schema.columns[position] for position in positions]
-    pending = analyze_query(context, node, Environment())
+    pending = analyze_query(context, _without_defaults(node), Environment())
     given = len(pending.names)
     if given > len(columns):
         raise context.error(
@@ -108,6 +140,20 @@ def _source(
         return _values(context, schema, pending, columns, positions)
     plan = pending.build([column.type for column in columns])
     return _converted(context, schema, plan, columns, positions)
+
+
+def _without_defaults(node: exp.Expr) -> exp.Expr:
+    """VALUES with NULL for DEFAULT: columns have no other default."""
+    if not isinstance(node, exp.Values) or node.find(exp.Var) is None:
+        return node
+    rows = node.copy()
+    for row in rows.expressions:
+        for cell in list(row.expressions) if isinstance(row, exp.Tuple) else []:
+            if isinstance(cell, exp.Var) and str(cell.this).upper() == "DEFAULT":
+                null = exp.Null()
+                null.update_positions(cell)
+                cell.replace(null)
+    return rows
 
 
 def _values(

@@ -59,7 +59,7 @@ def default_name(node: exp.Expr) -> str:
     if isinstance(inner, exp.Cast):
         named = default_name(inner.this)
         return named if named != "?column?" else inner.args["to"].sql("postgres").lower()
-    if isinstance(inner, exp.Filter):
+    if isinstance(inner, exp.Filter | exp.Window | exp.RespectNulls):
         return default_name(inner.this)
     if isinstance(inner, exp.Anonymous):
         return calls.function_name(inner)

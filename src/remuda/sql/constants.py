@@ -21,7 +21,7 @@ from remuda.datatypes.sql import (
     SqlType,
     decimal,
 )
-from remuda.datatypes.text import MICROS_PER_DAY, check_length, parse_text, rescale, type_name
+from remuda.datatypes.text import MICROS_PER_DAY, parse_text, rescale, type_name
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InvalidDatetime, NumericOverflow
 from remuda.plan.expression import Literal
@@ -130,7 +130,7 @@ def folded_cast(literal: Literal, target: SqlType) -> Literal | None:
     if exact is not None:
         return exact
     if literal.type.is_text and target.is_text:
-        return Literal(target, check_length(str(literal.value), target))
+        return Literal(target, str(literal.value)[: target.length])
     source, value = literal.type, literal.value
     if source.kind is Kind.DECIMAL or source.is_integer:
         assert isinstance(value, int)

@@ -18,8 +18,8 @@ from remuda.datatypes.coercion import (
     is_implicit,
     same_representation,
 )
-from remuda.datatypes.sql import BOOLEAN, VARCHAR, Kind, SqlType, decimal
-from remuda.datatypes.text import parse_text, type_name
+from remuda.datatypes.sql import BOOLEAN, INTEGER, VARCHAR, Kind, SqlType, decimal
+from remuda.datatypes.text import check_length, parse_text, type_name
 from remuda.errors import DataError, TypeMismatch, UndefinedFunction
 from remuda.plan.expression import Call, Cast, Expression, Literal, Parameter
 from remuda.plan.functions import SCALAR_FUNCTIONS, Signature, with_digits
@@ -82,7 +82,27 @@ class Converter:
                 node,
                 hint="Rewrite the expression or convert it with CAST.",
             )
+        if target.is_text and target.length is not None:
+            return self._fitting(expression, target, node)
         return self.cast(expression, target, node)
+
+    def _fitting(
+        self, expression: Expression, target: SqlType, node: exp.Expr | None
+    ) -> Expression:
+        """Text for a column VARCHAR(n): what is longer is an error, and not cut as by CAST."""
+        limit = target.length
+        assert limit is not None
+        source = expression.type
+        if source.is_text and source.length is not None and source.length <= limit:
+            return self.cast(expression, target, node)
+        text = expression if source.is_text else self.cast(expression, VARCHAR, node)
+        if isinstance(text, Literal):
+            try:
+                fitting = None if text.value is None else check_length(str(text.value), target)
+            except DataError as error:
+                raise self.context.located(error, node) from None
+            return Literal(target, fitting)
+        return Call(target, "check_length", (text, Literal(INTEGER, limit)))
 
     def mismatch(
         self, expression: Expression, target: SqlType, node: exp.Expr | None, what: str

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from sqlglot import exp
 
-from remuda.errors import GroupingError
+from remuda.errors import GroupingError, WindowingError
 from remuda.plan.expression import Expression
 from remuda.sql.context import Context
 from remuda.sql.conversion import Converter
@@ -22,11 +22,13 @@ class Surroundings(Protocol):
 
     def aggregate(self, name: str, node: exp.Expr, filter_node: exp.Expr | None) -> Expression: ...
 
+    def window(self, node: exp.Window) -> Expression: ...
+
     def scalar_subquery(self, node: exp.Expr) -> Expression: ...
 
 
 class Forbidding:
-    """Surroundings that take neither aggregates nor subqueries; ``clause`` is named in errors."""
+    """Surroundings without aggregates, windows, subqueries; ``clause`` is named in errors."""
 
     def __init__(self, context: Context, clause: str) -> None:
         self.context = context
@@ -40,6 +42,11 @@ class Forbidding:
     ) -> Expression:
         raise self.context.error(
             GroupingError, f"aggregate functions are not allowed in {self.clause}", node
+        )
+
+    def window(self, node: exp.Window) -> Expression:
+        raise self.context.error(
+            WindowingError, f"window functions are not allowed in {self.clause}", node.this
         )
 
     def scalar_subquery(self, node: exp.Expr) -> Expression:
@@ -99,7 +106,6 @@ def describe(node: exp.Expr) -> str:
 
 
 _NAMES: Final = {
-    "Window": "a window function (OVER)",
     "RegexpLike": "a regular expression match",
     "RegexpILike": "a regular expression match",
     "SimilarTo": "SIMILAR TO",

@@ -26,8 +26,10 @@ from remuda.plan.logical import (
     Project,
     Sort,
     Values,
+    Window,
     inputs_of,
 )
+from remuda.plan.windows import expressions_of as parts_of_call
 from remuda.sql.context import Context
 
 
@@ -126,6 +128,9 @@ def expressions_of(plan: Logical) -> Iterator[Expression]:
         case Aggregate(calls=calls):
             for call in calls:
                 yield from (e for e in (call.argument, call.filter) if e is not None)
+        case Window(calls=window_calls):
+            for window_call in window_calls:
+                yield from parts_of_call(window_call)
         case _:
             return
 
@@ -141,6 +146,8 @@ def free_columns(plan: Logical) -> set[ColumnId]:
             used |= columns_of(expression)
         if isinstance(node, Aggregate):
             used |= set(node.group)
+        if isinstance(node, Window):
+            used |= set(node.partition) | {key.column for key in node.order}
         produced |= {column.id for column in node.output}
         pending += inputs_of(node)
     return used - produced
@@ -154,7 +161,7 @@ def at_most_one_row(plan: Logical) -> bool:
             return len(rows) <= 1
         case Sort(limit=Literal(value=limit)) if isinstance(limit, int) and limit <= 1:
             return True
-        case Project(input=child) | Filter(input=child) | Sort(input=child):
+        case Project(input=child) | Filter(input=child) | Sort(input=child) | Window(input=child):
             return at_most_one_row(child)
         case _:
             return False
@@ -166,7 +173,7 @@ def exactly_one_row(plan: Logical) -> bool:
             return not group
         case Values(rows=rows):
             return len(rows) == 1
-        case Project(input=child):
+        case Project(input=child) | Window(input=child):
             return exactly_one_row(child)
         case _:
             return False

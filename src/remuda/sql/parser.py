@@ -11,11 +11,12 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from remuda.errors import NotSupported, RemudaError, SqlSyntaxError
+from remuda.sql.assignments import enclose_assignments
 from remuda.sql.definitions import DefinitionParser
 from remuda.sql.places import end_of, position_of_token
 from remuda.sql.statements import ParsedStatement
 from remuda.sql.suggest import did_you_mean
-from remuda.sql.syntax import ExplainTree, InsertTree, QueryTree, Tree
+from remuda.sql.syntax import ChangeTree, ExplainTree, InsertTree, QueryTree, Tree, TruncateTree
 from remuda.sql.tokens import (
     DIALECT,
     TokenList,
@@ -32,16 +33,15 @@ from remuda.sql.tokens import (
 _T = TokenType
 Result = TypeVar("Result")
 _QUERY_STARTS: Final = frozenset({_T.SELECT, _T.WITH, _T.VALUES, _T.L_PAREN})
+_CHANGE_STARTS: Final = frozenset({_T.INSERT, _T.UPDATE, _T.DELETE, _T.TRUNCATE})
 _STATEMENTS: Final = (
-    "SELECT, VALUES, INSERT, SINK INTO, CREATE TABLE, DROP TABLE, SHOW, DESCRIBE, EXPLAIN"
+    "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, TRUNCATE, CREATE TABLE, DROP TABLE, SHOW, "
+    "DESCRIBE, EXPLAIN"
 )
 _KNOWN_WORDS: Final = frozenset(
     {
-        "update",
-        "delete",
         "merge",
         "alter",
-        "truncate",
         "begin",
         "commit",
         "rollback",
@@ -53,7 +53,8 @@ _KNOWN_WORDS: Final = frozenset(
     | {"table", "replace", "upsert", "use", "from", "pivot", "do", "cluster", "reindex", "import"}
 )
 _STATEMENT_WORDS: Final = (
-    "select", "values", "with", "insert", "sink", "create", "drop", "show", "describe", "explain",
+    "select", "values", "with", "insert", "sink", "update", "delete", "truncate", "create", "drop",
+    "show", "describe", "explain",
 )  # fmt: skip
 
 
@@ -153,9 +154,9 @@ def _explain(text: str, tokens: list[Token]) -> ParsedStatement:
     if index >= len(tokens):
         _syntax_error(text, tokens, index)
     inner = _statement(text, tokens[index:])
-    if not isinstance(inner.tree, QueryTree | InsertTree):
+    if not isinstance(inner.tree, QueryTree | InsertTree | ChangeTree):
         raise NotSupported(
-            "only queries and INSERT can be explained",
+            "only queries, INSERT, UPDATE and DELETE can be explained",
             position=position_of_token(text, tokens[index]),
         )
     tree = ExplainTree(options["analyze"], options["verbose"], inner.tree)
@@ -173,7 +174,7 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
         raise SqlSyntaxError("syntax error at end of input", position=end_of(text))
     first = tokens[0]
     word = first.text.lower()
-    if first.token_type in _QUERY_STARTS or first.token_type is _T.INSERT or word == "sink":
+    if first.token_type in _QUERY_STARTS | _CHANGE_STARTS or word == "sink":
         prepared = prepare(text, tokens)
         return ParsedStatement(text, _parse_tokens(prepared), prepared.parameters)
     if first.token_type in (_T.CREATE, _T.DROP):
@@ -191,8 +192,10 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
 
 
 def _parse_tokens(prepared: TokenList) -> Tree:
-    """A query or an INSERT."""
+    """A query or a change of data."""
     text, tokens = prepared.text, prepared.tokens
+    if tokens[0].token_type in _CHANGE_STARTS | {_T.WITH} or tokens[0].text.lower() == "sink":
+        tokens = prepared.tokens[:] = enclose_assignments(tokens)
     sink = tokens[0].text.lower() == "sink"
     if sink:
         first = tokens[0]
@@ -204,6 +207,10 @@ def _parse_tokens(prepared: TokenList) -> Tree:
     root = roots[0] if roots else None
     if isinstance(root, exp.Insert):
         return InsertTree(root, sink)
+    if isinstance(root, exp.Update | exp.Delete):
+        return ChangeTree(root)
+    if isinstance(root, exp.TruncateTable):
+        return TruncateTree(root)
     if isinstance(root, exp.Query | exp.Values):
         return QueryTree(root)
     raise near(text, tokens[0])

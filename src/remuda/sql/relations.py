@@ -53,6 +53,7 @@ _SIDES: Final = {
     "RIGHT": JoinKind.RIGHT,
     "FULL": JoinKind.FULL,
 }
+_JOIN_WORDS: Final = ("side", "kind", "method", "on", "using")
 
 
 class RelationBinder:
@@ -66,8 +67,24 @@ class RelationBinder:
     def from_clause(self, first: exp.Expr, joins: list[exp.Expr]) -> tuple[Logical, Scope]:
         plan, scope = self.relation(first)
         scope.parent = self.environment.parent
-        for join in joins:
-            plan, scope = self.join(plan, scope, join)
+        return self.joins(plan, scope, joins)
+
+    def joins(
+        self, plan: Logical, scope: Scope, joins: list[exp.Expr] | None
+    ) -> tuple[Logical, Scope]:
+        """``a JOIN b ..., c JOIN d ...``: commas bind weaker than JOIN, so what they separate is
+        joined first, and its conditions see nothing of what stands before the comma."""
+        found: list[tuple[Logical, Scope, exp.Expr | None]] = [(plan, scope, None)]
+        for join in joins or ():
+            if _is_comma(join):
+                found.append((*self.relation(join.this), join.this))
+                continue
+            plan, scope, place = found[-1]
+            found[-1] = (*self.join(plan, scope, join), place)
+        plan, scope, _ = found[0]
+        for other_plan, other_scope, place in found[1:]:
+            scope.merge(other_scope, self.context, place)
+            plan = joined(JoinKind.INNER, plan, other_plan, None)
         return plan, scope
 
     def relation(self, node: exp.Expr) -> tuple[Logical, Scope]:
@@ -96,9 +113,7 @@ class RelationBinder:
             plan = self.scan(name, node)
             default = name
         plan, scope = self.aliased(plan, node, default)
-        for join in node.args.get("joins") or ():
-            plan, scope = self.join(plan, scope, join)
-        return plan, scope
+        return self.joins(plan, scope, node.args.get("joins"))
 
     def scan(self, name: str, node: exp.Table) -> Logical:
         schema = self.context.catalog.find(name)
@@ -126,9 +141,7 @@ class RelationBinder:
         else:
             self.context.only(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
             plan, scope = self.aliased(self.bind_query(node, self.environment), node)
-        for join in node.args.get("joins") or ():
-            plan, scope = self.join(plan, scope, join)
-        return plan, scope
+        return self.joins(plan, scope, node.args.get("joins"))
 
     def aliased(self, plan: Logical, node: exp.Expr, default: str = "") -> tuple[Logical, Scope]:
         """The scope of one relation under its alias; column aliases rename."""
@@ -178,7 +191,7 @@ class RelationBinder:
             raise self.context.unsupported(what, node.this)
         right, right_scope = self.relation(node.this)
         on, using = node.args.get("on"), node.args.get("using")
-        self._check_condition(node, side, kind, method)
+        self._check_condition(node, kind, method)
         join_kind = _SIDES[side]
         if method or using:
             names = (
@@ -196,9 +209,9 @@ class RelationBinder:
             condition = binder.condition(on, "JOIN/ON")
         return joined(join_kind, left, right, condition), scope
 
-    def _check_condition(self, node: exp.Expr, side: str, kind: str, method: str) -> None:
+    def _check_condition(self, node: exp.Expr, kind: str, method: str) -> None:
         conditions = bool(node.args.get("on")) + bool(node.args.get("using")) + bool(method)
-        needed = bool(side) or kind in ("INNER", "OUTER")
+        needed = kind != "CROSS"
         if kind == "CROSS" and conditions:
             raise self.context.error(
                 SqlSyntaxError, "CROSS JOIN takes no condition", node.args.get("on") or node.this
@@ -262,6 +275,12 @@ class RelationBinder:
                 place,
             )
         return found[0]
+
+
+def _is_comma(join: exp.Expr) -> bool:
+    """Whether a comma stands before the relation, and not the word JOIN (after which the parser
+    looks for a PIVOT, and for a condition)."""
+    return not any(join.args.get(name) for name in _JOIN_WORDS) and "pivots" not in join.args
 
 
 def _is_query(node: exp.Expr) -> bool:

@@ -47,7 +47,7 @@ class Scope:
         self.visible += columns
         self._by_name = None
 
-    def merge(self, other: Scope, context: Context, node: exp.Expr) -> None:
+    def merge(self, other: Scope, context: Context, node: exp.Expr | None) -> None:
         """All columns of ``other``, after ours."""
         for alias, columns in other.relations.items():
             if alias in self.relations:

@@ -18,6 +18,7 @@ from remuda.errors import (
     UndefinedColumn,
     UndefinedFunction,
     UndefinedMap,
+    WindowingError,
 )
 from remuda.plan.expression import (
     AggregateCall,
@@ -49,6 +50,7 @@ from remuda.sql.places import end_of
 from remuda.sql.relations import Environment, QueryBinder, RelationBinder
 from remuda.sql.scope import Scope, all_levels
 from remuda.sql.subqueries import SubqueryBinder
+from remuda.sql.windows import WindowBinder
 
 assert calls
 assert operators
@@ -56,7 +58,7 @@ assert operators
 
 _CONSUMED = (
     "with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "order",
-    "limit", "offset",
+    "limit", "offset", "windows",
 )  # fmt: skip
 
 
@@ -107,6 +109,7 @@ class SelectBinder:
         """Conjuncts of WHERE that refer to an enclosing query, when ``pull_up`` allows them."""
         self.pull_up = False
         self.subqueries = SubqueryBinder(self)
+        self.windows = WindowBinder(self)
         self.clause = ""
         self.in_aggregate = False
         self.binder = ExpressionBinder(context, self.scope, self)
@@ -128,14 +131,15 @@ class SelectBinder:
             )
         self.in_aggregate = True
         try:
-            call = self._aggregate_call(name, node, filter_node)
+            call = self.aggregate_call(name, node, filter_node)
         finally:
             self.in_aggregate = False
         return self.grouping.reference(call, name)
 
-    def _aggregate_call(
+    def aggregate_call(
         self, name: str, node: exp.Expr, filter_node: exp.Expr | None
     ) -> AggregateCall:
+        """``name(...)`` bound, but not announced to the grouping: it may be a window call."""
         context, arguments = self.context, list(node.expressions)
         unique = False
         if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
@@ -172,6 +176,9 @@ class SelectBinder:
             )
         converted = self.binder.convert.implicit(argument, signature.arguments[0], arguments[0])
         return AggregateCall(name, converted, signature.result, unique, condition)
+
+    def window(self, node: exp.Window) -> Expression:
+        return self.windows.bind(node)
 
     def scalar_subquery(self, node: exp.Expr) -> Expression:
         return self.subqueries.scalar(node)
@@ -244,6 +251,7 @@ class SelectBinder:
             self.context.only(order, "expressions")
             for key in order.expressions:
                 self.bind_order_key(key)
+        self.windows.bind_named()
         self.clause = ""
 
     def bind_item(self, node: exp.Expr) -> None:
@@ -301,6 +309,7 @@ class SelectBinder:
         ordinal = ordinal_of(node)
         if ordinal is not None:
             item = self.item_at(ordinal, node, "GROUP BY")
+            self.refuse_window(item)
             if self.grouping.uses_aggregate(item.expression):
                 raise self.context.error(
                     GroupingError, "aggregate functions are not allowed in GROUP BY", item.node
@@ -316,8 +325,15 @@ class SelectBinder:
                         GroupingError, "aggregate functions are not allowed in GROUP BY", node
                     )
                 if matches:
+                    self.refuse_window(matches[0])
                     return matches[0].expression
         return self.binder.bind(node)
+
+    def refuse_window(self, item: Item) -> None:
+        if self.windows.uses(item.expression):
+            raise self.context.error(
+                WindowingError, "window functions are not allowed in GROUP BY", item.node
+            )
 
     def item_at(self, ordinal: int, node: exp.Expr, clause: str) -> Item:
         if not 1 <= ordinal <= len(self.items):
@@ -425,16 +441,21 @@ class SelectBinder:
         having = self.having
         if self.grouping.active:
             plan = self.grouping.aggregate(plan)
-            expressions = [
-                self.grouping.above(item.expression, item.node, self.subqueries.attached_ids)
-                for item in every
-            ]
+            extra = self.subqueries.attached_ids | self.windows.ids
+            expressions = [self.grouping.above(item.expression, item.node, extra) for item in every]
             if having is not None:
                 place = self.node.args["having"].this
                 having = self.grouping.above(having, place, self.subqueries.attached_ids)
         plan = self.subqueries.attach(plan)
         plan = filtered(plan, () if having is None else (having,))
+        if self.windows.active:
+            plan = self.windows.attach(plan, self.above_grouping)
         return project(self.context, plan, [item.name for item in every], expressions)
+
+    def above_grouping(self, expression: Expression, node: exp.Expr | None) -> Expression:
+        if not self.grouping.active:
+            return expression
+        return self.grouping.above(expression, node, self.subqueries.attached_ids)
 
     def sorted(self, plan: Logical) -> Logical:
         keys: list[SortKey] = []

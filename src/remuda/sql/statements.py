@@ -85,11 +85,50 @@ class InsertStatement:
     parameter_types: tuple[SqlType, ...] = ()
 
 
+class Repeats(Enum):
+    """What to do when a statement comes to the same row more than once."""
+
+    NEVER = "never"
+    """It cannot, or the owner of the row refuses it."""
+    FIRST = "first"
+    """The first time counts."""
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStatement:
+    """UPDATE, DELETE, and INSERT with ON CONFLICT or RETURNING.
+
+    ``source.output`` is, in this order: all columns of the rows to write, of the schema's types in
+    schema order, if it ``writes``; the key columns of the rows to remove if it ``removes``; the
+    columns of RETURNING, whose names are ``returning``. A row that is both removed and written
+    under the same key is replaced.
+    """
+
+    verb: Literal["INSERT", "SINK", "UPDATE", "DELETE"]
+    schema: MapSchema
+    source: Logical
+    writes: bool
+    removes: bool
+    insert_only: bool
+    """A row whose key exists (and is not removed) is refused."""
+    reads_target: bool
+    """The rows were made from what the map held: they must not have changed since."""
+    repeats: Repeats
+    returning: tuple[str, ...]
+    parameter_types: tuple[SqlType, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateStatement:
+    schema: MapSchema
+
+
 @dataclass(frozen=True, slots=True)
 class ExplainStatement:
     analyze: bool
     verbose: bool
-    statement: BoundQuery | InsertStatement
+    statement: BoundQuery | InsertStatement | ChangeStatement
 
 
 class ShowKind(Enum):
@@ -110,6 +149,8 @@ BoundStatement: TypeAlias = (
     | CreateMapStatement
     | DropMapStatement
     | InsertStatement
+    | ChangeStatement
+    | TruncateStatement
     | ExplainStatement
     | ShowStatement
 )

@@ -141,7 +141,7 @@ class SubqueryBinder:
         binder.bind_from()
         binder.bind_where()
         binder.bind_rest()
-        if binder.grouping.active or binder.hidden:
+        if binder.grouping.active or binder.hidden or binder.windows.active:
             if binder.correlated:
                 raise self.context.unsupported(
                     "a correlated subquery with aggregates in IN or EXISTS", node
@@ -235,6 +235,10 @@ class SubqueryBinder:
                 "a correlated scalar subquery without an aggregate",
                 select,
                 hint="Use an aggregate such as max(...), or write a join.",
+            )
+        if binder.windows.active:
+            raise self.context.unsupported(
+                "a correlated scalar subquery with window functions", select
             )
         self._require_one_column(len(binder.items), select)
         binder.settle(None)

@@ -33,6 +33,20 @@ class InsertTree:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeTree:
+    """UPDATE or DELETE."""
+
+    root: exp.Update | exp.Delete
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTree:
+    root: exp.TruncateTable
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnDefinition:
     name: Name
     type: SqlType
@@ -71,11 +85,20 @@ class ShowTree:
 class ExplainTree:
     analyze: bool
     verbose: bool
-    statement: QueryTree | InsertTree
+    statement: QueryTree | InsertTree | ChangeTree
 
     @property
     def reads_only(self) -> bool:
         return not self.analyze or self.statement.reads_only
 
 
-Tree: TypeAlias = QueryTree | InsertTree | CreateTree | DropTree | ShowTree | ExplainTree
+Tree: TypeAlias = (
+    QueryTree
+    | InsertTree
+    | ChangeTree
+    | TruncateTree
+    | CreateTree
+    | DropTree
+    | ShowTree
+    | ExplainTree
+)

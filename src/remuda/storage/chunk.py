@@ -42,8 +42,14 @@ class Chunk:
     """Up to ``CHUNK_ROWS_MAX`` rows. ``begin`` is the latest begin; ``begins`` is None when all are
     equal.
 
-    ``ends`` is None until the first row is closed; ``first_end`` is the earliest end, ``closed``
-    the number of rows with an end.
+    ``ends`` is None as long as all rows have the same end, ``end`` (``FOREVER``, or the time at
+    which the whole map was replaced); ``first_end`` is the earliest end, ``closed`` the number of
+    rows with an end.
+
+    Other threads read a chunk while the loop appends to it and closes rows. Whatever they meet in
+    between is right for their read timestamp, because every write comes after it: an ``ends`` that
+    has just been allocated holds the ends that were there before, each end is one aligned word, and
+    ``begin`` is raised before ``length`` is.
     """
 
     __slots__ = (
@@ -57,6 +63,7 @@ class Chunk:
         "begin_view",
         "begins",
         "closed",
+        "end",
         "end_view",
         "ends",
         "first_end",
@@ -76,6 +83,7 @@ class Chunk:
         self.begin = 0
         self.begins: Times | None = None
         self.begin_view: memoryview | None = None
+        self.end = FOREVER
         self.ends: Times | None = None
         self.end_view: memoryview | None = None
         self.first_end = FOREVER
@@ -126,8 +134,11 @@ class Chunk:
             chunk.closed = int(np.count_nonzero(ends != FOREVER))
             if chunk.closed:
                 chunk.first_end = int(ends.min())
-                chunk.ends = ends
-                chunk.end_view = ends.data
+                if chunk.first_end == int(ends.max()):
+                    chunk.end = chunk.first_end
+                else:
+                    chunk.ends = ends
+                    chunk.end_view = ends.data
         return chunk
 
     @property
@@ -173,7 +184,8 @@ class Chunk:
         if done < count:
             fresh = rows_to_batch(tuples[done:count], self._schema)
             prefix = fresh if prefix is None else pa.concat_batches([prefix, fresh])
-            self._prefix = prefix
+            if self.tuples is not None:  # not sealed meanwhile
+                self._prefix = prefix
         assert prefix is not None
         return prefix if prefix.num_rows == count else prefix.slice(0, count)
 
@@ -193,7 +205,13 @@ class Chunk:
         return self.begin if self.begins is None else self.begins[offsets]
 
     def ends_of(self, offsets: Offsets) -> Times | int:
-        return FOREVER if self.ends is None else self.ends[offsets]
+        return self.end if self.ends is None else self.ends[offsets]
+
+    def last_end(self) -> int:
+        """The latest end of any row."""
+        if self.closed < self.length:
+            return FOREVER
+        return self.end if self.ends is None else int(self.ends[: self.length].max())
 
     def visible(self, count: int, at: int) -> Flags | bool:
         """Which of the first ``count`` rows exist at ``at``: flags, or one answer for all."""
@@ -203,7 +221,9 @@ class Chunk:
                 return False
             shown = self.begins[:count] <= at
         ends = self.ends
-        if ends is not None and self.first_end <= at:
+        if ends is None:
+            return shown if self.end > at else False
+        if self.first_end <= at:
             alive = ends[:count] > at
             shown = alive if shown is True else shown & alive
         return shown
@@ -258,8 +278,18 @@ class Chunk:
         self.first_end = min(self.first_end, timestamp)
         return fresh
 
+    def close_all(self, timestamp: int) -> int:
+        """End every row of a sealed chunk without any end; returns how many rows that are."""
+        assert self.closed == 0
+        assert self.tuples is None
+        self.closed = self.length
+        self.first_end = timestamp
+        self.end = timestamp
+        self.ends = self.end_view = None
+        return self.length
+
     def _allocate_ends(self) -> memoryview:
-        ends = np.full(self.length, FOREVER, dtype=np.int64)
+        ends = np.full(self.length, self.end, dtype=np.int64)
         self.ends = ends
         self.end_view = ends.data
         return self.end_view

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from remuda.datatypes.schema import MapSchema
-from remuda.limits import CHUNK_ROWS, TAIL_PIECE_ROWS
+from remuda.limits import CHUNK_ROWS, MIB, TAIL_PIECE_ROWS
 from remuda.storage.chunk import (
     CHUNK_ROWS_MAX,
     OFFSET_BITS,
@@ -22,37 +23,50 @@ from remuda.storage.chunk import (
     Times,
 )
 
+PIECE_SIZE: Final = 64 * MIB
+"""Bulk loads of wide rows make chunks of about this size, with fewer rows."""
 UNSEALED_MAX = CHUNK_ROWS // TAIL_PIECE_ROWS
 """More full tails than this are sealed by the puts themselves: ``maintain`` has fallen behind."""
 
 
+class TableView(NamedTuple):
+    """All chunks at one moment; ``tail`` is the one among them that is open."""
+
+    chunks: tuple[Chunk, ...]
+    tail: Chunk
+
+
 class ChunkTable:
-    """Number -> chunk. Numbers only grow. Readers pin ``snapshot()``, which is never changed."""
+    """Number -> chunk. Numbers only grow and are never used again.
+
+    ``view`` is what readers on other threads pin: one attribute, replaced as a whole by the event
+    loop when chunks come or go, so that no reader meets a rewritten chunk beside its original.
+    """
 
     def __init__(self, schema: MapSchema) -> None:
         self.schema = schema
         self.by_number: dict[int, Chunk] = {}
         self.unsealed: deque[Chunk] = deque()
         self._next_number = 0
-        self._snapshot: tuple[Chunk, ...] | None = None
-        self.tail = self._open_tail()
+        self._open_tail()
 
-    def _take_number(self) -> int:
-        number = self._next_number
-        self._next_number += 1
-        return number
+    def take_numbers(self, count: int) -> int:
+        """Set ``count`` numbers aside for chunks made later; returns the first."""
+        first = self._next_number
+        self._next_number += count
+        return first
 
-    def _open_tail(self) -> Chunk:
-        tail = Chunk.open(self._take_number(), self.schema)
-        self.by_number[tail.number] = tail
-        self._snapshot = None
-        return tail
+    def _open_tail(self) -> None:
+        self.tail = Chunk.open(self.take_numbers(1), self.schema)
+        self.by_number[self.tail.number] = self.tail
+        self._publish()
+
+    def _publish(self) -> None:
+        self.view = TableView(tuple(self.by_number.values()), self.tail)
 
     def snapshot(self) -> tuple[Chunk, ...]:
         """All chunks, the open tail among them."""
-        if self._snapshot is None:
-            self._snapshot = tuple(self.by_number.values())
-        return self._snapshot
+        return self.view.chunks
 
     def append(self, row: Row, partition: int, timestamp: int) -> int:
         """Add one row to the open tail; returns its slot."""
@@ -65,29 +79,32 @@ class ChunkTable:
         self.unsealed.append(self.tail)
         if len(self.unsealed) > UNSEALED_MAX:
             self.seal_one()
-        self.tail = self._open_tail()
+        self._open_tail()
 
     def seal_one(self) -> None:
         """Seal the oldest full tail (about 3 ms)."""
         self.unsealed.popleft().seal()
 
-    def add(
+    def sealed(
         self,
+        number: int,
         batch: pa.RecordBatch,
         partitions: npt.NDArray[np.uint16],
         begins: Times | int,
         ends: Times | None,
     ) -> Chunk:
-        """Add a sealed chunk of at most ``CHUNK_ROWS_MAX`` rows."""
-        chunk = Chunk.sealed(self._take_number(), self.schema, batch, partitions, begins, ends)
-        self.by_number[chunk.number] = chunk
-        self._snapshot = None
+        """A sealed chunk of at most ``CHUNK_ROWS_MAX`` rows that lookups find; scans find it when
+        it is published with ``replace``.
+        """
+        chunk = Chunk.sealed(number, self.schema, batch, partitions, begins, ends)
+        self.by_number[number] = chunk
         return chunk
 
-    def remove(self, chunks: Iterable[Chunk]) -> None:
-        for chunk in chunks:
+    def replace(self, old: Iterable[Chunk]) -> None:
+        """In one step for scans: chunks made by ``sealed`` come, ``old`` ones go."""
+        for chunk in old:
             del self.by_number[chunk.number]
-        self._snapshot = None
+        self._publish()
 
     @property
     def nbytes(self) -> int:
@@ -115,32 +132,36 @@ class ChunkTable:
 
 
 def pieces(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """The same rows in the same order, as batches that make good chunks.
+    """The same rows in the same order, as batches that make good chunks: all but the last have
+    ``CHUNK_ROWS_MAX`` rows or about ``PIECE_SIZE``.
 
-    Large batches are sliced without a copy; neighbours too small for a chunk are put together.
+    Only a batch that fits alone is taken as it is; everything else is copied, so that no chunk
+    keeps memory of other rows (a larger batch, a received frame) alive.
     """
     result: list[pa.RecordBatch] = []
-    small: list[pa.RecordBatch] = []
-    small_rows = 0
-
-    def flush() -> None:
-        nonlocal small_rows
-        if small:
-            result.append(small[0] if len(small) == 1 else pa.concat_batches(small))
-            small.clear()
-            small_rows = 0
-
+    parts: list[pa.RecordBatch] = []
+    rows = size = 0
     for batch in batches:
-        if batch.num_rows >= CHUNK_ROWS // 4:
-            flush()
-            result += [
-                batch.slice(start, CHUNK_ROWS_MAX)
-                for start in range(0, batch.num_rows, CHUNK_ROWS_MAX)
-            ]
-        elif batch.num_rows:
-            small.append(batch)
-            small_rows += batch.num_rows
-            if small_rows >= CHUNK_ROWS:
-                flush()
-    flush()
+        total = batch.num_rows
+        width = batch.nbytes / max(total, 1)
+        start = 0
+        while start < total:
+            room = min(CHUNK_ROWS_MAX - rows, int((PIECE_SIZE - size) / max(width, 1.0)) + 1)
+            part = batch.slice(start, room)
+            parts.append(part)
+            start += part.num_rows
+            rows += part.num_rows
+            size += int(width * part.num_rows) + 1
+            if rows >= CHUNK_ROWS_MAX or size >= PIECE_SIZE:
+                result.append(_piece(parts, whole=len(parts) == 1 and part.num_rows == total))
+                parts = []
+                rows = size = 0
+    if parts:
+        result.append(_piece(parts, whole=len(batches) == 1 and len(result) == 0))
     return result
+
+
+def _piece(parts: list[pa.RecordBatch], *, whole: bool) -> pa.RecordBatch:
+    if whole:
+        return parts[0]
+    return pa.concat_batches(parts if len(parts) > 1 else [parts[0], parts[0].slice(0, 0)])

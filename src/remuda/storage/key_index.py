@@ -10,12 +10,13 @@ by ``merge``. See docs/decisions/0001-key-index-sorted-hashes.md.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from remuda.datatypes.timestamp import FOREVER
 from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
@@ -45,7 +46,7 @@ class Run:
     entries.
     """
 
-    __slots__ = ("dead", "directory", "hash_view", "hashes", "shift", "slot_view", "slots")
+    __slots__ = ("dead", "directory", "hash_view", "hashes", "shift", "slot_view", "slots", "until")
 
     def __init__(
         self, hashes: Hashes, slots: Slots, directory: npt.NDArray[np.uint32] | None = None
@@ -55,6 +56,8 @@ class Run:
         self.hash_view = hashes.data
         self.slot_view = slots.data
         self.dead = 0
+        self.until = FOREVER
+        """Every version in this run has ended then: the map was replaced."""
         self.shift = _HASH_BITS - directory_bits(len(hashes))
         if directory is None:
             directory = np.empty((1 << directory_bits(len(hashes))) + 1, dtype=np.uint32)
@@ -116,15 +119,23 @@ def _fill_directory(  # noqa: PLR0917 (ranges come in pairs)
 
 
 class KeyIndex:
-    """The delta and the runs. Only the event loop uses it."""
+    """The delta and the runs. Only the event loop changes it.
+
+    Other threads look single hashes up: first in ``delta``, then in ``runs``, each read once. A
+    delta that becomes a run is in ``runs`` before it is out of ``delta``, and ``runs`` is replaced
+    as a whole. What they find may point to a chunk that has been rewritten since (its number is
+    gone): then they look again.
+    """
 
     def __init__(self) -> None:
         self.delta: dict[int, int | list[int]] = {}
         self.delta_entries = 0
-        self.runs: list[Run] = []
+        self.runs: tuple[Run, ...] = ()
         """From the oldest to the newest."""
         self.generation = 0
         """Grows whenever a run is replaced: positions found before are void."""
+        self.epoch = 0
+        """Grows whenever a run gets new entries or slots: matches found before are void."""
         self._busy: set[int] = set()
 
     @property
@@ -159,8 +170,36 @@ class KeyIndex:
     def add_sorted(self, hashes: Hashes, slots: Slots) -> None:
         """Many entries, sorted by hash."""
         if len(hashes):
-            self.runs.append(Run(hashes, slots))
-            self._merge_small()
+            self.add_run(Run(hashes, slots))
+
+    def add_run(self, run: Run) -> None:
+        self.runs = (*self.runs, run)
+        self.epoch += 1
+        self._merge_small()
+
+    @property
+    def stamp(self) -> tuple[int, bool]:
+        """Matches found at the same stamp are still all there are."""
+        return self.epoch, bool(self.delta)
+
+    def end_all(self, timestamp: int) -> None:
+        """Every version has ended at ``timestamp``: the map is being replaced. Nothing is merged
+        with these runs any more, and they are dropped as they are.
+        """
+        self.freeze()
+        for run in self.runs:
+            run.until = min(run.until, timestamp)
+
+    def drop_ended(self, horizon: int) -> None:
+        """Drop whole runs without a version that anyone can still read."""
+        kept = tuple(r for r in self.runs if r.until > horizon and r.dead < len(r))
+        if len(kept) < len(self.runs):
+            self.runs = kept
+            self.generation += 1
+
+    @property
+    def live_runs(self) -> int:
+        return sum(run.until == FOREVER for run in self.runs)
 
     def match(self, hashes: Hashes) -> Iterator[tuple[Positions, Slots]]:
         """Pairs (index into the sorted ``hashes``, slot) with equal hashes, run by run.
@@ -168,14 +207,7 @@ class KeyIndex:
         The delta becomes a run first.
         """
         self.freeze()
-        for run in list(self.runs):
-            rows, positions = run.match(hashes)
-            if len(rows):
-                slots = run.slots[positions]
-                if run.dead:
-                    alive = slots != NOWHERE
-                    rows, slots = rows[alive], slots[alive]
-                yield rows, slots
+        return match_runs(self.runs, hashes)
 
     # --- upkeep ---
 
@@ -195,16 +227,16 @@ class KeyIndex:
                 (slot for entry in lists for slot in entry), np.int64, count=len(hashes)
             )
         order = np.argsort(hashes, kind="stable")
+        self.add_sorted(hashes[order], slots[order])
         self.delta = {}
         self.delta_entries = 0
-        self.add_sorted(hashes[order], slots[order])
 
     def _merge_small(self) -> None:
         """Merge the newest runs while the result is small; keeps many small loads cheap."""
         while len(self.runs) > 1:
             older, newer = self.runs[-2], self.runs[-1]
             total = len(older) + len(newer)
-            fits = total <= SMALL_MERGE and len(older) <= TIER * len(newer)
+            fits = total <= SMALL_MERGE and _belong_together(older, newer)
             if not fits or id(older) in self._busy or id(newer) in self._busy:
                 return
             self._replace(
@@ -214,17 +246,19 @@ class KeyIndex:
 
     def _replace(self, old: Sequence[Run], new: Run) -> None:
         index = self.runs.index(old[0])
-        self.runs[index : index + len(old)] = [new] if len(new) else []
+        put = (new,) if len(new) else ()
+        new.until = max(run.until for run in old)
+        self.runs = (*self.runs[:index], *put, *self.runs[index + len(old) :])
         self.generation += 1
 
     def wanted_merge(self) -> list[Run] | None:
         """The neighbouring runs that should become one now (or one run with many dead entries)."""
         for run in self.runs:
-            if run.dead * 4 > len(run):
+            if run.dead * 4 > len(run) and run.until == FOREVER:
                 return [run]
         for index in range(len(self.runs) - 1, 0, -1):
             older, newer = self.runs[index - 1], self.runs[index]
-            if len(older) <= TIER * len(newer):
+            if _belong_together(older, newer):
                 return [older, newer]
         return None
 
@@ -261,6 +295,8 @@ class KeyIndex:
                 filled += len(part)
                 starts = stops
                 yield
+                if any(run.until != FOREVER for run in runs):
+                    return  # replaced meanwhile: they will be dropped as they are
             if filled == total:
                 self._replace(runs, Run(hashes, slots, directory))
             elif directory_bits(filled) == bits:
@@ -292,6 +328,43 @@ class KeyIndex:
                     new = targets[slots[chosen] & OFFSET_MASK]
                     run.slots[positions[chosen]] = new
                     run.dead += int(np.count_nonzero(new == NOWHERE))
+        self.epoch += 1
+
+    def forget(self, chunks: Collection[int]) -> Iterator[None]:
+        """Mark all entries of these chunks as collected, in slices of ``SLICE_ENTRIES``; nobody
+        reads their rows any more.
+        """
+        self.freeze()
+        numbers = np.fromiter(chunks, dtype=np.int64, count=len(chunks))
+        done: list[Run] = []
+        while todo := [run for run in self.runs if not any(run is other for other in done)]:
+            run = todo[0]
+            for start in range(0, len(run), SLICE_ENTRIES):
+                part = run.slots[start : start + SLICE_ENTRIES]
+                gone = np.isin(part >> OFFSET_BITS, numbers)
+                run.dead += int(np.count_nonzero(gone))
+                part[gone] = NOWHERE
+                yield
+            done.append(run)
+        self.epoch += 1
+
+
+def match_runs(runs: Sequence[Run], hashes: Hashes) -> Iterator[tuple[Positions, Slots]]:
+    """Pairs (index into the sorted ``hashes``, slot) with equal hashes, run by run."""
+    for run in runs:
+        rows, positions = run.match(hashes)
+        if len(rows):
+            slots = run.slots[positions]
+            if run.dead:
+                alive = slots != NOWHERE
+                rows, slots = rows[alive], slots[alive]
+            yield rows, slots
+
+
+def _belong_together(older: Run, newer: Run) -> bool:
+    """Whether two neighbours should be one run."""
+    alive = older.until == newer.until == FOREVER
+    return alive and len(older) <= TIER * len(newer)
 
 
 def _first_at(run: Run, bound: int) -> int:

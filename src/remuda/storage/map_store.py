@@ -8,32 +8,51 @@ a later put): a version that is placed late ends where the next one begins.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.values import array_to_values
-from remuda.errors import InternalError, SnapshotTooOld, UniqueViolation
+from remuda.errors import (
+    InternalError,
+    SerializationFailure,
+    SnapshotTooOld,
+    UniqueViolation,
+)
+from remuda.storage.ahead import Ahead, Work, matches
 from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Flags, Offsets, Row, Times
-from remuda.storage.chunk_table import ChunkTable, pieces
-from remuda.storage.key_index import DELTA_ENTRIES_MAX, NOWHERE, RUNS_MAX, KeyIndex, Slots
+from remuda.storage.chunk_table import ChunkTable
+from remuda.storage.key_index import (
+    DELTA_ENTRIES_MAX,
+    NOWHERE,
+    RUNS_MAX,
+    KeyIndex,
+)
 from remuda.storage.keys import Key, KeyRule
+from remuda.storage.removals import Removals
 from remuda.storage.scan import ScanCursor, partition_flags, shown
-from remuda.storage.staging import PreparedRows, Staging, key_columns
+from remuda.storage.staging import Match, PreparedRows, Staging, arrange
 from remuda.storage.statistics import STALE_SHARE, MapStatistics, take_statistics
 from remuda.storage.upkeep import Upkeep
 
+REWRITES_MET_MAX = 100
+"""So often a lookup on another thread starts again because upkeep was faster."""
 TINY_BATCH_ROWS = 64
 """Bulk batches of up to this many rows are put row by row: no chunk, no run."""
 
 
 class MapStore:
-    """One map on one member. Event-loop thread only; only ``ScanCursor`` may go to other
-    threads.
+    """One map on one member. Only the event loop writes, and only it calls anything but:
+
+    * ``get`` and ``scan``, which any thread may call for a timestamp at or below which the map does
+      not change any more (nothing is pending there, the clock is past it, upkeep's horizon is not).
+      They read what the loop replaces as a whole (``ChunkTable.view``, ``KeyIndex.runs``), see the
+      two classes;
+    * ``pending_at_or_below``, which any thread may call;
+    * the function that ``ahead`` returns.
     """
 
     def __init__(self, schema: MapSchema) -> None:
@@ -44,7 +63,9 @@ class MapStore:
         self._table = ChunkTable(schema)
         self._index = KeyIndex()
         self._staging = Staging(schema.name, self._keys)
+        self._removals = Removals(self._keys)
         self._upkeep = Upkeep(self._table, self._index, self._keys)
+        self._ahead = Ahead(self._keys, self._table, self._index, self._staging, self._removals)
         self._latest = 0
         self._changes = 0
         self._statistics: MapStatistics | None = None
@@ -52,7 +73,8 @@ class MapStore:
     @property
     def bytes(self) -> int:
         """Estimated memory: rows of all versions, index, staged rows."""
-        return self._table.nbytes + self._index.nbytes + self._staging.nbytes
+        staged = self._staging.nbytes + self._removals.nbytes
+        return self._table.nbytes + self._index.nbytes + staged
 
     # --- single rows ---
 
@@ -61,12 +83,24 @@ class MapStore:
         if at < self._upkeep.floor:
             self._refuse_old(at)
         slot = self._locate(self._keys.hash(key), key, at)
-        if slot == NOWHERE:
-            return None
-        return self._table.by_number[slot >> OFFSET_BITS].row(slot & OFFSET_MASK)
+        while slot != NOWHERE:
+            chunk = self._table.by_number.get(slot >> OFFSET_BITS)
+            if chunk is not None:
+                return chunk.row(slot & OFFSET_MASK)
+            slot = self._locate(self._keys.hash(key), key, at)  # rewritten just now
+        return None
 
     def put(self, row: Row, timestamp: int) -> Row | None:
         """Insert or replace the row of its key from ``timestamp`` on; returns the replaced row."""
+        replaced = self._put(row, timestamp)
+        return None if replaced is None else replaced[0].row(replaced[1])
+
+    def set(self, row: Row, timestamp: int) -> bool:
+        """The same, but only tells whether there was a row (which it costs time to read)."""
+        return self._put(row, timestamp) is not None
+
+    def _put(self, row: Row, timestamp: int) -> tuple[Chunk, int] | None:
+        """Insert or replace a row; returns where the replaced one is."""
         keys, index = self._keys, self._index
         key = keys.of(row)
         key_hash = keys.hash(key)
@@ -80,7 +114,7 @@ class MapStore:
         if slot != NOWHERE:
             chunk = self._table.by_number[slot >> OFFSET_BITS]
             offset = slot & OFFSET_MASK
-            replaced = chunk.row(offset)
+            replaced = chunk, offset
             old_end = self._end_of(chunk, offset)
             if old_end == FOREVER:
                 self.rows -= 1
@@ -103,6 +137,14 @@ class MapStore:
 
     def remove(self, key: Key, timestamp: int) -> Row | None:
         """End the row of ``key`` at ``timestamp``; returns it."""
+        removed = self._remove(key, timestamp)
+        return None if removed is None else removed[0].row(removed[1])
+
+    def discard(self, key: Key, timestamp: int) -> bool:
+        """The same, but only tells whether there was a row."""
+        return self._remove(key, timestamp) is not None
+
+    def _remove(self, key: Key, timestamp: int) -> tuple[Chunk, int] | None:
         key_hash = self._keys.hash(key)
         self._latest = max(self._latest, timestamp)
         slot = self._locate(key_hash, key, timestamp)
@@ -111,13 +153,20 @@ class MapStore:
             return None
         chunk = self._table.by_number[slot >> OFFSET_BITS]
         offset = slot & OFFSET_MASK
-        row = chunk.row(offset)
         self._close(chunk, offset, timestamp)
         self._changes += 1
-        return row
+        return chunk, offset
 
     def _locate(self, key_hash: int, key: Key, at: int) -> int:
         """The slot of the version of ``key`` that exists at ``at``, or ``NOWHERE``."""
+        for _ in range(REWRITES_MET_MAX):
+            try:
+                return self._search(key_hash, key, at)
+            except KeyError:  # on another thread: its chunk has been rewritten just now
+                continue
+        raise InternalError(f"the index of map {self.schema.name} points to a chunk that is gone")
+
+    def _search(self, key_hash: int, key: Key, at: int) -> int:
         index = self._index
         entry = index.delta.get(key_hash)
         if entry is not None:
@@ -127,6 +176,8 @@ class MapStore:
         by_number = self._table.by_number
         exact = self._keys.exact
         for run in reversed(index.runs):  # `Run.find` and `_is_version` written out: the hot path
+            if run.until <= at:
+                continue
             directory, hashes = run.directory, run.hash_view
             bucket = key_hash >> run.shift
             stop = directory[bucket + 1]
@@ -141,7 +192,7 @@ class MapStore:
                 begins, ends = chunk.begin_view, chunk.end_view
                 if (
                     (chunk.begin if begins is None else begins[offset]) <= at
-                    and (ends is None or ends[offset] > at)
+                    and (chunk.end if ends is None else ends[offset]) > at
                     and (exact or self._keys.holds(chunk, offset, key))
                 ):
                     return slot
@@ -154,7 +205,7 @@ class MapStore:
         begins, ends = chunk.begin_view, chunk.end_view
         return (
             (chunk.begin if begins is None else begins[offset]) <= at
-            and (ends is None or ends[offset] > at)
+            and (chunk.end if ends is None else ends[offset]) > at
             and (self._keys.exact or self._keys.holds(chunk, offset, key))
         )
 
@@ -172,7 +223,7 @@ class MapStore:
         return begin
 
     def _end_of(self, chunk: Chunk, offset: int) -> int:
-        return FOREVER if chunk.end_view is None else chunk.end_view[offset]
+        return chunk.end if chunk.end_view is None else chunk.end_view[offset]
 
     def _close(self, chunk: Chunk, offset: int, timestamp: int) -> None:
         if self._end_of(chunk, offset) == FOREVER:
@@ -200,7 +251,7 @@ class MapStore:
                 for array, column in zip(batch.columns, self.schema.columns, strict=True)
             ]
             for row in zip(*columns, strict=True):
-                self.put(row, timestamp)
+                self._put(row, timestamp)
             return
         hashes = self._keys.hashes(batch)
         order = np.argsort(hashes)
@@ -211,9 +262,7 @@ class MapStore:
             unique[repeats] = False
             self.upsert_batch(batch.filter(pa.array(unique)), timestamp)
             return
-        partitions = self._keys.partitions(batch, hashes)
-        rows = PreparedRows(pieces([batch]), partitions, ordered, order, overwrite=False)
-        self._install(rows, timestamp)
+        self._install(arrange(self._keys, [batch], hashes, order), timestamp)
 
     def _install(self, rows: PreparedRows, timestamp: int) -> None:
         """Make prepared rows visible from ``timestamp`` on."""
@@ -221,45 +270,51 @@ class MapStore:
             self._changes += rows.rows
         ends = self._place(rows, timestamp) if rows.rows else None
         if rows.overwrite:
+            if timestamp >= self._latest:
+                self._index.end_all(timestamp)
             self._close_all(timestamp)
             self._staging.note_overwrite(timestamp)
         self._latest = max(self._latest, timestamp)
         if not rows.rows:
             return
-        starts = []
+        number = self._table.take_numbers(len(rows.batches))
+        rows.run.slots += number << OFFSET_BITS
         first = 0
         for batch in rows.batches:
             stop = first + batch.num_rows
             part_ends = None if ends is None else ends[first:stop].copy()
             partitions = rows.partitions[first:stop]
-            chunk = self._table.add(batch, partitions, timestamp, part_ends)
+            chunk = self._table.sealed(number, batch, partitions, timestamp, part_ends)
             self.rows += chunk.length - chunk.closed
-            starts.append((chunk.base, batch.num_rows))
+            number += 1
             first = stop
-        self._index.add_sorted(rows.hashes, _slots(starts, rows.order))
-        if len(self._index.runs) > RUNS_MAX:
+        self._table.replace(())
+        self._index.add_run(rows.run)
+        if self._index.live_runs > RUNS_MAX and not self._ahead.holds:
             self._upkeep.finish_merges()
 
     def _place(self, rows: PreparedRows, timestamp: int) -> Times | None:
         """Close what the rows replace; returns where they end themselves (None = all live on)."""
         late = timestamp < self._latest
+        if rows.overwrite and not late:
+            return None  # it replaces all rows there are
         ends = np.full(rows.rows, FOREVER, dtype=np.int64) if late else None
-        columns: list[pa.Array] | None = None
-        for found, slots in self._index.match(rows.hashes):
-            if columns is None and not self._keys.exact:
-                columns = key_columns(rows.batches, self._keys)
-            for chunk, indexes, offsets in self._table.groups(slots):
-                matched = rows.order[found[indexes]]
-                if columns is not None:
-                    same = self._keys.equal(chunk, offsets, columns, matched)
-                    matched, offsets = matched[same], offsets[same]  # noqa: PLW2901
-                if ends is not None:
-                    _bound(ends, chunk, offsets, matched, timestamp)
-                self._close_existing(chunk, offsets, timestamp)
+        for chunk, matched, offsets in self._matches(rows):
+            if ends is not None:
+                _bound(ends, chunk, offsets, matched, timestamp)
+            self._close_existing(chunk, offsets, timestamp)
         if ends is None:
             return None
         self._apply_removals(rows, ends, timestamp)
         return ends if (ends != FOREVER).any() else None
+
+    def _matches(self, rows: PreparedRows) -> Iterable[Match]:
+        """The stored versions of the rows' keys, found ahead or now."""
+        stamp, found = rows.found
+        if found is not None and stamp == self._index.stamp:
+            return found
+        self._index.freeze()
+        return matches(self._keys, self._table, self._index.runs, rows)
 
     def _close_existing(self, chunk: Chunk, offsets: Offsets, timestamp: int) -> None:
         """Close at ``timestamp`` those of the rows that exist then."""
@@ -294,7 +349,10 @@ class MapStore:
         """Close every row that exists at ``timestamp``."""
         for chunk in self._table.snapshot():
             mask = shown(chunk, chunk.length, timestamp, None)
-            if mask is not False:
+            if mask is True and chunk.closed == 0 and chunk.tuples is None:
+                self.rows -= chunk.close_all(timestamp)
+                self._changes += chunk.length
+            elif mask is not False:
                 offsets = np.arange(chunk.length) if mask is True else np.flatnonzero(mask)
                 if len(offsets):
                     self.rows -= chunk.close_many(offsets, timestamp)
@@ -306,65 +364,105 @@ class MapStore:
         """Keep rows of a job's task unseen; returns their number, 0 for a repeated ``sequence``."""
         return self._staging.stage(job, task, sequence, batch)
 
+    def stage_removals(self, job: str, task: str, sequence: int, batch: pa.RecordBatch) -> int:
+        """Keep keys of rows that the job removes; of ``batch`` only the key columns count."""
+        return self._removals.stage(job, task, sequence, batch)
+
     def staged_rows(self, job: str, task: str) -> int:
         return self._staging.staged_rows(job, task)
 
     def prepare(
-        self, job: str, tasks: Collection[str], *, overwrite: bool, insert_only: bool
+        self,
+        job: str,
+        tasks: Collection[str],
+        *,
+        overwrite: bool,
+        insert_only: bool,
+        unchanged_since: int | None = None,
     ) -> int:
         """Validate the rows of the accepted tasks and drop all others; returns the number of rows.
 
         Raises ``UniqueViolation`` when two rows have one key, or with ``insert_only`` when a key
-        exists or is in another prepared job. The caller then registers the job with
-        ``mark_prepared`` in the same step.
+        exists that the job does not remove, or is in another prepared job;
+        ``SerializationFailure`` when a row that the job removes (or writes, if it removes none) was
+        changed after ``unchanged_since``. The caller then registers the job with ``mark_prepared``
+        in the same step.
         """
         prepared = self._staging.prepare(job, tasks, overwrite=overwrite)
+        removed = self._removals.prepare(job)
+        if unchanged_since is not None:
+            self._refuse_changed(removed or prepared, unchanged_since)
         if insert_only and not overwrite:
             self._staging.refuse_pending(job, prepared)
-            self._refuse_existing(prepared)
+            self._refuse_existing(prepared, removed)
         return prepared.rows
 
-    def _refuse_existing(self, rows: PreparedRows) -> None:
-        columns: list[pa.Array] | None = None
-        for found, slots in self._index.match(rows.hashes):
-            columns = columns or rows.key_columns(self._keys)
-            for chunk, indexes, offsets in self._table.groups(slots):
-                matched = rows.order[found[indexes]]
-                taken = np.broadcast_to(chunk.ends_of(offsets) == FOREVER, offsets.shape)
-                if not self._keys.exact and taken.any():
-                    taken = taken & self._keys.equal(chunk, offsets, columns, matched)
-                if taken.any():
-                    row = int(matched[int(np.argmax(taken))])
-                    key = self._keys.keys_of(columns, [row])[0]
-                    raise UniqueViolation(
-                        f"a row with this key exists in map {self.schema.name}",
-                        detail=f"key ({self._keys.show(key)})",
-                    )
+    def _refuse_existing(self, rows: PreparedRows, removed: PreparedRows | None) -> None:
+        for chunk, matched, offsets in self._matches(rows):
+            taken = np.broadcast_to(chunk.ends_of(offsets) == FOREVER, offsets.shape)
+            if not taken.any():
+                continue
+            chosen = matched[taken] if removed is not None else matched[taken][:1]
+            keys = self._keys.keys_of(rows.key_columns(self._keys), chosen.tolist())
+            if removed is not None:
+                gone = removed.keys_with(rows.hashes, self._keys)
+                keys = [key for key in keys if key not in gone]
+            if keys:
+                raise UniqueViolation(
+                    f"a row with this key exists in map {self.schema.name}",
+                    detail=f"key ({self._keys.show(keys[0])})",
+                )
+
+    def _refuse_changed(self, rows: PreparedRows, since: int) -> None:
+        """Raise when a version of one of the keys has begun or ended after ``since``."""
+        for chunk, _, offsets in self._matches(rows):
+            begins = np.broadcast_to(np.asarray(chunk.begins_of(offsets)), offsets.shape)
+            ends = np.broadcast_to(np.asarray(chunk.ends_of(offsets)), offsets.shape)
+            if ((begins > since) | ((ends > since) & (ends < FOREVER))).any():
+                raise SerializationFailure(
+                    f"rows of map {self.schema.name} were changed by others while a statement "
+                    "was about to change them",
+                    hint="Run the statement again.",
+                )
+
+    def ahead(self, job: str, tasks: Collection[str], *, overwrite: bool) -> Work | None:
+        """The heavy part of the next ``prepare`` or ``resolve`` of a job; None: it is not heavy, or
+        done already.
+
+        Call the result on another thread, and the result of that on the loop again. Upkeep of the
+        map rests meanwhile. Both steps are right without it too, only slower.
+        """
+        return self._ahead.work(job, tasks, overwrite=overwrite)
 
     def mark_prepared(self, job: str, prepare_timestamp: int) -> None:
         """From now on readers at or above ``prepare_timestamp`` wait for the job's outcome."""
         staged = self._staging.jobs.get(job)
         if staged is None or staged.prepared is None:
             raise InternalError(f"job {job} of map {self.schema.name} has not been prepared")
-        staged.prepare_timestamp = prepare_timestamp
-        self._staging.pending[job] = prepare_timestamp
-
-    install_pending = mark_prepared
+        self._staging.mark(job, prepare_timestamp)
 
     def resolve(self, job: str, commit_timestamp: int | None) -> int:
         """Commit (rows visible at once) or abort (None); returns the rows. Unknown jobs give 0."""
+        removed = self._removals.discard(job)
         rows = self._staging.discard(job)
-        if rows is None or commit_timestamp is None:
-            return 0
-        self._install(rows, commit_timestamp)
-        return rows.rows
+        try:
+            if rows is None or commit_timestamp is None:
+                return 0
+            if removed is not None:
+                for chunk, _, offsets in self._matches(removed):
+                    self._close_existing(chunk, offsets, commit_timestamp)
+                self._changes += removed.rows
+            self._install(rows, commit_timestamp)
+            return rows.rows
+        finally:
+            self._staging.settle()  # not before: other threads read meanwhile
 
     def pending_at_or_below(self, at: int) -> bool:
         """Whether a prepared job may still commit at or below ``at``: readers wait while it is
-        so.
+        so. Any thread.
         """
-        pending = self._staging.pending
-        return bool(pending) and min(pending.values()) <= at
+        unsettled_from = self._staging.unsettled_from
+        return unsettled_from is not None and unsettled_from <= at
 
     # --- reading many ---
 
@@ -372,10 +470,10 @@ class MapStore:
         self, at: int, positions: Sequence[int], partitions: frozenset[int] | None = None
     ) -> ScanCursor:
         """The rows at ``at`` of some partitions (None = all), projected to columns by position."""
+        view = self._table.view  # first: what is collected after this line is still in it
         if at < self._upkeep.floor:
             self._refuse_old(at)
-        table = self._table
-        return ScanCursor(table.snapshot(), table.tail, at, positions, partitions)
+        return ScanCursor(view.chunks, view.tail, at, positions, partitions)
 
     def size(self, at: int, partitions: frozenset[int] | None = None) -> int:
         """The number of rows at ``at``."""
@@ -410,10 +508,16 @@ class MapStore:
         No reader asks for a timestamp below ``horizon`` any more; such reads raise
         ``SnapshotTooOld`` once versions have been collected.
         """
-        pending = self._staging.pending
-        if pending:
-            horizon = min(horizon, min(pending.values()) - 1)
+        if self._ahead.holds:
+            return False
+        if self._staging.unsettled_from is not None:
+            horizon = min(horizon, self._staging.unsettled_from - 1)
         return self._upkeep.step(horizon)
+
+    @property
+    def freed(self) -> int:
+        """Bytes of rows dropped since the map was made (estimated)."""
+        return self._upkeep.freed + self._staging.freed
 
 
 def _bound(ends: Times, chunk: Chunk, offsets: Offsets, rows: Offsets, timestamp: int) -> None:
@@ -422,10 +526,3 @@ def _bound(ends: Times, chunk: Chunk, offsets: Offsets, rows: Offsets, timestamp
     row_ends = np.broadcast_to(np.asarray(chunk.ends_of(offsets)), offsets.shape)
     bounds = np.where(begins > timestamp, begins, np.where(row_ends > timestamp, row_ends, FOREVER))
     np.minimum.at(ends, rows, bounds)
-
-
-def _slots(starts: list[tuple[int, int]], order: npt.NDArray[np.int64]) -> Slots:
-    """The slots of rows in sorted order, for chunks given as (base, rows)."""
-    if len(starts) == 1:
-        return order + starts[0][0]
-    return np.concatenate([np.arange(base, base + rows) for base, rows in starts])[order]

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from remuda.errors import JobAborted, UniqueViolation
-from remuda.storage.chunk import Offsets
+from remuda.errors import JobAborted, RemudaError, UniqueViolation
+from remuda.storage.chunk import OFFSET_BITS, Chunk, Offsets
 from remuda.storage.chunk_table import pieces
+from remuda.storage.key_index import Run, Slots
 from remuda.storage.keys import Hashes, Key, KeyRule
+
+Match: TypeAlias = tuple[Chunk, Offsets, Offsets]
+"""Stored rows with the keys of new ones: chunk, rows in the order of arrival, offsets."""
 
 
 @dataclass(slots=True)
 class PreparedRows:
-    """The validated rows of a job: ``order`` sorts them by hash, ``hashes`` are sorted."""
+    """The validated rows of a job, ready to be stored: ``order`` sorts them by hash.
+
+    ``run`` holds their index entries, with slots as if ``batches`` were the chunks 0, 1, ...
+    """
 
     batches: list[pa.RecordBatch]
     partitions: npt.NDArray[np.uint16]
-    hashes: Hashes
+    run: Run
     order: Offsets
     overwrite: bool
+    found: tuple[tuple[int, bool], list[Match] | None] = ((-1, False), None)
+    """The ``stamp`` of the index at which stored versions of the same keys were looked for, and
+    which there are (None = they do not matter)."""
     removals: list[tuple[int, Key, int]] = field(default_factory=list)
     """(hash, key, timestamp) of keys removed while the job was pending and the key was absent."""
     cleared: list[int] = field(default_factory=list)
@@ -32,12 +42,21 @@ class PreparedRows:
 
     @property
     def rows(self) -> int:
-        return len(self.hashes)
+        return len(self.order)
+
+    @property
+    def stamp(self) -> tuple[int, bool]:
+        return self.found[0]
+
+    @property
+    def hashes(self) -> Hashes:
+        """Sorted."""
+        return self.run.hashes
 
     @property
     def nbytes(self) -> int:
         size: int = sum(batch.nbytes for batch in self.batches)
-        return size + self.partitions.nbytes + self.hashes.nbytes + self.order.nbytes
+        return size + self.partitions.nbytes + self.run.nbytes + self.order.nbytes
 
     def key_columns(self, keys: KeyRule) -> list[pa.Array]:
         """The key columns over all batches, in row order."""
@@ -56,13 +75,51 @@ def key_columns(batches: list[pa.RecordBatch], keys: KeyRule) -> list[pa.Array]:
     return [pa.concat_arrays(list(parts)) for parts in zip(*by_batch, strict=True)]
 
 
+Staged: TypeAlias = tuple[pa.RecordBatch, Hashes]
+
+
+def arrange(
+    keys: KeyRule,
+    batches: list[pa.RecordBatch],
+    hashes: Hashes,
+    order: Offsets,
+    *,
+    overwrite: bool = False,
+) -> PreparedRows:
+    """Rows given in any batches, cut into chunks, with their index entries. Any thread."""
+    batches = pieces(batches)
+    starts = np.cumsum([0, *(batch.num_rows for batch in batches)]).tolist()
+    partitions = _joined(
+        [
+            keys.partitions(batch, hashes[start : start + batch.num_rows])
+            for batch, start in zip(batches, starts, strict=False)
+        ],
+        np.uint16,
+    )
+    run = Run(hashes[order], _slots(batches, order))
+    return PreparedRows(batches, partitions, run, order, overwrite)
+
+
+def _slots(batches: list[pa.RecordBatch], order: Offsets) -> Slots:
+    """The slots of the rows in this order, as if the batches were the chunks 0, 1, ..."""
+    if all(batch.num_rows == 1 << OFFSET_BITS for batch in batches[:-1]):
+        return order.copy()  # the offsets run on from chunk to chunk
+    slots = [
+        np.arange(number << OFFSET_BITS, (number << OFFSET_BITS) + batch.num_rows)
+        for number, batch in enumerate(batches)
+    ]
+    return np.concatenate(slots)[order]
+
+
 @dataclass(slots=True)
 class StagedJob:
     """The rows of one job: task -> sequence -> (batch, hashes)."""
 
-    tasks: dict[str, dict[int, tuple[pa.RecordBatch, Hashes]]] = field(default_factory=dict)
+    tasks: dict[str, dict[int, Staged]] = field(default_factory=dict)
+    closed: bool = False
+    """The job is being committed: no more rows."""
     prepared: PreparedRows | None = None
-    prepare_timestamp: int | None = None
+    refusal: RemudaError | None = None
 
     @property
     def nbytes(self) -> int:
@@ -82,8 +139,13 @@ class Staging:
         self._name = name
         self._keys = keys
         self.jobs: dict[str, StagedJob] = {}
+        self.freed = 0
+        """Bytes of staged batches dropped so far."""
         self.pending: dict[str, int] = {}
         """Job -> prepare timestamp, of jobs prepared and not yet resolved."""
+        self.unsettled_from: int | None = None
+        """The lowest timestamp at which the outcome of a prepared job is not to be seen yet, which
+        readers on other threads look at: it rises only in ``settle``, when all is in place."""
 
     @property
     def nbytes(self) -> int:
@@ -93,7 +155,7 @@ class Staging:
         """Keep a batch; returns its rows, or 0 when this sequence number was here before."""
         self._keys.check(batch)
         job = self.jobs.setdefault(job_id, StagedJob())
-        if job.prepared is not None:
+        if job.closed:
             raise JobAborted(f"job {job_id} is being committed and takes no more rows")
         batches = job.tasks.setdefault(task, {})
         if sequence in batches:
@@ -107,45 +169,83 @@ class Staging:
         batches = job.tasks.get(task, {}) if job is not None else {}
         return sum(batch.num_rows for batch, _ in batches.values())
 
-    def prepare(self, job_id: str, tasks: Collection[str], *, overwrite: bool) -> PreparedRows:
-        """Validate and order the rows of the accepted tasks and drop all others. Idempotent."""
+    def close(self, job_id: str, tasks: Collection[str]) -> list[Staged]:
+        """The rows of the accepted tasks; the job takes no more, all others are dropped."""
         job = self.jobs.setdefault(job_id, StagedJob())
-        if job.prepared is not None:
-            return job.prepared
-        accepted = [
+        job.closed = True
+        for task in job.tasks.keys() - set(tasks):
+            del job.tasks[task]
+        return [
             job.tasks[task][sequence]
             for task in dict.fromkeys(tasks)
             if task in job.tasks
             for sequence in sorted(job.tasks[task])
+            if job.tasks[task][sequence][0].num_rows
         ]
-        accepted = [pair for pair in accepted if pair[0].num_rows]
-        batches = pieces([batch for batch, _ in accepted])
+
+    def arranged(self, job_id: str, accepted: Sequence[Staged], *, overwrite: bool) -> PreparedRows:
+        """The rows in order. Raises ``UniqueViolation`` for two with one key. Any thread: it reads
+        nothing but its arguments.
+        """
         hashes = _joined([hashes for _, hashes in accepted], np.uint64)
-        order = np.argsort(hashes)
-        partitions = _joined(self._partitions(batches, hashes), np.uint16)
-        prepared = PreparedRows(batches, partitions, hashes[order], order, overwrite)
-        if batches:
-            self._refuse_repeats(job_id, prepared)
-        job.prepared = prepared
-        job.tasks = {}
+        batches = [batch for batch, _ in accepted]
+        prepared = arrange(self._keys, batches, hashes, np.argsort(hashes), overwrite=overwrite)
+        if accepted:
+            self._refuse_repeats(prepared)
         return prepared
 
-    def _partitions(
-        self, batches: list[pa.RecordBatch], hashes: Hashes
-    ) -> list[npt.NDArray[np.uint16]]:
-        starts = np.cumsum([0, *(batch.num_rows for batch in batches)]).tolist()
-        return [
-            self._keys.partitions(batch, hashes[start : start + batch.num_rows])
-            for batch, start in zip(batches, starts, strict=False)
-        ]
+    def keep(self, job_id: str, prepared: PreparedRows | RemudaError) -> None:
+        """Keep what ``arranged`` made of a job (or its refusal), if there still is one."""
+        job = self.jobs.get(job_id)
+        if job is None or job.prepared is not None:
+            return
+        if isinstance(prepared, RemudaError):
+            job.refusal = prepared
+        else:
+            job.prepared = prepared
+        self.freed += sum(
+            batch.nbytes + hashes.nbytes
+            for task in job.tasks.values()
+            for batch, hashes in task.values()
+        )
+        job.tasks = {}
 
-    def _refuse_repeats(self, job_id: str, prepared: PreparedRows) -> None:
+    def prepare(self, job_id: str, tasks: Collection[str], *, overwrite: bool) -> PreparedRows:
+        """Validate and order the rows of the accepted tasks and drop all others. Idempotent."""
+        accepted = self.close(job_id, tasks)
+        job = self.jobs[job_id]
+        if job.refusal is not None:
+            raise job.refusal
+        if job.prepared is None:
+            self.keep(job_id, self.arranged(job_id, accepted, overwrite=overwrite))
+        assert job.prepared is not None
+        return job.prepared
+
+    def matched(self) -> bool:
+        """Whether matches have been found ahead for a job that is about to commit."""
+        return any(rows.found[1] is not None for rows in self._pending_rows())
+
+    def prepared(self, job_id: str) -> PreparedRows | RemudaError | None:
+        """What ``arranged`` has made of a job."""
+        job = self.jobs.get(job_id)
+        return None if job is None else job.prepared or job.refusal
+
+    def unarranged_rows(self, job_id: str) -> int:
+        """Rows that ``prepare`` would have to put in order."""
+        job = self.jobs.get(job_id)
+        if job is None:
+            return 0
+        return sum(
+            batch.num_rows for batches in job.tasks.values() for batch, _ in batches.values()
+        )
+
+    def _refuse_repeats(self, prepared: PreparedRows) -> None:
         if not (prepared.hashes[1:] == prepared.hashes[:-1]).any():
             return
         columns = prepared.key_columns(self._keys)
         for _, key in self._keys.repeats(columns, prepared.hashes, prepared.order):
             raise UniqueViolation(
-                f"two rows of job {job_id} for map {self._name} have the same key",
+                f'two of the rows for map "{self._name}" have the same key',
                 detail=f"key ({self._keys.show(key)})",
             )
 
@@ -163,10 +263,21 @@ class Staging:
                         detail=f"key ({self._keys.show(key)})",
                     )
 
+    def mark(self, job_id: str, prepare_timestamp: int) -> None:
+        """A prepared job is pending from here on."""
+        self.pending[job_id] = prepare_timestamp
+        self.settle()
+
+    def settle(self) -> None:
+        """What the pending jobs do not hide is there for every reader."""
+        self.unsettled_from = min(self.pending.values(), default=None)
+
     def discard(self, job_id: str) -> PreparedRows | None:
-        """Forget a job; returns its prepared rows."""
+        """Forget a job; returns its prepared rows. ``settle`` is to follow when they are stored."""
         self.pending.pop(job_id, None)
         job = self.jobs.pop(job_id, None)
+        if job is not None and job.prepared is None:
+            self.freed += job.nbytes
         return None if job is None else job.prepared
 
     def note_removal(self, key_hash: int, key: Key, timestamp: int) -> None:

@@ -1,9 +1,9 @@
 """Background upkeep of a map, in slices of a few milliseconds.
 
-Four kinds of work, the first that is due is taken up: seal a full tail, turn a full delta into a
-run, merge runs of the key index, rewrite chunks (to drop versions that no reader can see, and to
-put small chunks together). One job is in progress at a time, as an iterator that is advanced slice
-by slice.
+Five kinds of work, the first that is due is taken up: seal a full tail, turn a full delta into a
+run, drop chunks that no reader can see anything of, merge runs of the key index, rewrite chunks (to
+drop versions that no reader can see, and to put small chunks together). One job is in progress at a
+time, as an iterator that is advanced slice by slice.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class Upkeep:
         self._work: Iterator[None] | None = None
         self.floor = 0
         """Versions that ended at or before this timestamp may be gone."""
+        self.freed = 0
+        """Bytes of chunks dropped so far (estimated)."""
 
     def step(self, horizon: int) -> bool:
         """One slice. No reader may ask for a time before ``horizon`` any more. True = there is
@@ -73,6 +75,11 @@ class Upkeep:
         if self._index.delta_entries >= DELTA_ENTRIES:
             self._index.freeze()
             return iter(())
+        dead = [chunk for chunk in self._settled() if chunk.last_end() <= horizon]
+        if dead:
+            self.floor = max(self.floor, horizon)
+            self._index.drop_ended(horizon)
+            return self._drop(dead)
         runs = self._index.wanted_merge()
         if runs is not None:
             return self._index.merge(runs)
@@ -91,17 +98,17 @@ class Upkeep:
     def _dead_group(self, horizon: int) -> list[Chunk]:
         for chunk in self._settled():
             due = max(1, int(chunk.length * DEAD_SHARE))
-            if chunk.closed >= due and chunk.first_end <= horizon:
-                assert chunk.ends is not None
-                if np.count_nonzero(chunk.ends <= horizon) >= due:
-                    return [chunk]
+            if chunk.closed < due or chunk.first_end > horizon or chunk.ends is None:
+                continue
+            if np.count_nonzero(chunk.ends <= horizon) >= due:
+                return [chunk]
         return []
 
     def _small_group(self) -> list[Chunk]:
         """Small chunks of one size class, once they fill a chunk or are many."""
         classes: dict[int, list[Chunk]] = {}
         for chunk in self._settled():
-            if chunk.length < SMALL_CHUNK_ROWS:
+            if chunk.length < SMALL_CHUNK_ROWS and chunk.closed < chunk.length:
                 group = classes.setdefault(chunk.length.bit_length() // 3, [])
                 group.append(chunk)
                 rows = sum(member.length for member in group)
@@ -112,7 +119,17 @@ class Upkeep:
                 return _bounded(group)
         return []
 
-    # --- rewriting ---
+    # --- dropping and rewriting ---
+
+    def _drop(self, dead: list[Chunk]) -> Iterator[None]:
+        """Drop chunks whose rows have all ended for every reader: first their index entries."""
+        yield from self._index.forget([chunk.number for chunk in dead])
+        self._index.drop_ended(self.floor)
+        self._remove(dead)
+
+    def _remove(self, chunks: list[Chunk]) -> None:
+        self.freed += sum(chunk.nbytes for chunk in chunks)
+        self._table.replace(chunks)
 
     def _rewrite(self, group: list[Chunk], horizon: int) -> Iterator[None]:
         """Replace chunks by one without the versions that ended at or before ``horizon``.
@@ -155,9 +172,9 @@ class Upkeep:
             partitions = np.concatenate(
                 [c.partitions[: c.length][keep] for c, keep in zip(group, kept, strict=True)]
             )
-            chunk = self._table.add(
-                whole, partitions, _begins(group, kept, horizon), _ends(group, kept)
-            )
+            begins, ends = _begins(group, kept, horizon), _ends(group, kept)
+            number = self._table.take_numbers(1)
+            chunk = self._table.sealed(number, whole, partitions, begins, ends)
             base = chunk.base
         moved: dict[int, Slots] = {}
         placed = 0
@@ -168,7 +185,7 @@ class Upkeep:
             placed += count
             moved[old.number] = targets
         self._index.relocate(entries, moved)
-        self._table.remove(group)
+        self._remove(group)
 
 
 def _bounded(group: list[Chunk]) -> list[Chunk]:
@@ -186,7 +203,7 @@ def _bounded(group: list[Chunk]) -> list[Chunk]:
 
 def _kept(chunk: Chunk, horizon: int) -> Flags:
     if chunk.ends is None:
-        return np.ones(chunk.length, dtype=np.bool_)
+        return np.full(chunk.length, chunk.end > horizon)
     return chunk.ends[: chunk.length] > horizon
 
 
@@ -209,7 +226,7 @@ def _ends(group: list[Chunk], kept: list[Flags]) -> Times | None:
     """The ends of the kept rows as they are now; None when no row has one."""
     ends = np.concatenate(
         [
-            np.full(int(np.count_nonzero(keep)), FOREVER, dtype=np.int64)
+            np.full(int(np.count_nonzero(keep)), chunk.end, dtype=np.int64)
             if chunk.ends is None
             else chunk.ends[: chunk.length][keep]
             for chunk, keep in zip(group, kept, strict=True)

@@ -1,7 +1,7 @@
 """Staged two-phase commit: rows staged on several members appear together or not at all.
 
 Pure: one ``Coordinator`` per commit, one ``Participant`` per commit and member; both are functions
-of their events. The shell in ``member.jobs`` carries out the effects.
+of their events. The shell in ``member.commits`` carries out the effects.
 
 The normal course: the coordinator asks every participant to prepare; each validates what is staged
 there, takes a prepare timestamp from its clock and registers it in one atomic step, and votes. The
@@ -65,9 +65,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """To the coordinator: a participant has carried out the decision."""
+    """To the coordinator: a participant has carried out the decision, or had decided otherwise."""
 
     member: int
+    contradicts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,9 @@ class TellRefusal:
 
 @dataclass(frozen=True, slots=True)
 class TellFinished:
-    pass
+    """``contradicts``: the participants had given the coordinator up and decided otherwise."""
+
+    contradicts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +267,12 @@ class Coordinator:
                 return self._voted(now, member, event)
             case Refused(_, error) if self.phase is CoordinatorPhase.PREPARING:
                 return self._decide(now, error)
-            case Finished(member) if self.phase is CoordinatorPhase.FINISHING:
+            case Finished(member, contradicts) if self.phase is CoordinatorPhase.FINISHING:
+                if contradicts and self.error is None:
+                    self.error = JobAborted(
+                        f"member {member} had aborted job {self.job} before it was told to commit",
+                        detail="The members had lost this coordinator for a while.",
+                    )
                 return self._finished(member)
             case MemberLost(member, cause):
                 return self._lost(now, member, cause)
@@ -411,7 +419,7 @@ class Participant:
             case ParticipantPhase.STAGING if timestamp is None:
                 return [*self._resolve(None), TellFinished()]
             case ParticipantPhase.COMMITTED | ParticipantPhase.ABORTED:
-                return [TellFinished()]
+                return [TellFinished(contradicts=timestamp != self.commit_timestamp)]
             case _:
                 # Fenced: the decision now belongs to the participants. (A commit of what was never
                 # prepared here cannot come from a correct coordinator.)

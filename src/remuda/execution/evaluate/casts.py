@@ -15,7 +15,7 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.text import parse_text, type_name
 from remuda.datatypes.values import array_to_values, from_physical, values_to_array
-from remuda.errors import DataError, NumericOverflow, TypeMismatch
+from remuda.errors import NumericOverflow, TypeMismatch
 from remuda.execution.arrays import Data, array_from, boolean_array, data_of, mask_of
 from remuda.execution.evaluate.arithmetic import decimal_to_float
 from remuda.execution.evaluate.decimals import compact, to_precision
@@ -263,14 +263,7 @@ def _to_text(source: SqlType, target: SqlType) -> Conversion:
 
     if target.length is None:
         return convert
-    return lambda array: _limited(convert(array), source, target)
-
-
-def _limited(texts: pa.Array, source: SqlType, target: SqlType) -> pa.Array:
-    longest = pc.max(pc.utf8_length(texts)).as_py() or 0
-    if longest > (target.length or longest) and source.is_numeric:
-        raise DataError(f"value too long for type {target}")
-    return pc.utf8_slice_codeunits(texts, 0, target.length)
+    return lambda array: pc.utf8_slice_codeunits(convert(array), 0, target.length)
 
 
 def _writer(source: SqlType) -> Callable[[Any], str]:

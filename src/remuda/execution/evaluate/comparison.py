@@ -133,15 +133,20 @@ def equal_to_constant(array: pa.Array, constant: pa.Scalar) -> Mask:
     result: Mask = lengths == len(wanted)
     if not wanted or buffers[2] is None:
         return result
+    if len(wanted) in (1, 2, 4, 8) and result.all():  # flags and codes: compared as numbers
+        width = f"u{len(wanted)}"
+        numbers = np.frombuffer(buffers[2], width, rows, int(offsets[0]))
+        equal: Mask = numbers == np.frombuffer(wanted, width)[0]
+        return equal
     data = np.frombuffer(buffers[2], np.uint8)
     candidates = np.flatnonzero(result)
     starts = offsets[:-1].take(candidates)
     for place, byte in enumerate(wanted):
         if not len(candidates):
             break
-        equal = data.take(starts + place) == byte
-        if not equal.all():
-            candidates, starts = candidates[equal], starts[equal]
+        same = data.take(starts + place) == byte
+        if not same.all():
+            candidates, starts = candidates[same], starts[same]
     result = np.zeros(rows, np.bool_)
     result[candidates] = True
     return result

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import Kind
-from remuda.errors import DataError
+from remuda.errors import InvalidArgument
 from remuda.execution.arrays import Data, array_from, data_of
 from remuda.execution.evaluate.arithmetic import check_float
 from remuda.execution.evaluate.decimals import to_precision
@@ -28,12 +28,6 @@ from remuda.execution.evaluate.numbers import (
     validity,
 )
 from remuda.plan.expression import Call
-
-
-class ArgumentError(DataError):
-    """An argument outside of the domain of a function (2201E, 2201F: logarithm, power)."""
-
-    sqlstate = "2201F"
 
 
 def _magnitude(call: Call) -> Kernel:
@@ -175,16 +169,16 @@ def _analysis(call: Call) -> Kernel:
 
 def _square_root(data: Data) -> Data:
     if (data < 0).any():
-        raise ArgumentError("cannot take square root of a negative number")
+        raise InvalidArgument("cannot take square root of a negative number")
     return np.sqrt(data)
 
 
 def _logarithm(apply: Callable[[Data], Data]) -> Callable[[Data], Data]:
     def logarithm(data: Data) -> Data:
         if (data == 0).any():
-            raise ArgumentError("cannot take logarithm of zero")
+            raise InvalidArgument("cannot take logarithm of zero")
         if (data < 0).any():
-            raise ArgumentError("cannot take logarithm of a negative number")
+            raise InvalidArgument("cannot take logarithm of a negative number")
         return apply(data)
 
     return logarithm
@@ -192,9 +186,9 @@ def _logarithm(apply: Callable[[Data], Data]) -> Callable[[Data], Data]:
 
 def _power(base: Data, exponent: Data) -> Data:
     if ((base == 0) & (exponent < 0)).any():
-        raise ArgumentError("zero raised to a negative power is undefined")
+        raise InvalidArgument("zero raised to a negative power is undefined")
     if ((base < 0) & np.isfinite(exponent) & (exponent != np.floor(exponent))).any():
-        raise ArgumentError(
+        raise InvalidArgument(
             "a negative number raised to a non-integer power yields a complex result"
         )
     return np.power(base, exponent)

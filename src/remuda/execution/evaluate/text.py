@@ -13,7 +13,14 @@ import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import Kind
-from remuda.errors import DataError, InputError, LimitExceeded
+from remuda.datatypes.text import type_name
+from remuda.errors import (
+    InputError,
+    InvalidEscape,
+    InvalidSubstring,
+    LimitExceeded,
+    StringTooLong,
+)
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.numbers import Value
 from remuda.plan.expression import Call
@@ -60,15 +67,11 @@ def _length(call: Call) -> Kernel:
 def substring_of(text: str, start: int, length: int | None = None) -> str:
     """SQL's substring: positions before 1 count, but hold nothing."""
     if length is not None and length < 0:
-        raise _SubstringError("negative substring length not allowed")
+        raise InvalidSubstring("negative substring length not allowed")
     first = max(start - 1, 0)
     if length is None:
         return text[first:]
     return text[first : max(start - 1 + length, first)]
-
-
-class _SubstringError(DataError):
-    sqlstate = "22011"
 
 
 def _substring(call: Call) -> Kernel:
@@ -82,7 +85,7 @@ def _substring(call: Call) -> Kernel:
             return pc.utf8_slice_codeunits(values[0], max(start, 0))
         length = values[2].as_py()
         if length < 0:
-            raise _SubstringError("negative substring length not allowed")
+            raise InvalidSubstring("negative substring length not allowed")
         return pc.utf8_slice_codeunits(values[0], max(start, 0), max(start + length, 0))
 
     return kernel
@@ -198,27 +201,37 @@ def _concat_skipping(values: list[Value]) -> pa.Array:
 concat_skipping = _concat_skipping
 
 
+def _check_length(call: Call) -> Kernel:
+    """What is stored in VARCHAR(n) is no longer than that; blanks at its end may be cut off."""
+
+    def kernel(values: list[Value], _: int) -> pa.Array:
+        texts = values[0]
+        limit = values[1].as_py()
+        if (pc.max(pc.utf8_length(texts)).as_py() or 0) <= limit:
+            return texts
+        rest = pc.utf8_slice_codeunits(texts, limit)
+        if pc.max(pc.utf8_length(pc.utf8_rtrim(rest, characters=" "))).as_py():
+            raise StringTooLong(f"value too long for type {type_name(call.type)}")
+        return pc.utf8_slice_codeunits(texts, 0, limit)
+
+    return kernel
+
+
 # --- LIKE ------------------------------------------------------------------------------------
-
-
-class EscapeError(DataError):
-    """A pattern that ends with its escape character, or an escape of several characters."""
-
-    sqlstate = "22025"
 
 
 @lru_cache(maxsize=1024)
 def arrow_pattern(pattern: str, escape: str) -> str:
     """``pattern`` with backslash as its escape character, as Arrow's match_like reads it."""
     if len(escape) > 1:
-        raise EscapeError("invalid escape string", hint="Escape string must be one character.")
+        raise InvalidEscape("invalid escape string", hint="Escape string must be one character.")
     result: list[str] = []
     characters = iter(pattern)
     for character in characters:
         if escape and character == escape:
             following = next(characters, None)
             if following is None:
-                raise EscapeError("LIKE pattern must not end with escape character")
+                raise InvalidEscape("LIKE pattern must not end with escape character")
             result.append("\\" + following if following in "%_\\" else following)
         elif character == "\\":
             result.append("\\\\")
@@ -281,4 +294,5 @@ TEXT_FUNCTIONS: dict[str, Callable[[Call], Kernel]] = {
     "initcap": _per_row(_initcap),
     "split_part": _per_row(_split_part),
     "md5": _per_row(_md5),
+    "check_length": _check_length,
 }

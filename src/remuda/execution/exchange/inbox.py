@@ -118,11 +118,16 @@ class Inbox:
     def exhausted(self) -> bool:
         return all(self.ended(sender) for sender in self.senders)
 
-    @property
-    def held_bytes(self) -> int:
-        """Bytes of batches that wait here (bounded by the windows)."""
-        waiting = sum(arrived.size for queue in self._queues.values() for arrived in queue)
-        return waiting + sum(stream.buffered_bytes for stream in self._streams.values())
+    def open(self, sender: int) -> bool:
+        """Batches of this sender are still to come. Any thread may ask."""
+        stream = self._streams.get(sender)
+        return stream is not None and not (self._closed or stream.ended)
+
+    def expect_end(self, sender: int) -> None:
+        """The sender has sent everything: what does not come soon is lost."""
+        stream = self._streams.get(sender)
+        if stream is not None:
+            stream.expect_end(self._clock())
 
     def flush_grants(self) -> None:
         """Send grants that have become due."""

@@ -13,6 +13,7 @@ from remuda.execution.arrays import Indices, Mask, take
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.comparison import true_mask
+from remuda.execution.group_keys import GroupKeys
 from remuda.execution.keys import IntegerIds, KeyIds
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.aggregate_states import CountState, State, new_state
@@ -91,7 +92,7 @@ class HashAggregateOperator(Operator):
         self._reset()
 
     def _reset(self) -> None:
-        self._keys = KeyIds(self._group_types) if self._group else None
+        self._keys = GroupKeys(self._group_types) if self._group else None
         self._states = [call.new_state() for call in self._calls]
         self._distinct = [
             _Distinct(call.argument_type)

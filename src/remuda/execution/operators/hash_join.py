@@ -73,9 +73,9 @@ class _Probe:
         self._table = table
         self._next = 0
         if table.unique:
-            found = table.row_of.take(ids)
-            self._left = np.flatnonzero(found >= 0)
-            self._right = found if len(self._left) == batch.rows else found.take(self._left)
+            self._left = np.flatnonzero(ids > 0)
+            known = ids if len(self._left) == batch.rows else ids.take(self._left)
+            self._right = table.row_of.take(known)
             self.total = len(self._left)
         else:
             counts = table.counts.take(ids)

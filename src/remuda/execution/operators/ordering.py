@@ -69,7 +69,13 @@ def sorted_rows(columns: Sequence[pa.Array], keys: Sequence[BoundKey]) -> Indice
     """Row numbers in order (stable); ``columns[i]`` are the values of ``keys[i]``."""
     if len(keys) == 1 and (keys[0].type.is_text or keys[0].type.kind is Kind.BYTEA):
         return _sorted_text(columns[0], keys[0])
-    parts = [part for array, key in zip(columns, keys, strict=True) for part in codes(array, key)]
+    return order_of(
+        [part for array, key in zip(columns, keys, strict=True) for part in codes(array, key)]
+    )
+
+
+def order_of(parts: list[Data]) -> Indices:
+    """Row numbers in the order of ``codes``, the most significant first (stable)."""
     if len(parts) == 1:
         return np.argsort(parts[0], kind="stable")
     packed = _packed(parts)

@@ -72,13 +72,15 @@ class _Collected:
     def __init__(self) -> None:
         self.batches: list[pa.RecordBatch] = []
         self.rows = 0
+        self.bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         self.batches.append(batch)
         self.rows += batch.num_rows
+        self.bytes += batch.nbytes
 
     def take(self) -> pa.RecordBatch:
-        batches, self.batches, self.rows = self.batches, [], 0
+        batches, self.batches, self.rows, self.bytes = self.batches, [], 0, 0
         return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
@@ -139,12 +141,10 @@ class SendOperator(Operator):
         self._flush_collected(_SMALL_ROWS)
 
     def _flush_collected(self, at_least: int) -> None:
-        held = 0
         for receiver, collected in self._collected.items():
             if collected.rows and collected.rows >= at_least:
                 self._outbox.put(receiver, collected.take())
-            held += sum(batch.nbytes for batch in collected.batches)
-        self._memory.resize(held)
+        self._memory.resize(sum(collected.bytes for collected in self._collected.values()))
 
     def current_batch(self) -> Batch:
         return _EMPTY

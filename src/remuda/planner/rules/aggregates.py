@@ -42,14 +42,14 @@ def _rewrite_avg(node: Logical, rewriting: Rewriting) -> Logical | None:
     expressions: list[Expression] = [reference(column) for column in group]
     for column, call in zip(node.output[len(group) :], node.calls, strict=True):
         if call.function == "avg":
-            expressions.append(_quotient(call, column_of))
+            expressions.append(quotient(call, column_of))
         else:
             expressions.append(column_of(call, column.name))
     aggregate = Aggregate((*group, *columns), node.input, node.group, tuple(calls))
     return Project(node.output, aggregate, tuple(expressions))
 
 
-def _quotient(call: AggregateCall, column_of: _ColumnOf) -> Expression:
+def quotient(call: AggregateCall, column_of: _ColumnOf) -> Expression:
     assert call.argument is not None
     argument = call.argument
     if argument.type.kind is Kind.REAL:

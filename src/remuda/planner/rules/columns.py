@@ -25,20 +25,25 @@ from remuda.plan.logical import (
     Sort,
     Union,
     Values,
+    Window,
     inputs_of,
 )
+from remuda.plan.windows import expressions_of
 from remuda.planner.algebra import (
     columns,
     in_order,
     is_rename,
     make_filter,
     make_join,
+    make_window,
     project_map,
     reference,
     rename,
     rename_call,
     rename_keys,
+    rename_window_call,
     substitute,
+    window_results,
     with_inputs,
 )
 from remuda.planner.rules.rule import Rewriting, Rule
@@ -171,6 +176,14 @@ def _renamed(node: Logical, inputs: tuple[Logical, ...], names: Names) -> Logica
                 keys,
                 tuple(rename_call(call, names) for call in calls),
             )
+        case Window(partition=partition, order=order):
+            return make_window(
+                inputs[0],
+                tuple(names[c].id if c in names else c for c in partition),
+                rename_keys(order, names),
+                tuple(rename_window_call(call, names) for call in node.calls),
+                window_results(node),
+            )
         case Sort(keys=keys_):
             renamed = replace(node, keys=rename_keys(keys_, names))
             return with_inputs(renamed, inputs)
@@ -196,6 +209,8 @@ def _prune(node: Logical, needed: frozenset[ColumnId]) -> Logical:
             return _prune_producer(node, needed)
         case Union():
             return _prune_union(node, needed)
+        case Window():
+            return _prune_window(node, needed)
         case Filter(input=child, condition=condition):
             inputs: tuple[Logical, ...] = (_prune(child, needed | columns_of(condition)),)
         case Sort(input=child, keys=keys):
@@ -248,6 +263,20 @@ def _prune_aggregate(node: Aggregate, needed: frozenset[ColumnId]) -> Logical:
         return node
     output = node.output[: len(node.group)] + tuple(column for column, _ in kept)
     return Aggregate(output, child, node.group, calls)
+
+
+def _prune_window(node: Window, needed: frozenset[ColumnId]) -> Logical:
+    results = window_results(node)
+    kept = [(c, call) for c, call in zip(results, node.calls, strict=True) if c.id in needed]
+    if not kept:
+        return _prune(node.input, needed)
+    calls = tuple(call for _, call in kept)
+    used = frozenset(node.partition) | {key.column for key in node.order}
+    used |= _all_columns(e for call in calls for e in expressions_of(call))
+    child = _prune(node.input, (needed & columns(node.input)) | used)
+    if len(calls) == len(node.calls) and child is node.input:
+        return node
+    return make_window(child, node.partition, node.order, calls, tuple(c for c, _ in kept))
 
 
 def _prune_union(node: Union, needed: frozenset[ColumnId]) -> Logical:

@@ -13,6 +13,7 @@ from remuda.plan.logical import (
     Project,
     Sort,
     Union,
+    Window,
 )
 from remuda.planner.algebra import (
     empty,
@@ -52,7 +53,9 @@ def _prune_empty(node: Logical, _: Rewriting) -> Logical | None:
             return empty(node.output)
         case Sort(limit=Literal(value=0)):
             return empty(node.output)
-        case Filter(input=child) | Project(input=child) | Sort(input=child) if is_empty(child):
+        case (
+            Filter(input=child) | Project(input=child) | Sort(input=child) | Window(input=child)
+        ) if is_empty(child):
             return empty(node.output)
         case Aggregate(input=child, group=group) if group and is_empty(child):
             return empty(node.output)
@@ -99,4 +102,6 @@ def _prune_union(union: Union) -> Logical | None:
     return Project(union.output, rest[0], expressions)
 
 
-PRUNE_EMPTY = Rule("prune empty", (Filter, Join, Project, Aggregate, Sort, Union), _prune_empty)
+PRUNE_EMPTY = Rule(
+    "prune empty", (Filter, Join, Project, Aggregate, Sort, Union, Window), _prune_empty
+)

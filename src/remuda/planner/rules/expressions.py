@@ -23,11 +23,12 @@ from remuda.plan.expression import (
     transform,
 )
 from remuda.plan.functions import SCALAR_FUNCTIONS
-from remuda.plan.logical import Aggregate, Filter, Join, Logical, Project, Sort
+from remuda.plan.logical import Aggregate, Filter, Join, Logical, Project, Sort, Window
+from remuda.plan.windows import rewritten
 from remuda.planner.algebra import FALSE, TRUE, disjunction, disjuncts, is_true
 from remuda.planner.rules.rule import Rewriting, Rule
 
-_NODES = (Filter, Join, Project, Aggregate, Sort)
+_NODES = (Filter, Join, Project, Aggregate, Sort, Window)
 
 
 def _map_expressions(node: Logical, rewrite: Callable[[Expression], Expression]) -> Logical | None:
@@ -49,6 +50,8 @@ def _map_expressions(node: Logical, rewrite: Callable[[Expression], Expression])
             new = replace(node, expressions=tuple(rewrite(e) for e in expressions))
         case Aggregate(calls=calls):
             new = replace(node, calls=tuple(call(old) for old in calls))
+        case Window(calls=window_calls):
+            new = replace(node, calls=tuple(rewritten(old, rewrite) for old in window_calls))
         case Sort(limit=limit, offset=offset):
             new = replace(node, limit=optional(limit), offset=optional(offset))
     return None if new == node else new

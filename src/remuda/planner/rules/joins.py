@@ -28,6 +28,7 @@ from remuda.plan.logical import (
     Project,
     Sort,
     Union,
+    Window,
 )
 from remuda.planner.algebra import (
     column_equality,
@@ -231,7 +232,7 @@ def _facts(node: Logical) -> list[Expression]:
             return [n for of, to in renamed for f in facts if (n := _about(f, of, to))]
         case Aggregate(input=child, group=group):
             return [f for f in _facts(child) if columns_of(f) <= set(group)] if group else []
-        case Sort(input=child):
+        case Sort(input=child) | Window(input=child):
             return _facts(child)
         case Union(inputs=inputs):
             shared = [_union_facts(node, child) for child in inputs]
@@ -262,6 +263,9 @@ def _is_stored(node: Logical, column: ColumnId) -> bool:
         case Union(inputs=inputs):
             index = [c.id for c in node.output].index(column)
             return all(_is_stored(child, child.output[index].id) for child in inputs)
+        case Window(input=child, partition=partition):
+            # A filter on any other column stays above the window, and is a fact there.
+            return column not in partition or _is_stored(child, column)
         case Filter(input=child) | Sort(input=child):
             return _is_stored(child, column)
         case Join(left=left, right=right):

@@ -78,6 +78,12 @@ class SqlType(_message.Message):
     length: int
     def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., length: _Optional[int] = ...) -> None: ...
 
+class SqlTypes(_message.Message):
+    __slots__ = ("types",)
+    TYPES_FIELD_NUMBER: _ClassVar[int]
+    types: _containers.RepeatedCompositeFieldContainer[SqlType]
+    def __init__(self, types: _Optional[_Iterable[_Union[SqlType, _Mapping]]] = ...) -> None: ...
+
 class Column(_message.Message):
     __slots__ = ("name", "type", "nullable")
     NAME_FIELD_NUMBER: _ClassVar[int]

@@ -273,7 +273,7 @@ class StatisticsReply(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., maps: _Optional[_Iterable[_Union[MapStatistics, _Mapping]]] = ...) -> None: ...
 
 class CommitPrepare(_message.Message):
-    __slots__ = ("context", "job", "tasks", "overwrite", "map_id", "schema_version", "insert_only", "participants", "removed_keys")
+    __slots__ = ("context", "job", "tasks", "overwrite", "map_id", "schema_version", "insert_only", "participants", "removed_keys", "unchanged_since")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
@@ -283,6 +283,7 @@ class CommitPrepare(_message.Message):
     INSERT_ONLY_FIELD_NUMBER: _ClassVar[int]
     PARTICIPANTS_FIELD_NUMBER: _ClassVar[int]
     REMOVED_KEYS_FIELD_NUMBER: _ClassVar[int]
+    UNCHANGED_SINCE_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     job: str
     tasks: _containers.RepeatedCompositeFieldContainer[_user_pb2.JobTask]
@@ -292,7 +293,8 @@ class CommitPrepare(_message.Message):
     insert_only: bool
     participants: _containers.RepeatedScalarFieldContainer[int]
     removed_keys: _containers.RepeatedCompositeFieldContainer[_common_pb2.Row]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_user_pb2.JobTask, _Mapping]]] = ..., overwrite: _Optional[bool] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., insert_only: _Optional[bool] = ..., participants: _Optional[_Iterable[int]] = ..., removed_keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ...) -> None: ...
+    unchanged_since: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_user_pb2.JobTask, _Mapping]]] = ..., overwrite: _Optional[bool] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., insert_only: _Optional[bool] = ..., participants: _Optional[_Iterable[int]] = ..., removed_keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., unchanged_since: _Optional[int] = ...) -> None: ...
 
 class CommitPrepared(_message.Message):
     __slots__ = ("context", "prepare_timestamp", "rows", "refusal")
@@ -317,20 +319,22 @@ class CommitFinish(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., commit_timestamp: _Optional[int] = ...) -> None: ...
 
 class StageRows(_message.Message):
-    __slots__ = ("context", "job", "task", "map_id", "schema_version", "sequence")
+    __slots__ = ("context", "job", "task", "map_id", "schema_version", "sequence", "removal")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    REMOVAL_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     job: str
     task: str
     map_id: int
     schema_version: int
     sequence: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., task: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., sequence: _Optional[int] = ...) -> None: ...
+    removal: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., task: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., sequence: _Optional[int] = ..., removal: _Optional[bool] = ...) -> None: ...
 
 class CommitTurn(_message.Message):
     __slots__ = ("context", "map_id", "job")

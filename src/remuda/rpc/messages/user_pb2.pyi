@@ -39,6 +39,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DESCRIBE_MAP: _ClassVar[RpcType]
     CREATE_MAP: _ClassVar[RpcType]
     DROP_MAP: _ClassVar[RpcType]
+    QUERY_ANSWER: _ClassVar[RpcType]
     MAP_GET: _ClassVar[RpcType]
     MAP_PUT: _ClassVar[RpcType]
     MAP_REMOVE: _ClassVar[RpcType]
@@ -115,6 +116,7 @@ CLUSTER_INFO: RpcType
 DESCRIBE_MAP: RpcType
 CREATE_MAP: RpcType
 DROP_MAP: RpcType
+QUERY_ANSWER: RpcType
 MAP_GET: RpcType
 MAP_PUT: RpcType
 MAP_REMOVE: RpcType
@@ -253,34 +255,38 @@ class PreparedStatementHandle(_message.Message):
     def __init__(self, server_info: _Optional[bytes] = ...) -> None: ...
 
 class RunQuery(_message.Message):
-    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameters", "parameter_types", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows")
+    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameter_types", "parameters", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows", "accept_answer", "known_form")
     RESULTS_MODE_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PREPARED_STATEMENT_HANDLE_FIELD_NUMBER: _ClassVar[int]
     AUTOLIMIT_ROWCOUNT_FIELD_NUMBER: _ClassVar[int]
-    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_TYPES_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     READ_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     LOCAL_ONLY_FIELD_NUMBER: _ClassVar[int]
     PAGE_ROWS_FIELD_NUMBER: _ClassVar[int]
+    ACCEPT_ANSWER_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_FORM_FIELD_NUMBER: _ClassVar[int]
     results_mode: QueryResultsMode
     type: QueryType
     plan: str
     prepared_statement_handle: PreparedStatementHandle
     autolimit_rowcount: int
-    parameters: _containers.RepeatedCompositeFieldContainer[_common_pb2.Value]
-    parameter_types: _containers.RepeatedCompositeFieldContainer[_common_pb2.SqlType]
+    parameter_types: bytes
+    parameters: bytes
     context: _common_pb2.Context
     timeout: float
     read_timestamp: int
     partitions: _containers.RepeatedScalarFieldContainer[int]
     local_only: bool
     page_rows: int
-    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameters: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ..., parameter_types: _Optional[_Iterable[_Union[_common_pb2.SqlType, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ...) -> None: ...
+    accept_answer: bool
+    known_form: int
+    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ...) -> None: ...
 
 class NamePart(_message.Message):
     __slots__ = ("type", "name")
@@ -349,6 +355,30 @@ class QueryResult(_message.Message):
     tag: str
     def __init__(self, query_state: _Optional[_Union[QueryResult.QueryState, str]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., error: _Optional[_Iterable[_Union[PBError, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., affected_rows: _Optional[int] = ..., tag: _Optional[str] = ...) -> None: ...
 
+class QueryAnswer(_message.Message):
+    __slots__ = ("query_id", "context", "form", "about", "rows")
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    FORM_FIELD_NUMBER: _ClassVar[int]
+    ABOUT_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    query_id: _common_pb2.QueryId
+    context: _common_pb2.Context
+    form: int
+    about: AnswerForm
+    rows: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., form: _Optional[int] = ..., about: _Optional[_Union[AnswerForm, _Mapping]] = ..., rows: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class AnswerForm(_message.Message):
+    __slots__ = ("columns", "route_types", "route_parameters")
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    ROUTE_TYPES_FIELD_NUMBER: _ClassVar[int]
+    ROUTE_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    columns: _containers.RepeatedCompositeFieldContainer[_common_pb2.Column]
+    route_types: _containers.RepeatedCompositeFieldContainer[_common_pb2.SqlType]
+    route_parameters: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., route_types: _Optional[_Iterable[_Union[_common_pb2.SqlType, _Mapping]]] = ..., route_parameters: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class PBError(_message.Message):
     __slots__ = ("error_id", "error_type", "message", "kind", "sqlstate", "detail", "hint", "member", "position")
     ERROR_ID_FIELD_NUMBER: _ClassVar[int]
@@ -378,18 +408,16 @@ class CreatePreparedStatementReq(_message.Message):
     def __init__(self, sql_query: _Optional[str] = ...) -> None: ...
 
 class PreparedStatement(_message.Message):
-    __slots__ = ("result_columns", "server_handle", "parameter_types", "route_map", "route_parameters")
+    __slots__ = ("result_columns", "server_handle", "parameter_types", "route_parameters")
     RESULT_COLUMNS_FIELD_NUMBER: _ClassVar[int]
     SERVER_HANDLE_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_TYPES_FIELD_NUMBER: _ClassVar[int]
-    ROUTE_MAP_FIELD_NUMBER: _ClassVar[int]
     ROUTE_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     result_columns: _containers.RepeatedCompositeFieldContainer[_common_pb2.Column]
     server_handle: PreparedStatementHandle
     parameter_types: _containers.RepeatedCompositeFieldContainer[_common_pb2.SqlType]
-    route_map: str
     route_parameters: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, result_columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., server_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., parameter_types: _Optional[_Iterable[_Union[_common_pb2.SqlType, _Mapping]]] = ..., route_map: _Optional[str] = ..., route_parameters: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, result_columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., server_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., parameter_types: _Optional[_Iterable[_Union[_common_pb2.SqlType, _Mapping]]] = ..., route_parameters: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CreatePreparedStatementResp(_message.Message):
     __slots__ = ("status", "prepared_statement", "error")
@@ -463,17 +491,17 @@ class KeysRequest(_message.Message):
     map: str
     map_id: int
     schema_version: int
-    keys: _containers.RepeatedCompositeFieldContainer[_common_pb2.Row]
+    keys: _containers.RepeatedScalarFieldContainer[bytes]
     want_old: bool
     keys_only: bool
     context: _common_pb2.Context
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class OptionalRow(_message.Message):
     __slots__ = ("row",)
     ROW_FIELD_NUMBER: _ClassVar[int]
-    row: _common_pb2.Row
-    def __init__(self, row: _Optional[_Union[_common_pb2.Row, _Mapping]] = ...) -> None: ...
+    row: bytes
+    def __init__(self, row: _Optional[bytes] = ...) -> None: ...
 
 class RowsResponse(_message.Message):
     __slots__ = ("rows", "context")
@@ -503,11 +531,11 @@ class PutRequest(_message.Message):
     map: str
     map_id: int
     schema_version: int
-    rows: _containers.RepeatedCompositeFieldContainer[_common_pb2.Row]
+    rows: _containers.RepeatedScalarFieldContainer[bytes]
     condition: PutRequest.Condition
     want_old: bool
     context: _common_pb2.Context
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., rows: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., condition: _Optional[_Union[PutRequest.Condition, str]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ..., condition: _Optional[_Union[PutRequest.Condition, str]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class PutBatchRequest(_message.Message):
     __slots__ = ("map", "map_id", "schema_version", "context")

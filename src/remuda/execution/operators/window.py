@@ -1,0 +1,153 @@
+"""WindowRows: gathers and sorts its rows, then adds a column for every call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from remuda.datatypes.sql import SqlType
+from remuda.execution.arrays import Data
+from remuda.execution.batch import Batch
+from remuda.execution.contract import Operator, Progress
+from remuda.execution.memory import Reservation
+from remuda.execution.operators.input import Gathered, Upstream
+from remuda.execution.operators.ordering import BoundKey, codes, order_of
+from remuda.execution.operators.window_aggregates import Frames, window_aggregate
+from remuda.execution.operators.window_calls import BoundFrame, BoundWindowCall
+from remuda.execution.operators.window_frames import Segments, frame_rows, segments
+from remuda.execution.operators.window_functions import (
+    NUMBERINGS,
+    first_value,
+    last_value,
+    nth_value,
+    ntile,
+    shifted,
+)
+from remuda.limits import BATCH_ROWS
+
+_EMPTY = Batch([], 0)
+_WORK_ARRAYS = 10
+"""Arrays of 8-byte items per row while frames are found."""
+_CALL_ARRAYS = 4
+"""And for each call."""
+
+
+class WindowOperator(Operator):
+    """Stable: peers stay in the order in which they came. All rows are held in memory."""
+
+    def __init__(
+        self,
+        source: Operator,
+        *,
+        types: Sequence[SqlType],
+        partition: Sequence[BoundKey],
+        order: Sequence[BoundKey],
+        calls: Sequence[BoundWindowCall],
+        memory: Reservation,
+    ) -> None:
+        self._source = Upstream(source)
+        self._partition = partition
+        self._order = order
+        self._calls = calls
+        self._memory = memory
+        self._gathered = Gathered(types, memory)
+        self._done: Batch | None = None
+        self._next = 0
+        self._batch = _EMPTY
+
+    def advance(self) -> Progress:
+        if self._done is not None:
+            return self._put_out(self._done)
+        batch = self._source.fetch()
+        if batch is None:
+            return Progress.WAIT
+        if batch.rows:
+            if batch.width:
+                self._gathered.add(batch.columns())
+            else:
+                self._gathered.add_rows(batch.rows)
+        if self._source.done:
+            self._done = self._computed()
+            self._gathered.clear()
+        self._batch = _EMPTY
+        return Progress.FETCHED
+
+    def _computed(self) -> Batch:
+        batch = self._gathered.batch()
+        if batch.rows == 0:
+            return _EMPTY
+        held = self._memory.size
+        self._memory.grow(8 * batch.rows * (_WORK_ARRAYS + _CALL_ARRAYS * len(self._calls)))
+        partition, order = _codes(batch, self._partition), _codes(batch, self._order)
+        if partition or order:
+            rows = order_of([*partition, *order])
+            batch = batch.narrow(rows)
+            partition = [part[rows] for part in partition]
+            order = [part[rows] for part in order]
+        found = segments(batch.rows, partition, order)
+        results = _results(self._calls, found, batch)
+        self._memory.resize(held + sum(result.nbytes for result in results))
+        return batch.beside(Batch(results, batch.rows))
+
+    def _put_out(self, rows: Batch) -> Progress:
+        self._batch = rows.slice(self._next, BATCH_ROWS) if rows.rows else _EMPTY
+        self._next += BATCH_ROWS
+        return Progress.FETCHED if self._next < rows.rows else Progress.FETCHED_DONE
+
+    def current_batch(self) -> Batch:
+        return self._batch
+
+    def close(self) -> None:
+        self._batch = _EMPTY
+        self._done = None
+        self._gathered.clear()
+        self._memory.clear()
+        self._source.close()
+
+
+def _codes(batch: Batch, keys: Sequence[BoundKey]) -> list[Data]:
+    return [part for key in keys for part in codes(batch.column(key.position), key)]
+
+
+def _results(calls: Sequence[BoundWindowCall], found: Segments, batch: Batch) -> list[pa.Array]:
+    """Frames that calls have in common are found once."""
+    frames: dict[BoundFrame, Frames] = {}
+    results = []
+    for call in calls:
+        if call.function in NUMBERINGS:
+            results.append(NUMBERINGS[call.function](found))
+            continue
+        arguments = [argument(batch) for argument in call.arguments]
+        if call.function == "ntile":
+            results.append(ntile(found, arguments[0]))
+        elif call.function in ("lag", "lead"):
+            direction = -1 if call.function == "lag" else 1
+            results.append(shifted(found, arguments, call.result, direction))
+        else:
+            frame = frames.get(call.frame)
+            if frame is None:
+                frame = Frames(found, *frame_rows(call.frame, found, batch))
+                frames[call.frame] = frame
+            results.append(_framed(call, arguments, batch, frame))
+    return results
+
+
+def _framed(
+    call: BoundWindowCall, arguments: list[pa.Array], batch: Batch, frames: Frames
+) -> pa.Array:
+    start, end = frames.start, frames.end
+    match call.function:
+        case "first_value":
+            return first_value(arguments[0], start, end)
+        case "last_value":
+            return last_value(arguments[0], start, end)
+        case "nth_value":
+            return nth_value(arguments[0], arguments[1], start, end)
+    return window_aggregate(
+        call.function,
+        arguments[0] if arguments else None,
+        (call.types[0] if call.types else None, call.result),
+        None if call.condition is None else call.condition(batch),
+        frames,
+    )

@@ -1,0 +1,163 @@
+"""UPDATE, DELETE, TRUNCATE, INSERT with ON CONFLICT or RETURNING: all or nothing.
+
+A statement that reads the map that it changes takes the map's turn first, so that no other atomic
+write comes between its read timestamp and its commit. Single entries may still be written in
+between: the owners find that out when they prepare, and the statement is run again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import PhysicalValue, array_to_values
+from remuda.errors import CardinalityViolation, LimitExceeded, SerializationFailure
+from remuda.limits import RETURNING_SIZE_MAX
+from remuda.member.commits import Commits, Work
+from remuda.member.core import Core
+from remuda.member.peers import Peers
+from remuda.member.writes import StagedWrite
+from remuda.session.planning import PlannedChange
+from remuda.sql.statements import Repeats
+
+ATTEMPTS: Final = 20
+
+Source: TypeAlias = tuple[int, AsyncGenerator[pa.RecordBatch]]
+"""The read timestamp of a statement's query, and its pages in engine form."""
+
+
+@dataclass
+class Changed:
+    """``returned`` are the columns of RETURNING, in engine form."""
+
+    rows: int = 0
+    returned: list[list[pa.Array]] = field(default_factory=list)
+
+
+class Changes:
+    def __init__(self, core: Core, peers: Peers, commits: Commits) -> None:
+        self._core = core
+        self._peers = peers
+        self._commits = commits
+
+    async def run(
+        self,
+        change: PlannedChange,
+        source: Callable[[int], Awaitable[Source]],
+        check: Callable[[], None],
+    ) -> Changed:
+        """``source(attempt)`` runs the query of the statement; ``check`` raises when the statement
+        is not wanted any more. Raises what the owners refuse."""
+        if not change.reads_target:
+            return await self._attempt(change, await source(0), check)
+        schema = change.schema
+        job = self._commits.new_job()
+        await self._commits.turn(schema.map_id, job)
+        try:
+            for attempt in range(ATTEMPTS):
+                check()
+                try:
+                    return await self._attempt(change, await source(attempt), check)
+                except SerializationFailure:
+                    if attempt == ATTEMPTS - 1:
+                        raise
+        finally:
+            self._commits.end_turn(schema.map_id, job)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _attempt(
+        self, change: PlannedChange, source: Source, check: Callable[[], None]
+    ) -> Changed:
+        at, pages = source
+        schema = change.schema
+        arrow = engine_schema(schema)
+        width, keys = change.written, change.written + change.removed
+        write = StagedWrite(self._core, self._peers, self._commits, schema)
+        chosen = _Chooser(schema, change)
+        changed = Changed()
+        size = 0
+        try:
+            async with contextlib.aclosing(pages):
+                async for page in pages:
+                    columns = chosen.of(page)
+                    rows = len(columns[0])
+                    changed.rows += rows
+                    if not rows:
+                        continue
+                    if width:
+                        await write.add(pa.record_batch(columns[:width], schema=arrow))
+                    if keys > width:
+                        await write.remove(columns[width:keys])
+                    if change.returning:
+                        size += sum(column.nbytes for column in columns[keys:])
+                        if size > RETURNING_SIZE_MAX:
+                            raise LimitExceeded(
+                                f"RETURNING gives more than {RETURNING_SIZE_MAX} bytes"
+                            )
+                        changed.returned.append(columns[keys:])
+            check()
+            await write.commit(
+                insert_only=change.insert_only,
+                in_turn=change.reads_target,
+                unchanged_since=at if change.reads_target else None,
+            )
+        except BaseException:
+            write.abort()
+            raise
+        return changed
+
+    async def truncate(self, schema: MapSchema) -> None:
+        core = self._core
+        core.require_all_alive()
+        core.store(schema.map_id, schema.version)
+        work = Work(job=self._commits.new_job(), schema=schema, tasks=(), overwrite=True)
+        await self._commits.commit(work, tuple(m.number for m in core.view.members))
+
+
+class _Chooser:
+    """Leaves out, or refuses, rows that a statement comes to a second time."""
+
+    def __init__(self, schema: MapSchema, change: PlannedChange) -> None:
+        self._repeats = change.repeats
+        self._schema = schema
+        self._positions = (
+            tuple(range(change.written, change.written + change.removed))
+            if change.removed
+            else schema.key_positions
+        )
+        self._types = [schema.columns[position].type for position in schema.key_positions]
+        self._seen: set[tuple[PhysicalValue, ...]] = set()
+
+    def of(self, page: pa.RecordBatch) -> list[pa.Array]:
+        columns: list[pa.Array] = list(page.columns)
+        if self._repeats is Repeats.NEVER:
+            return columns
+        values = [
+            [_comparable(value) for value in array_to_values(columns[position], sql_type)]
+            for position, sql_type in zip(self._positions, self._types, strict=True)
+        ]
+        kept: list[int] = []
+        for index, key in enumerate(zip(*values, strict=True)):
+            if key not in self._seen:
+                self._seen.add(key)
+                kept.append(index)
+            elif self._repeats is Repeats.REFUSE:
+                raise CardinalityViolation(
+                    "ON CONFLICT DO UPDATE command cannot affect row a second time",
+                    hint=f'Two rows of the INSERT have the same key in map "{self._schema.name}".',
+                )
+        if len(kept) == page.num_rows:
+            return columns
+        indexes = pa.array(kept, pa.int64())
+        return [column.take(indexes) for column in columns]
+
+
+def _comparable(value: PhysicalValue) -> PhysicalValue:
+    """NaN becomes text, which is equal to itself."""
+    return "NaN" if value != value else value  # noqa: PLR0124

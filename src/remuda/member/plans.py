@@ -1,0 +1,100 @@
+"""Plans of statements: what they depend on, the cache, and long texts planned off the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import InputError
+from remuda.member.core import Core
+from remuda.member.offload import Offload
+from remuda.member.statement import parameter_types
+from remuda.member.statistics_service import ClusterStatistics
+from remuda.session.parameters import check_count, fitted
+from remuda.session.planning import Environment, PlanCache, Planned, bound, maps_of, planned
+
+T = TypeVar("T")
+
+LONG_TEXT = 2 * 1024
+"""Characters from which a statement is planned on a thread: parsing takes some 5 ms for these, and
+grows with the text to seconds."""
+
+
+class Plans:
+    def __init__(self, core: Core, statistics: ClusterStatistics, offload: Offload) -> None:
+        """``offload`` is for this alone: a commit must not wait behind a long text."""
+        self._core = core
+        self._statistics = statistics
+        self._offload = offload
+        self._cache = PlanCache(statistics.stale_plan)
+        self._environments: dict[bool, Environment] = {}
+
+    def known(self, text: str) -> Planned | None:
+        """The cached plan of a statement that runs on the whole cluster."""
+        return self._cache.find((text, None, False), self._environment(local=False))
+
+    async def fitting(
+        self,
+        text: str,
+        values: tuple[PhysicalValue, ...],
+        types: tuple[SqlType, ...],
+        *,
+        local: bool,
+    ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
+        """The plan by the parameter types that the binder infers, if the values fit them exactly;
+        otherwise by the types that the client gave. With the values in these types."""
+        try:
+            found = await self.plan(text, None, local=local)
+        except InputError:
+            if not types:
+                raise
+            found = None
+        if found is not None:
+            wanted = parameter_types(found)
+            check_count(len(wanted), len(values))
+            suitable = fitted(values, types, wanted)
+            if suitable is not None:
+                return found, suitable
+        return await self.plan(text, types, local=local), values
+
+    async def plan(self, text: str, types: tuple[SqlType, ...] | None, *, local: bool) -> Planned:
+        """Raises what ``bound`` raises. ``local``: it runs on this member alone."""
+        key = (text, types, local)
+        found = self._cache.find(key, self._environment(local))
+        if found is not None:
+            return found
+        catalog = self._core.catalog
+        statement = await self._work(text, lambda: bound(text, types, catalog))
+        await self._statistics.refresh(maps_of(statement))
+        environment = self._environment(local)
+        found = await self._work(text, lambda: planned(statement, environment))
+        self._cache.keep(key, found, environment)
+        return found
+
+    async def _work(self, text: str, work: Callable[[], T]) -> T:
+        return work() if len(text) < LONG_TEXT else await self._offload.result(work)
+
+    def _environment(self, local: bool) -> Environment:
+        """What plans depend on now; made anew only when something of it has changed."""
+        core, generation = self._core, self._statistics.generation
+        made = self._environments.get(local)
+        if (
+            made is None
+            or made.catalog is not core.catalog
+            or made.view != core.view.number
+            or made.generation != generation
+        ):
+            made = self._environments[local] = Environment(
+                catalog=core.catalog,
+                view=core.view.number,
+                members=1 if local else len(core.view.members),
+                statistics=self._statistics,
+                generation=generation,
+            )
+        return made
+
+    def __len__(self) -> int:
+        """The number of cached plans."""
+        return len(self._cache)

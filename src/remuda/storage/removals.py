@@ -1,0 +1,103 @@
+"""Keys of rows that jobs will remove when they commit: staged and unseen, as the rows that they
+write are (``storage.staging``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from remuda.errors import JobAborted
+from remuda.storage.keys import Hashes, KeyRule
+from remuda.storage.staging import PreparedRows, Staged, arrange
+
+
+@dataclass(slots=True)
+class _Job:
+    """Batches by (task, sequence); in order from ``prepare`` on."""
+
+    batches: dict[tuple[str, int], Staged] = field(default_factory=dict)
+    closed: bool = False
+    """The job is being committed: no more keys."""
+    order: PreparedRows | None = None
+
+
+class Removals:
+    """The removals of all jobs of one map on one member."""
+
+    def __init__(self, keys: KeyRule) -> None:
+        self._keys = keys
+        self._jobs: dict[str, _Job] = {}
+
+    @property
+    def nbytes(self) -> int:
+        return sum(
+            sum(batch.nbytes + hashes.nbytes for batch, hashes in job.batches.values())
+            + (0 if job.order is None else job.order.nbytes)
+            for job in self._jobs.values()
+        )
+
+    def stage(self, job_id: str, task: str, sequence: int, batch: pa.RecordBatch) -> int:
+        """Keep rows of which only the key columns count; 0 when this sequence was here before."""
+        job = self._jobs.setdefault(job_id, _Job())
+        if job.closed:
+            raise JobAborted(f"job {job_id} is being committed and removes no more rows")
+        if (task, sequence) in job.batches:
+            return 0
+        job.batches[task, sequence] = batch, self._keys.hashes(batch)
+        rows: int = batch.num_rows
+        return rows
+
+    def rows(self, job_id: str) -> int:
+        job = self._jobs.get(job_id)
+        if job is None:
+            return 0
+        if job.order is not None:
+            return job.order.rows
+        return sum(batch.num_rows for batch, _ in job.batches.values())
+
+    def prepared(self, job_id: str) -> PreparedRows | None:
+        """What ``keep`` has been given."""
+        job = self._jobs.get(job_id)
+        return None if job is None else job.order
+
+    def matched(self, job_id: str) -> bool:
+        """Whether stored versions have been found ahead."""
+        order = self.prepared(job_id)
+        return order is not None and order.found[1] is not None
+
+    def close(self, job_id: str) -> list[Staged]:
+        """All keys of a job, which takes no more."""
+        job = self._jobs.get(job_id)
+        if job is None:
+            return []
+        job.closed = True
+        return list(job.batches.values())
+
+    def arranged(self, staged: Sequence[Staged]) -> PreparedRows:
+        """Any thread: it reads nothing but its arguments."""
+        hashes: Hashes = np.concatenate([hashes for _, hashes in staged])
+        return arrange(self._keys, [batch for batch, _ in staged], hashes, np.argsort(hashes))
+
+    def keep(self, job_id: str, order: PreparedRows) -> None:
+        """Keep what ``arranged`` made of a job, if there still is one."""
+        job = self._jobs.get(job_id)
+        if job is not None:
+            job.order = order
+            job.batches = {}
+
+    def prepare(self, job_id: str) -> PreparedRows | None:
+        """The keys in the order of their hashes; None when the job removes nothing. Idempotent."""
+        job = self._jobs.get(job_id)
+        if job is None:
+            return None
+        if job.order is None:
+            self.keep(job_id, self.arranged(self.close(job_id)))
+        return job.order
+
+    def discard(self, job_id: str) -> PreparedRows | None:
+        """Forget a job; returns what ``prepare`` returned."""
+        job = self._jobs.pop(job_id, None)
+        return None if job is None else job.order

@@ -1,0 +1,35 @@
+"""Errors that cross the wire have their classes where every process knows them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+import remuda
+from remuda.errors import RemudaError, from_report
+
+LOCAL = {"JavaMissing"}
+"""Raised in the user's process only."""
+SKIPPED = ("remuda.spark", "remuda.rpc.messages")
+
+
+def all_kinds() -> list[type[RemudaError]]:
+    for module in pkgutil.walk_packages(remuda.__path__, "remuda."):
+        if "__main__" not in module.name and not module.name.startswith(SKIPPED):
+            importlib.import_module(module.name)
+    return sorted(RemudaError.kinds.values(), key=lambda kind: kind.__name__)
+
+
+@pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.__name__)
+def test_every_error_is_known_to_the_other_side(kind: type[RemudaError]) -> None:
+    if kind.__name__ not in LOCAL and kind.__module__.startswith("remuda."):
+        assert kind.__module__ == "remuda.errors"
+    assert len(kind.sqlstate) == 5
+
+
+def test_an_error_comes_back_as_what_it_was() -> None:
+    for kind in all_kinds():
+        if kind.__module__ == "remuda.errors":
+            assert type(from_report(kind("message").to_report())) is kind
