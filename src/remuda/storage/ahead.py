@@ -73,7 +73,7 @@ class Ahead:
         def arrange_both() -> tuple[PreparedRows | None, PreparedRows | None]:
             first = second = None
             if write:
-                first = written or staging.arranged(job, accepted, overwrite=overwrite)
+                first = written or staging.arranged(accepted, overwrite=overwrite)
                 self._match(first, runs, stamp, found=not overwrite)
             if remove:
                 second = removed or removals.arranged(keys_gone)

@@ -183,7 +183,7 @@ class Staging:
             if job.tasks[task][sequence][0].num_rows
         ]
 
-    def arranged(self, job_id: str, accepted: Sequence[Staged], *, overwrite: bool) -> PreparedRows:
+    def arranged(self, accepted: Sequence[Staged], *, overwrite: bool) -> PreparedRows:
         """The rows in order. Raises ``UniqueViolation`` for two with one key. Any thread: it reads
         nothing but its arguments.
         """
@@ -217,7 +217,7 @@ class Staging:
         if job.refusal is not None:
             raise job.refusal
         if job.prepared is None:
-            self.keep(job_id, self.arranged(job_id, accepted, overwrite=overwrite))
+            self.keep(job_id, self.arranged(accepted, overwrite=overwrite))
         assert job.prepared is not None
         return job.prepared
 
