@@ -10,7 +10,7 @@ import pytest
 import remuda
 from remuda.errors import RemudaError, from_report
 
-LOCAL = {"JavaMissing"}
+LOCAL = {"JavaMissing", "SparkNotStarted"}
 """Raised in the user's process only."""
 SKIPPED = ("remuda.spark", "remuda.rpc.messages")
 

@@ -155,6 +155,30 @@ def test_impossible_sizes(members):
         embedded.start(members)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"settings": {"nope": 1}}, "unknown setting 'nope'"),
+        ({"settings": {"workers": "x"}}, "workers must be a whole number"),
+        ({"settings": {"join": "127.0.0.1:5"}}, "join has no place here"),
+        ({"timeout": 0}, "timeout must be above 0"),
+        ({"data_port": 65535}, "data_port must be 0 to 65535, not 65545"),
+    ],
+)
+def test_wrong_settings_are_told_before_anything_starts(spawned, options, message):
+    with pytest.raises(InputError, match=message):
+        embedded.start(2, **options)
+    assert not spawned
+
+
+def test_only_a_log_that_is_kept_is_named(program, tmp_path):
+    program(DIES)
+    with pytest.raises(MemberUnavailable, match="the end of its log:\nfirst line"):
+        embedded.start(1)
+    with pytest.raises(MemberUnavailable, match=f"the end of {tmp_path}/starting-1.log:"):
+        embedded.start(1, log_dir=tmp_path)
+
+
 def test_a_port_in_use():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -24,6 +24,7 @@ from remuda.datatypes.values import (
 from remuda.errors import (
     DataError,
     InvalidDatetime,
+    InvalidText,
     NumericOverflow,
     ObjectMismatch,
     StringTooLong,
@@ -158,3 +159,10 @@ def test_values_that_do_not_fit_an_array_are_data_errors() -> None:
 def test_dates_beyond_python_are_refused() -> None:
     with pytest.raises(InvalidDatetime):
         from_physical(10**8, sql.DATE)
+
+
+@pytest.mark.parametrize("text", ["\udcff", "fine \ud800 not fine"])
+def test_text_that_is_no_unicode_is_refused(text: str) -> None:
+    with pytest.raises(InvalidText, match="lone surrogate"):
+        to_physical(text, sql.VARCHAR)
+    assert to_physical("\U0001f600 é \0", sql.VARCHAR) == "\U0001f600 é \0"

@@ -83,6 +83,9 @@ def test_parameter_counts() -> None:
     check_count(2, 2)
     with pytest.raises(WrongParameters, match="2 parameters, 1 were given"):
         check_count(2, 1)
+    for types in ((), (BIGINT, BIGINT)):
+        with pytest.raises(WrongParameters, match="1 parameters"):
+            bound("SELECT v FROM m WHERE v = ?", types, Catalog())
 
 
 def test_the_moment_of_a_statement_is_a_parameter_of_its_plan() -> None:

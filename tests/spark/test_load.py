@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ import pytest
 
 from remuda.datatypes import sql
 from remuda.errors import (
+    DiskFull,
     InputError,
     InvalidDefinition,
     TypeMismatch,
@@ -23,7 +26,9 @@ from remuda.errors import (
     UndefinedMap,
     UniqueViolation,
 )
-from remuda.spark.load import Progress, load
+from remuda.spark.load import Progress, RejectFile, load, writing_rejects
+from remuda.spark.read_files import Piece, Rejected
+from remuda.spark.splits import Split
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
@@ -195,3 +200,29 @@ def test_command_errors(tmp_path: Path, arguments: list[str], message: str) -> N
     assert result.returncode == 1
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_rejected_rows_that_cannot_be_written(tmp_path: Path) -> None:
+    """The task fails with an error that says so, and is ours after Spark has passed it on."""
+    occupied = tmp_path / "file"
+    occupied.write_text("")
+    aside = RejectFile(str(occupied / "rejects"), 0, "0:0", Split("a.csv", "csv", 0, 1, 1))
+    piece = Piece(
+        pa.record_batch([pa.array([], pa.int64())], names=["k"]), [Rejected(1, "no number", {})]
+    )
+    with pytest.raises(InputError, match=f"cannot be written to {occupied}"):
+        aside.add(piece)
+    with pytest.raises(DiskFull, match="No space left"), writing_rejects(tmp_path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_master_that_is_none(address: str, name: str, tmp_path: Path) -> None:
+    path = save(tmp_path, "csv")
+    first = address.split(",", maxsplit=1)[0]
+    result = command(
+        str(path), "--map", name, "--key", "k", "--connect", first, "--master", "nonsense"
+    )
+    assert result.returncode == 1
+    assert "Spark does not start with the master nonsense" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "bug" not in result.stderr

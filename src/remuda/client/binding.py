@@ -15,7 +15,7 @@ from remuda.client.objects import ObjectCodec, PhysicalRow
 from remuda.client.requests import Condition, MapRequests
 from remuda.client.routing import Router
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.conformance import check_row_sizes, too_large
+from remuda.datatypes.conformance import check_row_size, check_row_sizes, too_large
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import values_to_array
 from remuda.errors import FrameTooLarge
@@ -103,6 +103,7 @@ class Binding:
         if 0 < len(unique) <= ROWS_AS_MESSAGES:
             by_owner: dict[int, list[PhysicalRow]] = defaultdict(list)
             for key, row in unique.items():
+                check_row_size(self.schema, row)
                 by_owner[self.router.owner(key)].append(row)
             with contextlib.suppress(FrameTooLarge):  # then a batch, which travels in pieces
                 self.core.scatter(

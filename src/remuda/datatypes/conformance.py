@@ -188,6 +188,13 @@ def check_row_sizes(schema: MapSchema, batch: pa.RecordBatch) -> None:
         raise too_large(schema)
 
 
+def check_row_size(schema: MapSchema, row: Sequence[PhysicalValue]) -> None:
+    """The same for one row."""
+    size = sum(len(value) for value in row if isinstance(value, str | bytes))
+    if size * _BYTES_PER_CHARACTER > ROW_SIZE_MAX and _text_size(row) > ROW_SIZE_MAX:
+        raise too_large(schema)
+
+
 def _text_size(values: Sequence[PhysicalValue]) -> int:
     """Bytes of all texts and binaries of a row."""
     return sum(

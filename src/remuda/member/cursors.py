@@ -120,10 +120,27 @@ class Cursor:
         self._on_finished = on_finished
         self._on_broken = on_broken
         self._complete = False
+        self._pumping = False
         channel.on_writable.append(self.pump)
 
     def pump(self) -> None:
-        """Send what may be sent now; on the loop."""
+        """Send what may be sent now; on the loop.
+
+        Taking a page may run the root fragment at once, in this thread, which then has news for
+        this cursor (a page, the end) before the page in hand is sent: the loop below sees to them.
+        """
+        if self._pumping:
+            return
+        self._pumping = True
+        try:
+            self._send_pages()
+        finally:
+            self._pumping = False
+        results, sink = self._results, self._sink
+        if self._complete and not results.finished and sink.exhausted:
+            self._finish(None)
+
+    def _send_pages(self) -> None:
         results, sink = self._results, self._sink
         while (
             not results.finished
@@ -131,12 +148,12 @@ class Cursor:
             and self._channel.writable
             and (page := sink.take()) is not None
         ):
+            if results.finished:  # by what happened while the page was taken
+                return
             try:
                 results.page(page, self._acknowledged)
             except RemudaError as error:
                 self._break(error)
-        if self._complete and not results.finished and sink.exhausted:
-            self._finish(None)
 
     def _acknowledged(self, error: RemudaError | None) -> None:
         if error is None or self._channel.closed:

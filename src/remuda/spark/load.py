@@ -169,7 +169,7 @@ class RejectFile:
                 self.reasons[row.reason] += 1
             if self.directory is not None:
                 line = {"file": self.source.path, **self._place(), **asdict(row)}
-                with _writing_rejects(Path(self.directory).parent):
+                with writing_rejects(Path(self.directory).parent):
                     self._open(self.directory).write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def _place(self) -> dict[str, int]:
@@ -189,12 +189,12 @@ class RejectFile:
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None and self.directory is not None:
-            with _writing_rejects(Path(self.directory).parent):
+            with writing_rejects(Path(self.directory).parent):
                 self._file.close()
 
 
 @contextmanager
-def _writing_rejects(directory: Path) -> Iterator[None]:
+def writing_rejects(directory: Path) -> Iterator[None]:
     """Raises DiskFull or InputError for what the operating system says about the files inside."""
     try:
         yield
@@ -271,7 +271,7 @@ def load(
             rows = _run(spark, work, started, progress)
             kept: tuple[str, ...] = ()
             if rejects is not None:
-                with _writing_rejects(Path(rejects)):
+                with writing_rejects(Path(rejects)):
                     kept = _keep_rejects(rows, rejects, map)
             reasons = _reasons(rows)
             rejected = sum(row["rejected"] for row in rows)

@@ -245,7 +245,7 @@ class Staging:
         columns = prepared.key_columns(self._keys)
         for _, key in self._keys.repeats(columns, prepared.hashes, prepared.order):
             raise UniqueViolation(
-                f'two of the rows for map "{self._name}" have the same key',
+                f"two of the rows for map {self._name} have the same key",
                 detail=f"key ({self._keys.show(key)})",
             )
 
