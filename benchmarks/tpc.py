@@ -31,10 +31,10 @@ def duckdb_engine(scale: float, threads: int) -> Callable[[str], int]:
 
 
 def spark_engine(scale: float) -> Callable[[str], int]:
-    from remuda.spark.session import build_session
+    import remuda.spark
 
-    session = build_session("remuda-bench", master="local[2]", driver_memory="6g")
-    session.conf.set("spark.sql.shuffle.partitions", "4")
+    settings = {"spark.driver.memory": "6g", "spark.sql.shuffle.partitions": "4"}
+    session = remuda.spark.session("remuda-bench", "local[2]", settings=settings)
     for suite in ("tpch", "tpcds"):
         folder = tpc_data.generate(suite, scale)
         for table, _ in tpc_data.definitions(suite):

@@ -209,13 +209,13 @@ class TestErrors:
             pool = client._core.pool(2)
             pool.drop_idle()
             pool.port, pool._connect_timeout = hangs.getsockname()[1], 0.05
-            with pytest.raises(MemberUnavailable, match="member 2 .* did not shake hands"):
+            with pytest.raises(MemberUnavailable, match=r"member 2 .* did not shake hands"):
                 client.cluster_info(2)
-            with pytest.raises(MemberUnavailable, match="member 2 .* did not answer a moment ago"):
+            with pytest.raises(MemberUnavailable, match=r"member 2 .* did not answer a moment ago"):
                 client.cluster_info(2)
             assert client.cluster_info(1).member == 1
             pool._avoided_until = 0.0
-            with pytest.raises(MemberUnavailable, match="member 2 .* did not shake hands"):
+            with pytest.raises(MemberUnavailable, match=r"member 2 .* did not shake hands"):
                 client.cluster_info(2)
 
     def test_nobody_there(self, grid):
