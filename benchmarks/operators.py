@@ -1,8 +1,8 @@
 """TPC-H 1, 3 and 6 through hand-built physical plans in one thread, against DuckDB with one thread.
 
-Usage: python benchmarks/operators.py DIRECTORY   (with lineitem, orders and customer as Parquet,
-made by the TPC's generator). Queries are those of the TPC-H specification with its validation
-parameters. Both sides answer from memory; results are compared before times are taken.
+``python benchmarks/operators.py [-v]``, at scale 1. Queries are those of the TPC-H specification
+with its validation parameters. Both sides answer from memory; results are compared before times are
+taken.
 """
 
 # ruff: noqa: E501 - plans read best on long lines
@@ -19,6 +19,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import tpc_data
 from remuda.datatypes.arrow import from_arrow_type, to_engine
 from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, VARCHAR, SqlType, decimal
 from remuda.execution.build import build_fragments
@@ -366,4 +367,4 @@ def main(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(tpc_data.generate("tpch", 1))

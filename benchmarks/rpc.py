@@ -20,15 +20,17 @@ from typing import Any
 
 import uvloop
 
+from remuda.datatypes.sql import BIGINT
 from remuda.rpc.blocking import BlockingChannel
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.frame import REQUEST, FrameReader, encode_head
 from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.packing import packer
 from remuda.rpc.transport import Channel, Request, connect, listen
 
 ECHO, SINK = 110, 114
 BODY = user_pb2.KeysRequest(map="flights", map_id=3, schema_version=1)
-BODY.keys.add().values.add().integer = 12345
+BODY.keys.append(packer((BIGINT,)).pack((12345,)))
 RAW = b"x" * (BODY.ByteSize() + 16)
 COUNT = user_pb2.Count(count=1)
 LARGE = memoryview(bytes(4 << 20))
