@@ -7,7 +7,18 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("point", "tpc", "spark", "memory", "storage", "operators", "rpc")
+NAMES = (
+    "point",
+    "tpc",
+    "spark",
+    "memory",
+    "storage",
+    "indexes",
+    "operators",
+    "rpc",
+    "planning",
+    "spill",
+)
 
 
 def main() -> int:

@@ -11,7 +11,8 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import duckdb
 
@@ -19,14 +20,22 @@ import remuda
 import tpc_data
 
 CASES = [("tpch", number) for number in tpc_data.TPCH_QUERIES] + [("tpcds", 3)]
+TABLES: dict[str, tuple[str, ...]] = {"tpch": (), "tpcds": tpc_data.TPCDS_3_TABLES}
+
+
+def files(scale: float) -> Iterator[tuple[str, Path]]:
+    """(table, Parquet file) of everything that ``CASES`` read."""
+    for suite, tables in TABLES.items():
+        folder = tpc_data.generate(suite, scale, tables)
+        for table, _ in tpc_data.definitions(suite):
+            if not tables or table in tables:
+                yield table, folder / f"{table}.parquet"
 
 
 def duckdb_engine(scale: float, threads: int) -> Callable[[str], int]:
     connection = duckdb.connect(config={"threads": threads})
-    for suite in ("tpch", "tpcds"):
-        folder = tpc_data.generate(suite, scale)
-        for table, _ in tpc_data.definitions(suite):
-            connection.execute(f"CREATE TABLE {table} AS FROM '{folder}/{table}.parquet'")
+    for table, file in files(scale):
+        connection.execute(f"CREATE TABLE {table} AS FROM '{file}'")
     return lambda text: len(connection.execute(text).fetchall())
 
 
@@ -35,12 +44,10 @@ def spark_engine(scale: float) -> Callable[[str], int]:
 
     settings = {"spark.driver.memory": "6g", "spark.sql.shuffle.partitions": "4"}
     session = remuda.spark.session("remuda-bench", "local[2]", settings=settings)
-    for suite in ("tpch", "tpcds"):
-        folder = tpc_data.generate(suite, scale)
-        for table, _ in tpc_data.definitions(suite):
-            frame = session.read.parquet(f"{folder}/{table}.parquet").cache()
-            frame.count()
-            frame.createOrReplaceTempView(table)
+    for table, file in files(scale):
+        frame = session.read.parquet(str(file)).cache()
+        frame.count()
+        frame.createOrReplaceTempView(table)
     return lambda text: len(session.sql(text).collect())
 
 
@@ -66,8 +73,9 @@ def main() -> int:
     parser.add_argument("--no-spark", action="store_true")
     options = parser.parse_args()
     with remuda.start(members=options.members) as cluster, cluster.connect() as client:
-        for suite in ("tpch", "tpcds"):
-            tpc_data.load(client, suite, tpc_data.generate(suite, options.scale))
+        for suite, tables in TABLES.items():
+            folder = tpc_data.generate(suite, options.scale, tables)
+            tpc_data.load(client, suite, folder, tables)
         engines: dict[str, Callable[[str], int]] = {
             "remuda": remuda_engine(client),
             "duckdb-2": duckdb_engine(options.scale, 2),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -17,27 +18,33 @@ import remuda
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "tests" / "data"
 CACHE = ROOT / ".cache" / "tpc"
-TPCH_TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
-TPCDS_TABLES = ("date_dim", "item", "store_sales")
+TPCDS_3_TABLES = ("date_dim", "item", "store_sales")
+"""What query 3 of TPC-DS reads, for runs at a scale at which all tables would be too much."""
 TPCH_QUERIES = (1, 3, 5, 6, 10, 12, 14)
 
 
-def generate(suite: str, scale: float) -> Path:
-    """The folder with one Parquet file per table of ``suite`` ("tpch" or "tpcds") at ``scale``."""
+def generate(suite: str, scale: float, tables: tuple[str, ...] = ()) -> Path:
+    """The folder with one Parquet file per table of ``suite`` ("tpch" or "tpcds") at ``scale``;
+    only those of ``tables``, if there are any."""
     folder = CACHE / f"{suite}-{scale:g}"
-    done = folder / "done"
-    if done.exists():
-        return folder
     folder.mkdir(parents=True, exist_ok=True)
-    tool = Path(sys.executable).parent / "tpcgen-cli"
-    tables = TPCH_TABLES if suite == "tpch" else TPCDS_TABLES
-    subprocess.run(
-        [str(tool), suite, "parquet", "-s", f"{scale:g}", "-T", ",".join(tables), "--overwrite",
-         "-o", str(folder)],
-        check=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    done.touch()
+    wanted = tables or tuple(table for table, _ in definitions(suite))
+    missing = [table for table in wanted if not (folder / f"{table}.parquet").exists()]
+    if missing:
+        _generate(suite, scale, missing, folder)
     return folder
+
+
+def _generate(suite: str, scale: float, tables: list[str], folder: Path) -> None:
+    """Into a folder beside, then moved: a file that exists is whole."""
+    tool = Path(sys.executable).parent / "tpcgen-cli"
+    with tempfile.TemporaryDirectory(dir=folder) as beside:
+        subprocess.run(
+            [str(tool), suite, "parquet", "-s", f"{scale:g}", "-T", ",".join(tables), "-o", beside],
+            check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        for table in tables:
+            (Path(beside) / f"{table}.parquet").replace(folder / f"{table}.parquet")
 
 
 def definitions(suite: str) -> list[tuple[str, str]]:
@@ -56,7 +63,8 @@ def query(suite: str, number: int) -> str:
 
 
 def load(client: remuda.Client, suite: str, folder: Path, tables: tuple[str, ...] = ()) -> None:
-    """Create the maps of ``suite`` and fill them from ``folder``, without Spark."""
+    """Create the maps of ``suite`` (or of ``tables``) and fill them from ``folder``, without
+    Spark."""
     for table, statement in definitions(suite):
         if tables and table not in tables:
             continue

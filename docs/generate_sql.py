@@ -11,14 +11,27 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from remuda.catalog.edits import PutView
+from remuda.cli.output import show
 from remuda.datatypes.arrow import external_type
-from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.sql import BIGINT, DOUBLE, INTEGER, REAL, SqlType, char, decimal, varchar
+from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.sql import (
+    BIGINT,
+    DOUBLE,
+    INTEGER,
+    REAL,
+    Kind,
+    SqlType,
+    char,
+    decimal,
+    varchar,
+)
 from remuda.datatypes.values import from_physical
 from remuda.errors import NotSupported
 from remuda.execution.evaluate.compile import evaluate_constant
@@ -34,8 +47,24 @@ from remuda.plan.functions import (
 from remuda.plan.logical import Project
 from remuda.sql.binder import bind
 from remuda.sql.parser import parse
-from remuda.sql.statements import BoundQuery, BoundStatement, CreateMapStatement
+from remuda.sql.statements import BoundQuery, BoundStatement, CatalogStatement, CreateMapStatement
 from remuda.sql.types import TYPE_NAMES, type_from_name
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from sql_definitions import DEFINITIONS, NOTES, VIEW, system_section
+from sql_examples import DATE_EXAMPLES, NUMBER_EXAMPLES, TEXT_EXAMPLES
+from sql_examples import OPERATOR_EXAMPLES as MORE_OPERATORS
+from sql_indexes import INDEXES
+from sql_indexes import NOTES as INDEX_NOTES
+from sql_nested import (
+    NESTED_FUNCTIONS,
+    NESTED_MORE,
+    NESTED_OPERATORS,
+    NESTED_TYPES,
+    nested_section,
+)
+from sql_statements import CHANGES, RECURSION_NOTE, SESSION, row_functions_section, session_section
+from sql_statements import QUERIES as MORE_QUERIES
 
 MAPS: Final = (
     "CREATE TABLE flights (id BIGINT PRIMARY KEY, carrier VARCHAR(2), origin TEXT, delay INTEGER)",
@@ -49,7 +78,7 @@ STATEMENTS: Final = (
      "CREATE TABLE items (o BIGINT, n INTEGER, PRIMARY KEY (o, n)) WITH (partition_by = 'o')"),
     ("a full copy on each member",
      "CREATE TABLE codes (code VARCHAR PRIMARY KEY, name VARCHAR) WITH (replicated = true)"),
-    ("the map and all its entries go", "DROP TABLE [IF EXISTS] flights"),
+    ("the map and all its entries go", "DROP TABLE [IF EXISTS] airlines"),
     ("rows appear together; a key that exists is refused",
      "INSERT INTO flights (id, carrier) VALUES (1, 'UA'), (2, 'AA')"),
     ("the rows of a query",
@@ -64,7 +93,7 @@ STATEMENTS: Final = (
     ("TRUNCATE", "TRUNCATE flights"),
     ("all maps; SHOW MAPS is the same", "SHOW TABLES"),
     ("the columns of a map; SHOW COLUMNS FROM is the same", "DESCRIBE flights"),
-    ("the plan of a query or an INSERT", "EXPLAIN [VERBOSE] SELECT count(*) FROM flights"),
+    ("the plan of a statement", "EXPLAIN [VERBOSE] SELECT count(*) FROM flights"),
     ("runs it, and tells what each operator did on each member",
      "EXPLAIN ANALYZE SELECT count(*) FROM flights"),
 )  # fmt: skip
@@ -82,41 +111,48 @@ FROM flights GROUP BY origin HAVING count(*) > 10"""),
     ("IN and EXISTS, also correlated",
      """SELECT id FROM flights f
 WHERE EXISTS (SELECT * FROM airlines a WHERE a.carrier = f.carrier)"""),
-    ("scalar subqueries that give one row",
-     "SELECT id FROM flights WHERE delay > (SELECT avg(delay) FROM flights)"),
+    ("subqueries anywhere in an expression: one value, EXISTS, IN, ANY, SOME, ALL",
+     """SELECT id, (SELECT name FROM airlines a WHERE a.carrier = f.carrier),
+       delay >= ALL (SELECT delay FROM flights x WHERE x.carrier = f.carrier)
+FROM flights f
+WHERE delay > (SELECT avg(delay) FROM flights) OR carrier IN (SELECT carrier FROM airlines)"""),
+    ("rows of values",
+     """SELECT id FROM flights
+WHERE (carrier, origin) IN (('UA', 'EWR'), ('AA', 'JFK')) AND (delay, id) < (60, 1000)"""),
+    ("LATERAL: the worst two delays of each airline",
+     """SELECT a.name, w.id, w.delay FROM airlines a
+LEFT JOIN LATERAL (
+    SELECT id, delay FROM flights f WHERE f.carrier = a.carrier ORDER BY delay DESC, id LIMIT 2
+) w ON TRUE"""),
     ("window functions",
      "SELECT id, rank() OVER (PARTITION BY carrier ORDER BY delay) FROM flights"),
-    ("DISTINCT, UNION, UNION ALL",
-     "SELECT carrier FROM flights UNION SELECT carrier FROM airlines"),
+    ("DISTINCT; the first row of each group", """SELECT DISTINCT ON (carrier) carrier, id
+FROM flights ORDER BY carrier, delay DESC"""),
+    ("UNION, INTERSECT, EXCEPT, each with ALL; NULLs are equal there",
+     "SELECT carrier FROM flights EXCEPT SELECT carrier FROM airlines ORDER BY carrier"),
+    ("ROLLUP, CUBE, GROUPING SETS; GROUPING(a, b) has a bit for each column that is left out",
+     """SELECT carrier, origin, GROUPING(carrier, origin), sum(delay)
+FROM flights GROUP BY ROLLUP (carrier, origin)"""),
+    ("the first rows and all that tie with the last of them",
+     "SELECT id FROM flights ORDER BY delay DESC FETCH FIRST 3 ROWS WITH TIES"),
+    ("a sample; a seed gives the same rows on any number of members",
+     "SELECT * FROM flights TABLESAMPLE BERNOULLI (10) REPEATABLE (42)"),
     ("rows without a map", "SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS t (n, letter)"),
     ("parameters: ? in order, or $1, $2, ... by number", "SELECT id FROM flights WHERE delay > ?"),
 )  # fmt: skip
 
 FURTHER: Final = (
-    ("MERGE", "MERGE INTO flights USING airlines ON TRUE WHEN MATCHED THEN DELETE"),
     ("ALTER TABLE", "ALTER TABLE flights ADD x INTEGER"),
-    ("CREATE INDEX", "CREATE INDEX i ON flights (delay)"),
+    ("unique indexes", "CREATE UNIQUE INDEX i ON flights (delay)"),
+    ("indexes on expressions", "CREATE INDEX i ON flights (abs(delay))"),
+    ("partial indexes", "CREATE INDEX i ON flights (delay) WHERE delay > 0"),
     ("CREATE VIEW", "CREATE VIEW v AS SELECT 1"),
     ("CREATE TABLE AS", "CREATE TABLE t AS SELECT 1"),
     ("BEGIN, COMMIT, ROLLBACK", "BEGIN"),
-    ("SET", "SET x = 1"),
-    ("INTERSECT", "SELECT 1 INTERSECT SELECT 1"),
-    ("EXCEPT", "SELECT 1 EXCEPT SELECT 1"),
-    ("WITH RECURSIVE", "WITH RECURSIVE t AS (SELECT 1) SELECT * FROM t"),
-    ("LATERAL", "SELECT * FROM flights f, LATERAL (SELECT 1) x"),
-    ("ROLLUP", "SELECT carrier FROM flights GROUP BY ROLLUP (carrier)"),
-    ("CUBE", "SELECT carrier FROM flights GROUP BY CUBE (carrier)"),
-    ("GROUPING SETS", "SELECT carrier FROM flights GROUP BY GROUPING SETS ((carrier), ())"),
-    ("DISTINCT ON", "SELECT DISTINCT ON (carrier) id FROM flights"),
-    ("IN or EXISTS with a subquery below OR or inside an expression",
-     "SELECT id FROM flights WHERE delay = 1 OR id IN (SELECT id FROM flights)"),
-    ("comparison with ANY or ALL",
-     "SELECT id FROM flights WHERE delay > ALL (SELECT delay FROM flights)"),
     ("regular expressions", "SELECT id FROM flights WHERE carrier ~ 'U.'"),
     ("SIMILAR TO", "SELECT id FROM flights WHERE carrier SIMILAR TO 'U_'"),
-    ("INTERVAL as a value of its own (it works in date arithmetic)", "SELECT INTERVAL '1' DAY"),
-    ("AT TIME ZONE", "SELECT current_timestamp AT TIME ZONE 'UTC'"),
-    ("arrays", "SELECT ARRAY[1, 2]"),
+    ("arrays of several dimensions", "SELECT ARRAY[ARRAY[1], ARRAY[2]]"),
+    ("ARRAY(subquery)", "SELECT ARRAY(SELECT 1)"),
     ("column defaults", "CREATE TABLE t (id BIGINT PRIMARY KEY, n INTEGER DEFAULT 0)"),
 )  # fmt: skip
 """(what, a statement that needs it): those that are refused are listed as not supported."""
@@ -137,6 +173,7 @@ TYPES: Final = {
     "time": ("microseconds of a day", "TIME '10:30:00'"),
     "timestamp": ("microseconds, without a zone", "TIMESTAMP '2024-02-29 10:30:00'"),
     "timestamptz": ("a moment, in microseconds", "TIMESTAMPTZ '2024-02-29 10:30:00+00'"),
+    **NESTED_TYPES,
 }
 
 OPERATOR_EXAMPLES: Final = {
@@ -166,6 +203,8 @@ OPERATOR_EXAMPLES: Final = {
     "||": ("'a' || 1",),
     "like": ("'flight' LIKE 'f_i%'",),
     "ilike": ("'Flight' ILIKE 'f%'",),
+    **MORE_OPERATORS,
+    **NESTED_OPERATORS,
 }
 
 MORE_EXAMPLES: Final = (
@@ -175,6 +214,7 @@ MORE_EXAMPLES: Final = (
     "CAST('12' AS INTEGER)",
     "'2024-02-29'::DATE",
     "DATE '2024-01-31' + INTERVAL '1' MONTH",
+    *NESTED_MORE,
 )
 
 FUNCTION_EXAMPLES: Final = {
@@ -216,6 +256,10 @@ FUNCTION_EXAMPLES: Final = {
     "md5": ("md5('abc')",),
     "extract": ("extract(year FROM DATE '2024-02-29')", "date_part('dow', DATE '2024-02-29')"),
     "date_trunc": ("date_trunc('month', TIMESTAMP '2024-02-29 10:30:00')",),
+    **TEXT_EXAMPLES,
+    **NUMBER_EXAMPLES,
+    **DATE_EXAMPLES,
+    **NESTED_FUNCTIONS,
     "current_date": ("current_date",),
     "current_timestamp": ("current_timestamp", "now()"),
 }
@@ -229,16 +273,26 @@ class Catalog:
     def __init__(self) -> None:
         self.version = 1
         self._maps: dict[str, MapSchema] = {}
+        self._views: dict[str, ViewDefinition] = {}
         for text in MAPS:
             made = self.bound(text)
             assert isinstance(made, CreateMapStatement)
             self._maps[made.schema.name] = made.schema
+        view = self.bound(VIEW)
+        assert isinstance(view, CatalogStatement)
+        self._views = {e.view.name: e.view for e in view.edits if isinstance(e, PutView)}
 
     def find(self, name: str) -> MapSchema | None:
         return self._maps.get(name)
 
+    def find_view(self, name: str) -> ViewDefinition | None:
+        return self._views.get(name)
+
     def names(self) -> Sequence[str]:
         return list(self._maps)
+
+    def view_names(self) -> Sequence[str]:
+        return list(self._views)
 
     def bound(self, text: str) -> BoundStatement:
         return bind(parse(text), self)
@@ -253,10 +307,11 @@ MADE: Final = (
 
 def page() -> str:
     """The text of docs/sql.md. An AssertionError or a RemudaError names what is not true."""
-    return (
-        "\n".join([*_head(), *_statements(), *_types(), *_functions(), *_windows(), *_absent()])
-        + "\n"
-    )
+    parts = (
+        _head(), _statements(), _types(), _functions(), _windows(), row_functions_section(),
+        system_section(), _absent(),
+    )  # fmt: skip
+    return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def _head() -> Iterable[str]:
@@ -277,10 +332,23 @@ def _statements() -> Iterable[str]:
     yield "Parts in brackets may be left out. `CREATE MAPPING` and `DROP MAPPING` mean the same as"
     yield "`CREATE TABLE` and `DROP TABLE`."
     yield ""
-    yield from _listed(STATEMENTS)
+    yield from _listed((*STATEMENTS, *CHANGES))
+    yield "## Definitions"
+    yield ""
+    yield from _listed(DEFINITIONS)
+    yield NOTES
+    yield "## Indexes"
+    yield ""
+    yield from _listed(INDEXES)
+    yield INDEX_NOTES
     yield "## Queries"
     yield ""
-    yield from _listed(QUERIES)
+    yield from _listed((*QUERIES, *MORE_QUERIES))
+    yield RECURSION_NOTE
+    yield "## Session"
+    yield ""
+    yield from _listed(SESSION)
+    yield from session_section()
 
 
 def _listed(statements: Sequence[tuple[str, str]]) -> Iterable[str]:
@@ -319,6 +387,7 @@ def _types() -> Iterable[str]:
         arrow = str(external_type(kind)).replace("(9, 2)", "(p, s)")
         yield f"| {shown} | {also} | {about} | {arrow} | {type(value).__name__} |"
     yield ""
+    yield from nested_section()
 
 
 def _type(name: str) -> SqlType:
@@ -362,7 +431,7 @@ def _examples(examples: dict[str, tuple[str, ...]]) -> Iterable[str]:
 
 def _row(text: str, about: str) -> str:
     bound, value = _value(text)
-    shown = "" if isinstance(value, _Moment) else f"`{_shown(value)}`"
+    shown = "" if isinstance(value, _Moment) else f"`{_shown(value, bound)}`".replace("|", "\\|")
     code = f"`{text}`".replace("|", "\\|")
     return f"| {code} | {shown} | {bound} | {about} |"
 
@@ -378,12 +447,14 @@ def _value(text: str) -> tuple[SqlType, object]:
     project = statement.plan
     assert isinstance(project, Project), text
     (expression,) = project.expressions
-    if text.startswith(("current_", "now")):
+    if text.startswith(("current_", "now", "random", "clock_", "setseed", "gen_random")):
         return expression.type, _Moment()
     return expression.type, from_physical(evaluate_constant(expression), expression.type)
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, sql_type: SqlType) -> str:
+    if sql_type.kind is Kind.JSON or sql_type.is_nested:
+        return "NULL" if value is None else f"'{show(value, sql_type)}'"
     match value:
         case None:
             return "NULL"
@@ -400,15 +471,29 @@ def _shown(value: object) -> str:
 def _aggregates() -> Iterable[str]:
     yield "## Aggregates"
     yield ""
-    yield "Type of the result by the type of the argument. NULLs are skipped; over no rows `count`"
-    yield "is 0 and the others are NULL. All take DISTINCT and FILTER (WHERE ...)."
+    yield "Type of the result by the type of the argument. NULLs are skipped; over no rows counts"
+    yield "are 0 and the others NULL. All take FILTER (WHERE ...), DISTINCT, and ORDER BY inside,"
+    yield "as in `string_agg(DISTINCT x, ',' ORDER BY x)`. Variances and deviations are DOUBLE"
+    yield "PRECISION for all types, computed from exact differences."
     yield ""
     yield "| | " + " | ".join(map(str, AGGREGATE_ARGUMENTS)) + " |"
     yield "|---|" + "---|" * len(AGGREGATE_ARGUMENTS)
+    others: list[str] = []
     for name, function in AGGREGATE_FUNCTIONS.items():
-        found = [function.resolve(argument) for argument in AGGREGATE_ARGUMENTS]
+        found = [function.resolve((argument,)) for argument in AGGREGATE_ARGUMENTS]
+        if function.within_group or not any(found):
+            others.append(name)
+            continue
         results = ["" if signature is None else str(signature.result) for signature in found]
         yield f"| {name} | " + " | ".join(results) + " |"
+    yield ""
+    yield "With other arguments:"
+    yield ""
+    for name in others:
+        function = AGGREGATE_FUNCTIONS[name]
+        order = " WITHIN GROUP (ORDER BY x)" if function.within_group else ""
+        about = f": {function.summary}" if function.summary else ""
+        yield f"- `{name}`{order}{about}"
     yield ""
 
 
@@ -465,7 +550,20 @@ member:
 ```
 
 Many more actual rows than expected ones point at the estimate to distrust; one member with most of
-the rows or the time points at skew."""
+the rows or the time points at skew.
+
+`EXPLAIN (options) statement` takes `ANALYZE`, `VERBOSE`, `COSTS` (on by itself) and `FORMAT`, each
+of the first three with `ON` or `OFF`. `FORMAT JSON` gives the same for machines, in one row: a list
+of one object with `Fragments`, each with its `Plan`: `Node Type`, `Description`, `Distribution`,
+`Output`, `Plan Rows`, `Total Cost`, with ANALYZE also `Actual Rows`, `Actual Batches`,
+`Actual Time` (milliseconds) and the same for each of `Members`, and the operators below it in
+`Plans`.
+
+INSERT, UPDATE, DELETE and MERGE show the plan of the query for their rows below a line that says
+what becomes of them; with ANALYZE they are carried out. `EXPLAIN EXECUTE` shows the plan of a
+prepared statement. A recursive CTE is read as `Supplied recursive t`; the plans of its two parts
+follow below the plan. `Unfold` calls a function that gives rows.
+"""
 
 
 def explain_page() -> str:

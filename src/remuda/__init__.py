@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from remuda.client.prepared import Statement
     from remuda.client.requests import ClusterInfo, JobTask, MapDescription
     from remuda.client.row import Row
+    from remuda.datatypes.intervals import Interval
     from remuda.datatypes.schema import Column, MapSchema
-    from remuda.datatypes.sql import SqlType, char, decimal, varchar
+    from remuda.datatypes.sql import SqlType, array, char, decimal, varchar
     from remuda.errors import RemudaError
 
 __version__ = "0.1.0"
@@ -41,6 +42,7 @@ __all__ = [
     "Column",
     "Condition",
     "Cursor",
+    "Interval",
     "Job",
     "JobTarget",
     "JobTask",
@@ -53,6 +55,7 @@ __all__ = [
     "SqlType",
     "Statement",
     "__version__",
+    "array",
     "char",
     "col",
     "connect",
@@ -68,6 +71,7 @@ _HOMES = {
     "Column": "remuda.datatypes.schema",
     "Condition": "remuda.client.predicate",
     "Cursor": "remuda.client.cursor",
+    "Interval": "remuda.datatypes.intervals",
     "Job": "remuda.client.jobs",
     "JobTarget": "remuda.client.job_writer",
     "JobTask": "remuda.client.requests",
@@ -79,6 +83,7 @@ _HOMES = {
     "Row": "remuda.client.row",
     "SqlType": "remuda.datatypes.sql",
     "Statement": "remuda.client.prepared",
+    "array": "remuda.datatypes.sql",
     "char": "remuda.datatypes.sql",
     "col": "remuda.client.predicate",
     "connect": "remuda.client.client",

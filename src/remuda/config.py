@@ -36,6 +36,12 @@ class MemberConfig:
     parent_pipe: int = _setting(-1, "end of a pipe; the member stops when the other end closes")
     workers: int = _setting(1, "threads of the cooperative pool; 0 = run everything on the loop")
     statement_memory: int = _setting(4096 * MIB, "bytes that one statement may hold on a member")
+    spill_limit: int = _setting(
+        32 * 1024 * MIB, "bytes that one statement may put on a member's disk; 0 = never spill"
+    )
+    spill_directory: str = _setting(
+        "", "folder for spilled rows; empty = the system's for temporary files"
+    )
     batch_rows: int = _setting(0, "rows per batch of a scan, for tests; 0 = as stored")
     query_timeout: float = _setting(0.0, "seconds after which a query fails; 0 = never")
     heartbeat_interval: float = _setting(HEARTBEAT_INTERVAL, "seconds between heartbeats")
@@ -53,9 +59,11 @@ class MemberConfig:
         for name in ("join_timeout", "heartbeat_interval", "heartbeat_timeout", "statement_memory"):
             if getattr(self, name) <= 0:
                 raise InputError(f"{name} must be above 0, not {getattr(self, name)}")
-        for name in ("workers", "batch_rows", "query_timeout"):
+        for name in ("workers", "batch_rows", "query_timeout", "spill_limit"):
             if getattr(self, name) < 0:
                 raise InputError(f"{name} must not be negative")
+        if self.spill_directory and not Path(self.spill_directory).is_dir():
+            raise InputError(f"spill_directory is not a folder: {self.spill_directory}")
         for setting in fields(self):
             choices = setting.metadata["choices"]
             if choices and getattr(self, setting.name) not in choices:

@@ -147,6 +147,30 @@ class UndefinedMap(InputError):
     sqlstate = "42P01"
 
 
+class UndefinedSchema(InputError):
+    """There is no schema of this name."""
+
+    sqlstate = "3F000"
+
+
+class UndefinedObject(InputError):
+    """Something that is neither a map nor a column does not exist: a constraint, say."""
+
+    sqlstate = "42704"
+
+
+class DuplicateObject(InputError):
+    """Something that is neither a map nor a column exists already: a constraint, say."""
+
+    sqlstate = "42710"
+
+
+class DependentObjects(InputError):
+    """Other things need what is to be dropped or changed."""
+
+    sqlstate = "2BP01"
+
+
 class UndefinedColumn(InputError):
     sqlstate = "42703"
 
@@ -179,6 +203,12 @@ class TypeMismatch(InputError):
     sqlstate = "42804"
 
 
+class CannotCoerce(TypeMismatch):
+    """There is no CAST between two types."""
+
+    sqlstate = "42846"
+
+
 class GroupingError(InputError):
     sqlstate = "42803"
 
@@ -193,22 +223,58 @@ class WrongObjectType(InputError):
     sqlstate = "42809"
 
 
+class IndeterminateType(InputError):
+    """Nothing says which type an expression has."""
+
+    sqlstate = "42P18"
+
+
 class InvalidColumnReference(InputError):
     sqlstate = "42P10"
+
+
+class InvalidRecursion(InputError):
+    sqlstate = "42P19"
 
 
 class InvalidDefinition(InputError):
     sqlstate = "42P16"
 
 
+class InfiniteRecursion(InputError):
+    """A view that reads itself."""
+
+    sqlstate = "42P17"
+
+
 class WrongParameters(InputError):
     sqlstate = "07001"
+
+
+class UndefinedParameter(InputError):
+    """A parameter where there can be none."""
+
+    sqlstate = "42P02"
 
 
 class UndefinedStatement(InputError):
     """A prepared statement, query or job of this name is not known here."""
 
     sqlstate = "26000"
+
+
+class DuplicateStatement(InputError):
+    """A prepared statement of that name exists."""
+
+    sqlstate = "42P05"
+
+
+class UndefinedSetting(InputError):
+    sqlstate = "42704"
+
+
+class CannotChangeSetting(InputError):
+    sqlstate = "55P02"
 
 
 class NotSupported(InputError):
@@ -241,6 +307,28 @@ class InvalidDatetime(DataError):
     sqlstate = "22007"
 
 
+class DatetimeOverflow(InvalidDatetime):
+    """A date, time or timestamp field that is out of range."""
+
+    sqlstate = "22008"
+
+
+class InvalidZoneDisplacement(InvalidDatetime):
+    sqlstate = "22009"
+
+
+class IntervalOverflow(InvalidDatetime):
+    """An interval that is out of range."""
+
+    sqlstate = "22008"
+
+
+class IntervalFieldOverflow(IntervalOverflow):
+    """A field in the text of an interval that is out of range."""
+
+    sqlstate = "22015"
+
+
 class InvalidFrameOffset(DataError):
     """The offset of a window frame is NULL or negative."""
 
@@ -255,6 +343,42 @@ class InvalidNthValueArgument(DataError):
     sqlstate = "22016"
 
 
+class InvalidJsonPath(DataError):
+    """A text that is no SQL/JSON path."""
+
+    sqlstate = "42601"
+
+
+class UnsupportedValue(DataError):
+    """A value of a type that cannot hold all that PostgreSQL's can."""
+
+    sqlstate = "0A000"
+
+
+class NullNotAllowed(DataError):
+    """NULL where a function takes none."""
+
+    sqlstate = "22004"
+
+
+class UntranslatableCharacter(InvalidText):
+    """A character that text cannot hold."""
+
+    sqlstate = "22P05"
+
+
+class ArraySubscript(DataError):
+    """A subscript, dimension or length that no array has."""
+
+    sqlstate = "2202E"
+
+
+class InvalidParameterValue(DataError):
+    """An argument that a function does not take."""
+
+    sqlstate = "22023"
+
+
 class StringTooLong(DataError):
     sqlstate = "22001"
 
@@ -265,6 +389,10 @@ class InvalidArgument(DataError):
     sqlstate = "2201F"
 
 
+class InvalidLogarithmArgument(InvalidArgument):
+    sqlstate = "2201E"
+
+
 class InvalidSubstring(DataError):
     sqlstate = "22011"
 
@@ -273,6 +401,40 @@ class InvalidEscape(DataError):
     """A pattern that ends with its escape character, or an escape of several characters."""
 
     sqlstate = "22025"
+
+
+class InvalidBucketArgument(DataError):
+    sqlstate = "2201G"
+
+
+class InvalidByteSequence(DataError):
+    """Bytes that are no text in their encoding, or text that an encoding does not have."""
+
+    sqlstate = "22021"
+
+
+class SubscriptOutOfRange(DataError):
+    sqlstate = "2202E"
+
+
+class InvalidRegularExpression(DataError):
+    sqlstate = "2201B"
+
+
+class InvalidRowCount(DataError):
+    """A LIMIT or FETCH FIRST that is negative or, WITH TIES, NULL."""
+
+    sqlstate = "2201W"
+
+
+class InvalidSampleArgument(DataError):
+    """A percentage of TABLESAMPLE out of range."""
+
+    sqlstate = "2202H"
+
+
+class InvalidSampleSeed(DataError):
+    sqlstate = "2202G"
 
 
 class ObjectMismatch(DataError):
@@ -295,6 +457,12 @@ class NotNullViolation(ConstraintError):
 
 class UniqueViolation(ConstraintError):
     sqlstate = "23505"
+
+
+class CheckViolation(ConstraintError):
+    """A row does not meet a CHECK constraint of its map."""
+
+    sqlstate = "23514"
 
 
 class CardinalityViolation(InputError):

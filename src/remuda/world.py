@@ -10,12 +10,13 @@ import contextlib
 import ctypes
 import os
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol, cast
 
 import pyarrow as pa
 
@@ -64,6 +65,10 @@ class Disk(Protocol):
 
     def write(self, path: Path, content: bytes) -> None:
         """Replace the file atomically. Raises DiskFull."""
+
+    def scratch(self, directory: str) -> BinaryIO:
+        """An empty file without a name that vanishes when it is closed, or with the process; ""
+        stands for the system's folder of temporary files. Raises DiskFull."""
 
 
 class Thread(Protocol):
@@ -153,6 +158,15 @@ class SystemDisk:
             temporary.replace(path)
         except OSError as problem:
             raise DiskFull(f"cannot write {path}: {problem.strerror}") from problem
+
+    def scratch(self, directory: str) -> BinaryIO:
+        try:
+            return cast("BinaryIO", tempfile.TemporaryFile(dir=directory or None))
+        except OSError as problem:
+            raise DiskFull(
+                f"cannot make a file in {directory or tempfile.gettempdir()}: {problem.strerror}",
+                hint="Name another folder by spill_directory.",
+            ) from problem
 
 
 class SystemWorkers:

@@ -8,7 +8,7 @@ import pytest
 
 from remuda.catalog.catalog import Catalog
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.datatypes.sql import BIGINT, INTERVAL, NULL, VARCHAR
+from remuda.datatypes.sql import BIGINT, INTERVAL, JSON, NULL, VARCHAR, array, row
 from remuda.errors import DuplicateColumn, DuplicateMap, InvalidDefinition, UndefinedMap
 
 SCHEMA = MapSchema("m", (Column("k", BIGINT), Column("v", VARCHAR)), ("k",), ())
@@ -58,7 +58,13 @@ def test_an_undefined_map_of_another_case_is_hinted_at() -> None:
         (replace(SCHEMA, columns=()), InvalidDefinition),
         (replace(SCHEMA, columns=(Column("k", BIGINT), Column("k", BIGINT))), DuplicateColumn),
         (replace(SCHEMA, columns=(Column("k", BIGINT), Column("", BIGINT))), InvalidDefinition),
-        (replace(SCHEMA, columns=(Column("k", BIGINT), Column("i", INTERVAL))), InvalidDefinition),
+        (replace(SCHEMA, columns=(Column("k", INTERVAL),)), InvalidDefinition),
+        (replace(SCHEMA, columns=(Column("k", JSON),)), InvalidDefinition),
+        (replace(SCHEMA, columns=(Column("k", array(BIGINT)),)), InvalidDefinition),
+        (
+            replace(SCHEMA, columns=(Column("k", BIGINT), Column("r", row([("a", BIGINT)])))),
+            InvalidDefinition,
+        ),
         (replace(SCHEMA, columns=(Column("k", NULL),)), InvalidDefinition),
         (replace(SCHEMA, key=()), InvalidDefinition),
         (replace(SCHEMA, key=("x",)), InvalidDefinition),

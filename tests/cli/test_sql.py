@@ -8,10 +8,12 @@ import subprocess
 import sys
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
 
+from remuda import Interval
 from remuda.cli.main import main
 from remuda.cli.output import RichTableWriter, csv_field, json_value, show
 from remuda.cli.session import Session
@@ -261,6 +263,30 @@ def test_rich_tables_hold_every_value(client, grid, script):
 )
 def test_values_as_text(value, text):
     assert show(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "sql_type", "text", "in_json"),
+    [
+        (Interval(14, -1, 5_000_000), sql.INTERVAL, "1 year 2 mons -1 days +00:00:05", None),
+        (UUID(int=5), sql.UUID, "00000000-0000-0000-0000-000000000005", None),
+        ({"b": [1, None], "a": "x"}, sql.JSON, '{"a": "x", "b": [1, null]}', "same"),
+        ([1, 2], sql.JSON, "[1, 2]", "same"),
+        ([1, None, 3], sql.array(sql.INTEGER), "{1,NULL,3}", "[1, null, 3]"),
+        (["a b", 'q"'], sql.array(sql.VARCHAR), '{"a b","q\\""}', '["a b", "q\\""]'),
+        ([True], sql.array(sql.BOOLEAN), "{t}", "[true]"),
+        (
+            (1, None, [2]),
+            sql.row([("f1", sql.INTEGER), ("f2", sql.VARCHAR), ("f3", sql.array(sql.INTEGER))]),
+            "(1,,{2})",
+            '{"f1": 1, "f2": null, "f3": [2]}',
+        ),
+    ],
+)
+def test_nested_values_as_text(value, sql_type, text, in_json):
+    assert show(value, sql_type) == text
+    expected = f'"{text}"' if in_json is None else text if in_json == "same" else in_json
+    assert json_value(value, sql_type) == expected
 
 
 def test_fields_of_csv_and_json():

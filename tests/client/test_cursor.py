@@ -247,8 +247,8 @@ class TestParameters:
             assert packer(types).unpack(message.parameters) == (1, "x", None, 15)
 
     def test_unfit_parameters(self, client):
-        with pytest.raises(TypeMismatch, match="parameter 2: the Python type list"):
-            client.sql("q", 1, [])
+        with pytest.raises(TypeMismatch, match="parameter 2: the Python type set"):
+            client.sql("q", 1, {1})
         with pytest.raises(InputError, match="named parameters"):
             client.sql("q", {"a": 1})
 

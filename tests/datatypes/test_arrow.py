@@ -117,10 +117,13 @@ def test_short_decimals_go_out_and_come_back() -> None:
 def test_the_type_of_an_arrow_type() -> None:
     for sql_type in (
         sql.BOOLEAN, sql.TINYINT, sql.BIGINT, sql.REAL, sql.DOUBLE, SHORT, LONG, sql.VARCHAR,
-        sql.BYTEA, sql.DATE, sql.TIME, sql.TIMESTAMP, sql.TIMESTAMPTZ,
+        sql.BYTEA, sql.DATE, sql.TIME, sql.TIMESTAMP, sql.TIMESTAMPTZ, sql.INTERVAL, sql.UUID,
+        sql.JSON, sql.array(sql.UUID), sql.array(SHORT),
     ):  # fmt: skip
         assert from_arrow_type(external_type(sql_type)) == sql_type
     assert from_arrow_type(pa.dictionary(pa.int8(), pa.string())) == sql.VARCHAR
     assert from_arrow_type(pa.decimal128(5, -2)) == sql.decimal(7, 0)
     with pytest.raises(UndefinedType, match="list"):
-        from_arrow_type(pa.list_(pa.int8()))
+        from_arrow_type(pa.list_(pa.list_(pa.int8())))
+    with pytest.raises(UndefinedType, match="struct"):
+        from_arrow_type(pa.struct([("a", pa.int8())]))

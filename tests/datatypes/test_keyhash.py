@@ -5,6 +5,7 @@ tests/spark/test_keyhash_spark.py compares with Spark itself.
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from remuda.datatypes.keyhash import (
     hash_values,
     hasher,
     is_injective,
+    is_key_type,
     partition_of,
     partitions_of,
 )
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.text import parse_text
 from remuda.datatypes.values import values_to_array
 
 # What Spark 4.3 answers for SELECT xxhash64(key), pmod(xxhash64(key), 271).
@@ -71,6 +74,7 @@ VALUES: dict[SqlType, st.SearchStrategy[Any]] = {
     sql.TIME: st.integers(0, 86_400_000_000 - 1),
     sql.TIMESTAMP: integers(64),
     sql.TIMESTAMPTZ: integers(64),
+    sql.UUID: st.binary(min_size=16, max_size=16),
 }
 
 
@@ -102,6 +106,23 @@ def test_partitions_of_extreme_hashes() -> None:
     hashes = np.array([0, 1, 270, 271, 2**63 - 1, 2**63, 2**64 - 1], dtype=np.uint64)
     assert partitions_of(hashes).tolist() == [partition_of(h) for h in hashes.tolist()]
     assert partition_of(2**64 - 1) == 270
+
+
+def test_a_uuid_hashes_its_text() -> None:
+    value = uuid.UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
+    assert hash_values([value.bytes], [sql.UUID]) == hash_values([str(value)], [sql.VARCHAR])
+
+
+def test_equal_values_of_other_types_hash_alike() -> None:
+    for sql_type, texts in (
+        (sql.INTERVAL, ["1 mon", "30 days", "720 hours"]),
+        (sql.JSON, ['{"a": 1, "b": [2]}', '{"b":[2.0],"a":1.00}']),
+        (sql.array(sql.decimal(9, 2)), ["{1,NULL}", "{1.00,null}"]),
+    ):
+        values = values_to_array([parse_text(text, sql_type) for text in texts], sql_type)
+        assert len(set(hash_arrays([values], [sql_type]).tolist())) == 1
+        assert not is_key_type(sql_type)
+    assert is_key_type(sql.UUID)
 
 
 def test_which_keys_need_no_comparison() -> None:

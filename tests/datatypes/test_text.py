@@ -70,7 +70,6 @@ BAD = [
     ("2013-02-30", DATE, InvalidDatetime),
     ("tomorrow", DATE, InvalidDatetime),
     ("25:00", TIME, InvalidDatetime),
-    ("2013-01-01 10:00+02", TIMESTAMP, InvalidDatetime),
     ("\\xzz", BYTEA, InvalidText),
     ("abcd", varchar(3), StringTooLong),
 ]

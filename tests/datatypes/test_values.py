@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remuda.datatypes import sql
+from remuda.datatypes.intervals import Interval
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import (
     array_to_values,
@@ -101,8 +103,10 @@ def test_unfit(value: object, sql_type: SqlType, error: type[DataError]) -> None
 def test_a_mismatch_names_both_types() -> None:
     with pytest.raises(ObjectMismatch, match="expected BIGINT, found VARCHAR"):
         to_physical("x", sql.BIGINT)
-    with pytest.raises(ObjectMismatch, match="expected BIGINT, found list"):
+    with pytest.raises(ObjectMismatch, match=r"expected BIGINT, found VARCHAR\[\]"):
         to_physical([], sql.BIGINT)
+    with pytest.raises(ObjectMismatch, match="expected BIGINT, found set"):
+        to_physical({1}, sql.BIGINT)
 
 
 ROUND_TRIPS: dict[SqlType, st.SearchStrategy[Any]] = {
@@ -119,6 +123,21 @@ ROUND_TRIPS: dict[SqlType, st.SearchStrategy[Any]] = {
     sql.TIME: st.times(),
     sql.TIMESTAMP: st.datetimes(),
     sql.TIMESTAMPTZ: st.datetimes(timezones=st.just(dt.UTC)),
+    sql.INTERVAL: st.builds(
+        Interval, st.integers(-99, 99), st.integers(-99, 99), st.integers(-(2**60), 2**60)
+    ),
+    sql.UUID: st.uuids(),
+    sql.JSON: st.recursive(
+        st.booleans() | st.integers() | st.text(st.characters(exclude_characters="\x00")),
+        lambda inner: st.lists(inner) | st.dictionaries(st.just("k"), inner),
+    ),
+    sql.array(sql.BIGINT): st.lists(st.none() | st.integers(-(2**63), 2**63 - 1)),
+    sql.array(sql.VARCHAR): st.lists(st.none() | st.text()),
+    sql.array(sql.decimal(38, 10)): st.lists(st.decimals(-(10**20), 10**20, places=10)),
+    sql.array(sql.UUID): st.lists(st.none() | st.uuids()),
+    sql.row([("a", sql.DATE), ("b", sql.array(sql.BOOLEAN))]): st.tuples(
+        st.none() | st.dates(), st.none() | st.lists(st.booleans())
+    ),
 }
 
 
@@ -140,10 +159,16 @@ def test_inferred_types() -> None:
         (b"a", sql.BYTEA), (Decimal("1.25"), sql.decimal(38, 2)), (dt.date.min, sql.DATE),
         (dt.datetime(2020, 1, 1), sql.TIMESTAMP), (dt.datetime.now(dt.UTC), sql.TIMESTAMPTZ),
         (dt.time(), sql.TIME), (None, sql.NULL), (np.float32(1), sql.DOUBLE),
+        (uuid.UUID(int=1), sql.UUID), (dt.timedelta(1), sql.INTERVAL), (Interval(1), sql.INTERVAL),
+        ({"a": 1}, sql.JSON), ([1, None], sql.array(sql.BIGINT)), ([1, 1.5], sql.array(sql.DOUBLE)),
+        ([], sql.array(sql.VARCHAR)), ([{"a": 1}], sql.JSON), ([[1]], sql.JSON),
+        (np.array([1, 2]), sql.array(sql.BIGINT)),
     ):  # fmt: skip
         assert infer_type(value) == sql_type
-    with pytest.raises(UndefinedType, match="dict"):
-        infer_type({})
+    with pytest.raises(UndefinedType, match="set"):
+        infer_type(set())
+    with pytest.raises(UndefinedType, match="no common SQL type"):
+        infer_type([1, "a"])
 
 
 def test_values_that_do_not_fit_an_array_are_data_errors() -> None:

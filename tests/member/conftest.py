@@ -39,6 +39,7 @@ class Result:
     error: RemudaError | None = None
     affected: int = 0
     tag: str = ""
+    session: bytes | None = None
     done: asyncio.Event = field(default_factory=asyncio.Event)
     first_page: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -96,6 +97,7 @@ class TestClient:
             result.state = message.query_state
             result.affected = message.affected_rows
             result.tag = message.tag
+            result.session = message.session if message.HasField("session") else None
             if message.error:
                 result.error = codec.decode_error(message.error[0])
             result.first_page.set()

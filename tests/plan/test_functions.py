@@ -92,7 +92,7 @@ AGGREGATES = [
 
 @pytest.mark.parametrize(("name", "argument", "result"), AGGREGATES)
 def test_aggregates(name, argument, result):
-    signature = AGGREGATE_FUNCTIONS[name].resolve(argument)
+    signature = AGGREGATE_FUNCTIONS[name].resolve((argument,))
     assert (None if signature is None else signature.result) == result
 
 

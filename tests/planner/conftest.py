@@ -219,8 +219,13 @@ class Plans:
 
     # --- results ---
 
-    def context(self, members: int = 3) -> PlanningContext:
-        return PlanningContext(FixedStatistics(self.statistics), members, fold=self.fold)  # type: ignore[arg-type]
+    def context(self, members: int = 3, perturb: object = None) -> PlanningContext:
+        return PlanningContext(
+            FixedStatistics(self.statistics),
+            members,
+            fold=self.fold,  # type: ignore[arg-type]
+            perturb=perturb,  # type: ignore[arg-type]
+        )
 
     def rewriting(self, members: int = 3) -> Rewriting:
         return Rewriting(self.context(members), 10_000)
@@ -229,8 +234,8 @@ class Plans:
         rewriting = self.rewriting()
         return normalize(node, rewriting), set(rewriting.fired)
 
-    def plan(self, node: Logical, members: int = 3) -> PhysicalPlan:
-        return plan_query(node, self.context(members))
+    def plan(self, node: Logical, members: int = 3, perturb: object = None) -> PhysicalPlan:
+        return plan_query(node, self.context(members, perturb))
 
 
 def _type_of(value: object) -> SqlType:

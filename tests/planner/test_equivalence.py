@@ -19,6 +19,7 @@ from remuda.datatypes.sql import BOOLEAN
 from remuda.plan import logical as lg
 from remuda.plan import physical as ph
 from remuda.plan.codec import decode_plan, encode_plan
+from remuda.plan.explain import preorder
 from remuda.plan.expression import (
     AggregateCall,
     Call,
@@ -232,20 +233,45 @@ class Grid:
         self.data = data
         self.members = (INITIATOR,) if alone else MEMBERS
         self.edges: dict[int, dict[int, list[list[Row]]]] = {}
+        self.spools: dict[tuple[int, int], list[list[Any]]] = {}
 
     def run(self) -> list[Row]:
-        for fragment in sorted(self.plan.fragments[1:], key=lambda f: f.root.edge):  # type: ignore[attr-defined]
+        for fragment in reversed(self.in_order()):
             sites = self.sites(fragment)
-            send = fragment.root
-            assert isinstance(send, ph.Send)
-            receivers = self.sites(self.plan.fragments[send.receiver_fragment])
-            streams = self.edges.setdefault(send.edge, {m: [] for m in receivers})
-            for member in sites:
-                self.send(send, self.rows(send.input, member), streams)
+            match fragment.root:
+                case ph.Send() as send:
+                    receivers = self.sites(self.plan.fragments[send.receiver_fragment])
+                    streams = self.edges.setdefault(send.edge, {m: [] for m in receivers})
+                    for member in sites:
+                        self.send(send, self.rows(send.input, member), streams)
+                case ph.Store(input=child, spool=spool, output=output):
+                    assert fragment.pruning is None
+                    ids = [c.id for c in output]
+                    for member in sites:
+                        rows = [[row[c] for c in ids] for row in self.rows(child, member)]
+                        self.spools[spool, member] = rows
         root = self.plan.fragments[0].root
         assert isinstance(root, ph.Root)
         assert [c.id for c in root.input.output] == [c.id for c in root.output]
         return self.rows(root.input, INITIATOR)
+
+    def in_order(self) -> list[ph.Fragment]:
+        """Readers before what they read."""
+        stores = {f.root.spool: f for f in self.plan.fragments if isinstance(f.root, ph.Store)}
+        found: dict[int, ph.Fragment] = {}
+
+        def add(fragment: ph.Fragment) -> None:
+            found.pop(fragment.id, None)
+            found[fragment.id] = fragment
+            for node in preorder(fragment.root):
+                if isinstance(node, ph.Receive):
+                    add(self.plan.fragments[node.sender_fragment])
+                elif isinstance(node, ph.SpoolScan):
+                    add(stores[node.spool])
+
+        add(self.plan.fragments[0])
+        assert len(found) == len(self.plan.fragments), "nothing is computed in vain"
+        return list(found.values())[1:]
 
     def sites(self, fragment: ph.Fragment) -> tuple[int, ...]:
         if fragment.site is ph.Site.INITIATOR:
@@ -289,6 +315,8 @@ class Grid:
                 ]
             case ph.HashJoin() | ph.NestedLoopJoin():
                 return self.join(node, inputs)
+            case ph.LookupJoin():
+                return self.lookup_join(node, inputs[0], member)
             case ph.HashAggregate():
                 return self.aggregate(node, inputs[0])
             case ph.SortRows(keys=keys, limit=limit):
@@ -304,6 +332,10 @@ class Grid:
                     for child, rows in zip(node.inputs, inputs, strict=True)
                     for row in rows
                 ]
+            case ph.SpoolScan(spool=spool, positions=positions):
+                stored = self.spools[spool, member]
+                pairs = list(zip(node.output, positions, strict=True))
+                return [{c.id: row[p] for c, p in pairs} for row in stored]
             case ph.Receive(edge=edge, collation=collation):
                 rows = [row for part in self.edges[edge][member] for row in part]
                 return order(rows, collation)
@@ -341,6 +373,28 @@ class Grid:
             return same and evaluate(node.residual, row) is True
 
         return joined(node.kind, *inputs, on, sides)
+
+    def lookup_join(self, node: ph.LookupJoin, rows: list[Row], member: int) -> list[Row]:
+        """Every member finds the matches that it has; all of them, where the left rows were sent to
+        where their matches are."""
+        schema = self.schemas[node.map_name]
+        names = [column.name for column in schema.columns]
+        inner = [
+            {c.id: row[p] for c, p in zip(node.inner, node.positions, strict=True)}
+            | {-1 - i: row[names.index(name)] for i, name in enumerate(node.inner_keys)}
+            for row in self.data[node.map_name]
+            if schema.replicated
+            or len(self.members) == 1
+            or owner(tuple(row[p] for p in schema.partition_positions)) == member
+        ]
+
+        def on(row: Row) -> bool:
+            pairs = [(row[key], row[-1 - i]) for i, key in enumerate(node.outer_keys)]
+            same = all(a is not None and a == b for a, b in pairs)
+            return same and evaluate(node.residual, row) is True
+
+        sides = ([c.id for c in node.input.output], [c.id for c in node.inner])
+        return joined(node.kind, rows, inner, on, sides)
 
     def aggregate(self, node: ph.HashAggregate, rows: list[Row]) -> list[Row]:
         result = []
@@ -506,3 +560,22 @@ def test_plans_mean_what_queries_mean(plans: Any, seed: int) -> None:
         actual = Grid(plan, plans.schemas, maker.data, alone=members == 1).run()
         assert _rows(actual, plan.output) == expected
         assert members > 1 or len(plan.fragments) == 1
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_perturbed_plans_mean_the_same(plans: Any, seed: int) -> None:
+    """Whatever plan is picked; and a sub-plan that is there twice may be computed once."""
+    maker = Maker(plans, seed)
+    depth = maker.random.randrange(1, 4)
+    maker.random.seed(seed)
+    query = maker.relation(depth)
+    if seed % 2:
+        maker.random.seed(seed)
+        maker.count = 0
+        query = plans.union(query, maker.relation(depth))
+    expected = _rows(meaning(query, maker.data), query.output)
+    chance = random.Random(seed)
+    for members in (3, 3, 3, 1):
+        plan = plans.plan(query, members, lambda cost: cost * chance.lognormvariate(0, 2))
+        actual = Grid(plan, plans.schemas, maker.data, alone=members == 1).run()
+        assert _rows(actual, plan.output) == expected

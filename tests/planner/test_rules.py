@@ -55,7 +55,8 @@ def filters(node: Logical, alias: str) -> list[str]:
 def test_every_rule_is_named_once_and_tested() -> None:
     names = [rule.name for rule in (*FINISH, *DERIVE)]
     assert len(names) == len(set(names))
-    text = Path(__file__).read_text(encoding="utf-8")
+    files = Path(__file__).parent.glob("test_*.py")
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
     assert [name for name in names if f'"{name}"' not in text] == []
 
 
@@ -403,6 +404,26 @@ def test_push_limits(t: Any) -> None:
     t.columns["by"] = by_key.output[0]
     _, fired = t.normalize(t.sort(by_key, "by", limit=5))
     assert "push limit into union" not in fired
+
+
+def test_push_limit_into_left_join(t: Any) -> None:
+    def joined(kind: str, keys: str, number: str, limit: object = 5) -> tuple[Logical, set[str]]:
+        left, right = t.scan("a", f"l{number}"), t.scan("b", f"r{number}")
+        join = t.join(left, right, t.eq(f"l{number}.x", f"r{number}.y"), kind=kind)
+        return t.normalize(t.sort(join, keys, limit=limit, offset=2))
+
+    node, fired = joined("left", "l1.y", "1")
+    assert "push limit into left join" in fired
+    assert isinstance(node, Sort)
+    inner = find(node.input, Sort)
+    assert (node.limit.value, node.offset.value) == (5, 2)  # type: ignore[union-attr]
+    assert (inner.limit.value, inner.offset) == (7, None)
+    assert isinstance(inner.input, Scan)
+    assert "push limit into left join" in joined("left", "", "2")[1]
+    assert "push limit into left join" not in joined("left", "r3.k", "3")[1], "a right column"
+    assert "push limit into left join" not in joined("inner", "l4.y", "4")[1], "rows may go"
+    assert "push limit into left join" not in joined("full", "l5.y", "5")[1]
+    assert "push limit into left join" not in joined("left", "l6.y", "6", 10_000_000)[1]
 
 
 def test_rewrite_avg(t: Any) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from remuda.plan.codec import decode_plan, encode_plan
-from remuda.plan.explain import explain
+from remuda.plan.explain import explain, preorder
+from remuda.plan.physical import SortRows
 
 
 @pytest.fixture
@@ -42,3 +43,23 @@ def test_placement(t: Any, golden: Any) -> None:
         blocks.append(f"-- {title}\n{explain(plan)}\n")
     blocks.append(f"-- alone\n{explain(t.plan(by_shop, members=1), verbose=True)}\n")
     golden.check("planner/windows.golden", "\n".join(blocks))
+
+
+def sorts(plans: Any, keys: str, members: int = 3, limit: int | None = None) -> int:
+    ranked = plans.window(plans.scan("t"), "t.g", "t.v", r=("row_number", None))
+    kept = plans.where(ranked, plans.call("<", "r", 3))
+    projected = plans.project(kept, x="t.g", y="t.v", z="r")
+    plan = plans.plan(plans.sort(projected, keys, limit=limit), members)
+    nodes = [node for fragment in plan.fragments for node in preorder(fragment.root)]
+    return sum(isinstance(node, SortRows) for node in nodes)
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_rows_of_a_window_are_sorted_already(plans: Any, members: int) -> None:
+    plans.map("t", "k int, g int, v int", "k", rows=1e6, g=1000)
+    assert sorts(plans, "x y", members) == 0
+    assert sorts(plans, "x", members) == 0
+    assert sorts(plans, "x y", members, limit=10) == 0
+    assert sorts(plans, "y", members) > 0, "within partitions only"
+    assert sorts(plans, "-x y", members) > 0
+    assert sorts(plans, "x y z", members) > 0

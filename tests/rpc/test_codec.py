@@ -14,7 +14,7 @@ from remuda.errors import ErrorReport, Position, ProtocolError, RemudaError
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, user_pb2
 
-values = st.one_of(
+scalars = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-(2**63), 2**63 - 1),
@@ -23,6 +23,7 @@ values = st.one_of(
     st.text(st.characters(exclude_categories=("Cs",))),
     st.binary(),
 )
+values = scalars | st.lists(scalars, max_size=3).map(tuple)
 
 
 @given(st.lists(values, max_size=10))
@@ -49,6 +50,9 @@ def test_only_physical_values_are_encoded():
         sql.varchar(),
         sql.varchar(10),
         sql.char(1),
+        sql.UUID,
+        sql.array(sql.decimal(7, 2)),
+        sql.row([("a", sql.array(sql.varchar(3))), ("b", sql.JSON)]),
     ],
 )
 def test_types_round_trip(t):

@@ -32,6 +32,15 @@ VALUES: dict[SqlType, st.SearchStrategy[Any]] = {
     sql.TIME: st.integers(0, 86_399_999_999),
     sql.TIMESTAMP: st.integers(-(2**63), 2**63 - 1),
     sql.TIMESTAMPTZ: st.integers(-(2**63), 2**63 - 1),
+    sql.UUID: st.binary(min_size=16, max_size=16),
+    sql.INTERVAL: st.binary(min_size=16, max_size=16),
+    sql.JSON: st.text(st.characters(exclude_categories=["Cs"])),
+    sql.array(sql.INTEGER): st.lists(st.none() | st.integers(-(2**31), 2**31 - 1)).map(tuple),
+    sql.array(sql.VARCHAR): st.lists(st.none() | st.just("é") | st.just("")).map(tuple),
+    sql.array(sql.decimal(38, 4)): st.lists(st.integers(-LONG, LONG)).map(tuple),
+    sql.row([("a", sql.BIGINT), ("b", sql.array(sql.BOOLEAN))]): st.tuples(
+        st.none() | st.integers(-5, 5), st.none() | st.lists(st.booleans()).map(tuple)
+    ),
 }
 
 

@@ -41,4 +41,4 @@ def test_file(path: Path, variant: tuple[str, remuda.Client]) -> None:
         assert run_file(path, execute, name) > 0
     finally:
         for row in execute("SHOW TABLES"):
-            execute(f'DROP TABLE "{row[0]}"')
+            execute(f'DROP TABLE "{row[0]}" CASCADE')

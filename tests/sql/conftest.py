@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.errors import RemudaError
 from remuda.plan.explain_logical import logical_text
 from remuda.sql.binder import bind
@@ -44,13 +44,20 @@ class Catalog:
 
     def __init__(self) -> None:
         self.maps: dict[str, MapSchema] = {}
+        self.views: dict[str, ViewDefinition] = {}
         self.version = 1
 
     def find(self, name: str) -> MapSchema | None:
         return self.maps.get(name)
 
+    def find_view(self, name: str) -> ViewDefinition | None:
+        return self.views.get(name)
+
     def names(self) -> Sequence[str]:
         return list(self.maps)
+
+    def view_names(self) -> Sequence[str]:
+        return list(self.views)
 
     def create(self, script: str) -> None:
         for statement in parse_script(script):

@@ -45,7 +45,6 @@ create table t (a int primary key
 create table t
 create table t (a int,, b int)
 drop table
-show things
 describe
 explain
 select id from flights where origin like 'a' escape 'xy'
@@ -53,7 +52,6 @@ select ? , $1
 select :name
 select @x
 select $0
-select interval '3' foo
 """
 
 NAMES = """
@@ -70,7 +68,7 @@ select "ID" from flights
 select origin from flights where dest = "JFK"
 select cuont(*) from flights
 select foo(id) from flights
-select median(price) from flights
+select mediann(price) from flights
 select id from flights order by 3
 select id from flights group by 3
 select id as a, big as a from flights order by a
@@ -117,7 +115,20 @@ select -origin from flights
 select sum(origin) from flights
 select avg(day) from flights
 select max(ok) from flights
-select substring(origin, 'x') from flights
+select origin ~ 1 from flights
+select id similar to 'x' from flights
+select price & 3 from flights
+select ~price from flights
+select 1 << 'x' from flights
+select origin like 'x' escape 'ab' from flights
+select cast(id as date) from flights
+select cast(ok as bigint) from flights
+select gcd(1.5::double precision, 2)
+select to_char(ok, '9') from flights
+select format(1, 2)
+select (1, 2) overlaps (3, 4)
+select (date '2024-01-01', 1) overlaps (date '2024-01-01')
+select substring(origin, true) from flights
 select case when ok then 1 else 'x' end from flights
 select case when ok then 1 else origin end from flights
 select coalesce(id, origin) from flights
@@ -136,7 +147,6 @@ select 1e999
 select distance % 2 from flights
 select id from flights limit 'x'
 select id from flights limit -1
-select id from flights limit 1.5
 select id from flights limit id
 select extract(hour from day) from flights
 select extract(year from tod) from flights
@@ -156,12 +166,28 @@ insert into airlines (carrier, name) values ('a')
 insert into airlines values ('a', 'b'), ('c')
 insert into flights (id, carrier, origin) values (1, 'AAA', 'JFK')
 select date '2013-13-01'
-select timestamp '2013-01-01 10:00+02'
+select timestamp '2013-01-01 10:00+x'
+select timestamptz '2013-01-01 10:00+25'
 select date '9999-12-31' + interval '1' year
 select interval 'many days' + day from flights
 """
 
 GROUPS = """
+select string_agg(id, ',') from flights
+select string_agg(origin) from flights
+select string_agg(distinct origin, ',' order by id) from flights
+select string_agg(origin, ',' order by id) over () from flights
+select percentile_cont(0.5) from flights
+select percentile_cont(0.5) within group (order by id, price) from flights
+select percentile_cont(0.5) within group (order by origin) from flights
+select sum(id) within group (order by id) from flights
+select upper(origin) within group (order by id) from flights
+select mode() within group (order by id) over () from flights
+select corr(id) from flights
+select bool_and(id) from flights
+select stddev(origin) from flights
+select min_by(id) from flights
+select stddev(*) from flights
 select origin, count(*) from flights
 select origin, count(*) from flights group by carrier
 select count(*) from flights where count(*) > 1
@@ -182,64 +208,32 @@ values (count(*))
 """
 
 UNSUPPORTED = """
-select id from flights intersect select id from flights
-select id from flights except select id from flights
-with recursive t as (select 1) select * from t
-select carrier, count(*) from flights group by rollup (carrier)
-select carrier, count(*) from flights group by cube (carrier)
-select carrier, count(*) from flights group by grouping sets ((carrier), ())
-select distinct on (carrier) id from flights
 select id from flights for update
-select id from flights tablesample bernoulli (10)
 select id into x from flights
 select id from flights qualify id > 1
-select * from generate_series(1, 3)
-select * from flights, lateral (select 1) x
-select * from public.flights
+select * from pubic.flights
 select * from only flights
 select * except (id) from flights
-select id from flights where id = any (select item from stock)
-select id from flights where ok or exists (select 1 from stock)
-select id from flights where ok or id in (select item from stock)
-select id, exists (select 1 from stock) from flights
-select (select item from stock) from flights
-select (select s.amount from stock s where s.item = f.id) from flights f
-select (select max(s.amount) from stock s where s.item > f.id) from flights f
-select id from flights f where exists (select count(*) from stock s where s.item = f.id)
-select array[1, 2]
-select (id, big) from flights
-select origin ~ 'x' from flights
-select origin similar to 'x' from flights
-select id & 3 from flights
-select day at time zone 'utc' from flights
-select at - at from flights
-select interval '1' day
-select interval '1' day * 3 + day from flights
-select origin collate "C" from flights
+select origin collate "de_DE" from flights
 select id from flights fetch first 3 rows with ties
 select id from flights limit 10 percent
 select id from flights asof join stock on true
 select id from flights left semi join stock on id = item
 select f(a => 1)
-select string_agg(origin, ',') from flights
 insert into airlines default values
 insert into airlines values ('a', 'b') as new
-select id from flights limit 1 + 1
-select id from flights limit ?::int
 select * from flights natural semi join stock
-values (1) order by 1
 select current_timestamp(3)
 select date(at) from flights
 select id from flights union by name select 1
-merge into flights using stock on true when matched then delete
-alter table flights add column x int
-create view v as select 1
-create index i on flights (id)
-create table t as select 1
-create table t (a int default 3)
-create table t (a int, check (a > 1))
+alter table flights add column id int
+create view flights as select 1
+create unique index i on flights (id)
+create table t as select 1, 2
+create table t (a int default b)
+create table t (a int, check (b > 1))
 create table s.t (a int primary key)
-create table t (a int)
+create table t (a int unique)
 create table t (a decimal primary key)
 create table t (a decimal(50,2) primary key)
 drop view v
@@ -259,7 +253,6 @@ update flights set id = 1, carrier = 'AA', id = 2
 update flights set (id, big) = (1, 2), big = 3
 update flights set (id, big) = (1, 2, 3)
 update flights set (id, big) = 1
-update flights set (id, big) = (select 1, 2)
 update flights set id = 'abc'
 update flights set day = 3
 update flights set ok = distance
@@ -289,7 +282,7 @@ update flights ok = true
 update flights set ok = true order by id
 update flights set ok = true limit 1
 update only flights set ok = true
-update public.flights set ok = true
+update sys.flights set ok = true
 update set ok = true
 with flights as (select 1 as id) update flights set id = 2
 delete from fligths
@@ -312,7 +305,7 @@ insert into flights (id, carrier, origin) values (1, default, 'JFK')
 insert into airlines values ('a', 'b') on conflict (name) do nothing
 insert into airlines values ('a', 'b') on conflict (carier) do nothing
 insert into airlines values ('a', 'b') on conflict (lower(carrier)) do nothing
-insert into airlines values ('a', 'b') on conflict on constraint airlines_pkey do nothing
+insert into airlines values ('a', 'b') on conflict on constraint airlines_key do nothing
 insert into airlines values ('a', 'b') on conflict do update set name = 'c'
 insert into airlines values ('a', 'b') on conflict (carrier) do update set name = name
 insert into airlines values ('a', 'b') on conflict (carrier) do update set carrier = 'x'
@@ -381,12 +374,50 @@ select id from flights union select 1 order by rank() over ()
 insert into airlines values ('a', rank() over ())
 """
 
+SUBQUERIES = """
+select (select item, shop from stock)
+select id from flights where id in (select item, shop from stock)
+select id from flights where (id, small) in (select item from stock)
+select id from flights where (id, small) = (select item from stock)
+select id from flights where id = any (select item, shop from stock)
+select (id, small) = (1, 2, 3) from flights
+select (id, small) = 1 from flights
+select id from flights where (id, small) in ((1, 2), (3, 4, 5))
+select id from flights where origin = any (select item from stock)
+select id from flights where id in (select name from airlines)
+select id from flights where (id, origin) in (select item, shop from stock)
+select id from flights where (select item from stock)
+select id from flights where exists (select nosuch from stock)
+select id from flights f where exists (select 1 from stock s where s.nosuch = f.id)
+select id from flights f where exists (select 1 from stock s where x.item = f.id)
+select id from flights where exists (select 1 from nosuch)
+select id from flights f where exists (select 1 from stock a, stock b where item = f.id)
+select carrier, (select max(amount) from stock where item = f.id) from flights f group by carrier
+select carrier from flights f group by carrier having f.id in (select item from stock)
+select id from flights f where (select sum(f.id)) > 1
+select id from flights f group by (select count(f.id))
+select (select max(count(*)) from stock) from flights
+select (select sum(sum(amount)) from stock) from flights
+select id from flights limit (select id)
+select id from flights limit (select item, shop from stock)
+select s.amount from flights f right join lateral (select * from stock where item = f.big) s on true
+select s.amount from flights f full join lateral (select * from stock where item = f.big) s on true
+select * from flights f, (select * from stock where item = f.big) s
+select * from flights f, lateral (select * from stock where item = g.big) s
+select * from lateral (select * from stock where item = f.big) s, flights f
+select * from flights f, lateral (select sum(f.id)) s
+create table c (a int primary key, check (a > (select 1)))
+select id from flights where id in ()
+select id from flights where id > all (1, 2)
+"""
+
 SECTIONS = {
     "errors_changes": CHANGES,
     "errors_syntax": SYNTAX,
     "errors_names": NAMES,
     "errors_types": TYPES,
     "errors_groups": GROUPS,
+    "errors_subqueries": SUBQUERIES,
     "errors_unsupported": UNSUPPORTED,
     "errors_windows": WINDOWS,
 }

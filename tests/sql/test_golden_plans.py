@@ -91,6 +91,33 @@ select (select name from airlines limit 1), (select 5)
 select id from flights where exists (select 1 from stock)
 select id from flights f where (exists (select 1 from stock s where s.item = f.id)) and (ok and small = 1)
 select id from flights f where 1 < (select sum(amount) + count(*) from stock s where s.item = f.big and s.shop > 2)
+select id, exists (select 1 from stock s where s.item = f.id), ok or id in (select item from stock) from flights f
+select id, id = any (select item from stock), id > all (select shop from stock s where s.item = f.big) from flights f
+select id from flights where origin like any (select name from airlines)
+select id from flights f where exists (select 1 from stock s where exists (select 1 from airlines a where a.carrier = f.carrier and s.item = f.big))
+select id, (select name from airlines a where a.carrier = f.carrier) from flights f
+select (select sum(f.price)), carrier from flights f group by carrier
+select carrier, (select max(s.amount) from stock s where s.item = count(*)) from flights group by carrier
+select (select name from airlines where carrier = f.carrier) n, count(*) from flights f group by (select name from airlines where carrier = f.carrier)
+select id from flights f order by (select name from airlines a where a.carrier = f.carrier) limit (select 2) offset (select 1)
+select f.id from flights f join airlines a on f.carrier = a.carrier and exists (select 1 from stock s where s.item = f.id)
+values ((select max(id) from flights), 1), (2, (select 3))
+""",
+    "rows": """
+select (id, small) = (1, 2), (id, small) <> (1, 2) from flights
+select (id, small) < (1, 2), (id, small, big) >= (1, 2, 3) from flights
+select id from flights where (id, small) in ((1, 2), (3, 4)) and (id, small) not in (select item, shop from stock)
+select id from flights where (id, small) = (select item, shop from stock limit 1)
+select row(id, small) is null, (id, small) is not null, (id, small) is distinct from (1, 2) from flights
+select id from flights where (id, small) between (1, 2) and (3, 4)
+select id from flights where (id, small) > all (select item, shop from stock)
+""",
+    "lateral": """
+select f.id, s.* from flights f, lateral (select * from stock where item = f.big) s
+select f.id, s.n from flights f cross join lateral (select count(*) n from stock where item = f.big) s
+select f.id, s.amount from flights f left join lateral (select amount from stock where item = f.big order by amount limit 2) s on true
+select f.id, a.x, b.y from flights f, lateral (select f.id + 1 as x) a, lateral (select a.x + f.small as y) b
+select f.id, v.n from flights f, lateral (values (f.id), (f.big)) v (n)
 """,
     "expressions": """
 select dep_delay + 1, dep_delay + small, dep_delay + big, dep_delay + price, dep_delay + ratio, price + distance from flights

@@ -6,18 +6,28 @@ state is small (thousands of columns at most), so nothing smaller than a state t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Final
 
-from remuda.datatypes.schema import MapSchema
+from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
+from remuda.catalog.indexes import carried, same_rows
+from remuda.datatypes.keyhash import is_key_type
+from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
 from remuda.datatypes.sql import Kind
-from remuda.errors import DuplicateColumn, DuplicateMap, InvalidDefinition, UndefinedMap
+from remuda.errors import (
+    DependentObjects,
+    DuplicateColumn,
+    DuplicateMap,
+    InvalidDefinition,
+    UndefinedMap,
+)
 
 COLUMNS_MAX: Final = 1600
 NAME_LENGTH_MAX: Final = 255
-COLUMN_KINDS: Final = frozenset(Kind) - {Kind.NULL, Kind.INTERVAL}
+COLUMN_KINDS: Final = frozenset(Kind) - {Kind.NULL, Kind.ROW}
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,7 @@ class Catalog:
 
     version: int = 0
     maps: tuple[MapSchema, ...] = ()
+    views: tuple[ViewDefinition, ...] = ()
 
     @cached_property
     def _by_name(self) -> dict[str, MapSchema]:
@@ -39,8 +50,15 @@ class Catalog:
     def _by_id(self) -> dict[int, MapSchema]:
         return {schema.map_id: schema for schema in self.maps}
 
+    @cached_property
+    def _view_by_name(self) -> dict[str, ViewDefinition]:
+        return {view.name: view for view in self.views}
+
     def find(self, name: str) -> MapSchema | None:
         return self._by_name.get(name)
+
+    def find_view(self, name: str) -> ViewDefinition | None:
+        return self._view_by_name.get(name)
 
     def find_id(self, map_id: int) -> MapSchema | None:
         return self._by_id.get(map_id)
@@ -54,6 +72,9 @@ class Catalog:
     def names(self) -> Sequence[str]:
         return sorted(self._by_name)
 
+    def view_names(self) -> Sequence[str]:
+        return sorted(self._view_by_name)
+
     def with_map(self, schema: MapSchema, *, if_not_exists: bool) -> tuple[Catalog, MapSchema]:
         """The catalog with a new map, and the map as it is now: with ``if_not_exists`` an existing
         map of the name stays, whatever its columns. Raises InvalidDefinition, DuplicateMap."""
@@ -62,21 +83,70 @@ class Catalog:
             if if_not_exists:
                 return self, existing
             raise DuplicateMap(f'map "{schema.name}" exists already')
+        if schema.name in self._view_by_name:
+            raise DuplicateMap(f'a view of the name "{schema.name}" exists already')
         schema = completed(schema)
         validate(schema)
         version = self.version + 1
         made = replace(schema, map_id=version, version=1)
-        return Catalog(version, (*self.maps, made)), made
+        return replace(self, version=version, maps=(*self.maps, made)), made
 
     def without_map(self, name: str, *, if_exists: bool) -> tuple[Catalog, MapSchema | None]:
-        """The catalog without the map, and the map that was dropped. Raises UndefinedMap."""
+        """The catalog without the map, and the map that was dropped. Raises UndefinedMap,
+        DependentObjects when a view reads it."""
         existing = self._by_name.get(name)
         if existing is None:
             if if_exists:
                 return self, None
             raise undefined_map(name, self.names())
+        using = [f'view "{view.name}"' for view in self.views if name in view.uses]
+        if using:
+            raise DependentObjects(
+                f'cannot drop map "{name}" because other objects depend on it',
+                detail=f"{', '.join(using)} {'depends' if len(using) == 1 else 'depend'} on it.",
+                hint="Use DROP TABLE ... CASCADE to drop them too.",
+            )
         left = tuple(schema for schema in self.maps if schema is not existing)
-        return Catalog(self.version + 1, left), existing
+        return replace(self, version=self.version + 1, maps=left), existing
+
+    def edited(self, edits: Sequence[Edit]) -> Catalog:
+        """The catalog after all of ``edits``, as its next version. Raises InvalidDefinition,
+        DuplicateMap, UndefinedMap."""
+        version = self.version + 1
+        maps = {schema.map_id: schema for schema in self.maps}
+        views = {view.view_id: view for view in self.views}
+        for number, edit in enumerate(edits):
+            match edit:
+                case DropMap(name=name):
+                    del maps[self.get(name).map_id]
+                case DropView(name=name):
+                    view = self.find_view(name)
+                    if view is None:
+                        raise UndefinedMap(f'view "{name}" does not exist')
+                    del views[view.view_id]
+                case PutMap(schema=schema):
+                    before = maps.get(schema.map_id)
+                    if before is None:
+                        made = replace(schema, map_id=_new_id(version, number), version=1)
+                    else:
+                        highest = max(schema.columns_made, before.columns_made)
+                        made = replace(schema, version=before.version + 1, columns_made=highest)
+                    made = completed(made)
+                    validate(made)
+                    if before is not None:
+                        made = carried(before, made, _index_ids(version, number))
+                        if same_rows(before, made):
+                            made = replace(made, version=before.version)
+                    maps[made.map_id] = made
+                case PutView(view=view):
+                    if view.view_id not in views:
+                        view = replace(view, view_id=_new_id(version, number))
+                    views[view.view_id] = view
+        names = [schema.name for schema in maps.values()] + [view.name for view in views.values()]
+        for name in set(names):
+            if names.count(name) > 1:
+                raise DuplicateMap(f'a map or view of the name "{name}" exists already')
+        return Catalog(version, tuple(maps.values()), tuple(views.values()))
 
 
 def undefined_map(name: str, names: Sequence[str]) -> UndefinedMap:
@@ -85,14 +155,36 @@ def undefined_map(name: str, names: Sequence[str]) -> UndefinedMap:
     return UndefinedMap(f'map "{name}" does not exist', hint=hint)
 
 
+def _new_id(version: int, number: int) -> int:
+    """The id of what the edit ``number`` makes in this version: the version itself for the first
+    one, as it is for maps that are made one by one."""
+    return version if number == 0 else version + (number << 40)
+
+
+def _index_ids(version: int, number: int) -> Iterator[int]:
+    """Ids of the indexes that an edit makes."""
+    return (_new_id(version, number) + (place << 50) for place in count(1))
+
+
 def completed(schema: MapSchema) -> MapSchema:
-    """Fill what may be left out: ``partition_by`` is the key; key columns are NOT NULL."""
+    """Fill what may be left out: ``partition_by`` is the key; key columns are NOT NULL; every
+    column has an id."""
     keys = set(schema.key)
-    columns = tuple(
-        replace(column, nullable=False) if column.name in keys and column.nullable else column
-        for column in schema.columns
+    made = max([schema.columns_made, *(column.id for column in schema.columns)])
+    columns: list[Column] = []
+    for column in schema.columns:
+        if column.name in keys and column.nullable:
+            column = replace(column, nullable=False)  # noqa: PLW2901
+        if not column.id:
+            made += 1
+            column = replace(column, id=made)  # noqa: PLW2901
+        columns.append(column)
+    return replace(
+        schema,
+        columns=tuple(columns),
+        partition_by=schema.partition_by or schema.key,
+        columns_made=made,
     )
-    return replace(schema, columns=columns, partition_by=schema.partition_by or schema.key)
 
 
 def validate(schema: MapSchema) -> None:
@@ -126,6 +218,11 @@ def _validate_key(schema: MapSchema, where: str, names: set[str]) -> None:
     for name in schema.key:
         if name not in names:
             raise InvalidDefinition(f'{where}: key column "{name}" is not defined')
+        if not is_key_type(schema.column(name).type):
+            raise InvalidDefinition(
+                f'{where}: key column "{name}" cannot have the type {schema.column(name).type}',
+                hint="Types of keys: numbers, text, BOOLEAN, BYTEA, UUID, dates and times.",
+            )
     if len(set(schema.key)) != len(schema.key):
         raise InvalidDefinition(f"{where}: a key column is named twice")
     if len(set(schema.partition_by)) != len(schema.partition_by) or not set(

@@ -15,13 +15,19 @@ from remuda.datatypes.values import PhysicalValue
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """One column. ``distinct`` counts values without NULL; ``width`` is the mean size in bytes."""
+    """One column. ``distinct`` counts values without NULL; ``width`` is the mean size in bytes.
+
+    ``histogram`` are ascending bounds of buckets with equally many values (equi-depth); ``common``
+    are the most common values with their shares of all rows.
+    """
 
     null_fraction: float = 0.0
     distinct: float | None = None
     minimum: PhysicalValue = None
     maximum: PhysicalValue = None
     width: float | None = None
+    histogram: tuple[PhysicalValue, ...] = ()
+    common: tuple[tuple[PhysicalValue, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

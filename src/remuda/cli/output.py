@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from importlib import import_module
@@ -24,7 +24,10 @@ from remuda.cli.table import (
     table_line,
 )
 from remuda.client.cursor import Cursor
+from remuda.datatypes.arraytext import array_text, row_text
+from remuda.datatypes.jsons import from_python, json_text
 from remuda.datatypes.schema import Column
+from remuda.datatypes.sql import Kind, SqlType
 from remuda.errors import InputError
 
 NULL = "<null>"
@@ -139,7 +142,11 @@ class CsvWriter(ResultWriter):
         self.out.write(",".join(csv_field(column.name) for column in cursor.columns) + "\n")
         for row in cursor:
             self.out.write(
-                ",".join("" if value is None else csv_field(show(value)) for value in row) + "\n"
+                ",".join(
+                    "" if value is None else csv_field(show(value, column.type))
+                    for value, column in zip(row, cursor.columns, strict=True)
+                )
+                + "\n"
             )
 
 
@@ -155,7 +162,10 @@ class JsonWriter(ResultWriter):
         names = [json.dumps(column.name, ensure_ascii=False) for column in cursor.columns]
         separator = "["
         for row in cursor:
-            fields = (f"{name}: {json_value(v)}" for name, v in zip(names, row, strict=True))
+            fields = (
+                f"{name}: {json_value(value, column.type)}"
+                for name, value, column in zip(names, row, cursor.columns, strict=True)
+            )
             self.out.write(separator + "{" + ", ".join(fields) + "}")
             separator = ",\n "
         self.out.write("[]\n" if separator == "[" else "]\n")
@@ -198,7 +208,10 @@ def _names(cursor: Cursor) -> list[str]:
 def cells(cursor: Cursor) -> Iterator[list[str]]:
     """Each row as the text of its cells."""
     for row in cursor:
-        yield [NULL if value is None else harmless(show(value)) for value in row]
+        yield [
+            NULL if value is None else harmless(show(value, column.type))
+            for value, column in zip(row, cursor.columns, strict=True)
+        ]
 
 
 def alignments(columns: tuple[Column, ...]) -> list[Alignment]:
@@ -210,8 +223,13 @@ def is_plan(columns: tuple[Column, ...]) -> bool:
     return len(columns) == 1 and columns[0].name.upper() in ("QUERY PLAN", "PLAN")
 
 
-def show(value: object) -> str:
-    """A value as PostgreSQL prints it."""
+def show(value: object, sql_type: SqlType | None = None) -> str:
+    """A value as PostgreSQL prints it; ``sql_type`` tells JSON from arrays and rows."""
+    kind = None if sql_type is None else sql_type.kind
+    if kind is Kind.JSON:
+        return json_text(from_python(value))
+    if isinstance(value, list | tuple):
+        return _show_nested(value, sql_type)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, bytes):
@@ -228,13 +246,42 @@ def show(value: object) -> str:
     return str(value)
 
 
+def _show_nested(value: Sequence[object], sql_type: SqlType | None) -> str:
+    """``{1,NULL,"a b"}`` or ``(1,,"a b")``; truth values are one letter there."""
+    is_row = sql_type is not None and sql_type.kind is Kind.ROW
+    types = _part_types(value, sql_type)
+    items = [
+        None if item is None else show(item, t)[:1] if isinstance(item, bool) else show(item, t)
+        for item, t in zip(value, types, strict=True)
+    ]
+    return row_text(items) if is_row else array_text(items)
+
+
+def _part_types(value: Sequence[object], sql_type: SqlType | None) -> list[SqlType | None]:
+    if sql_type is None:
+        return [None] * len(value)
+    if sql_type.element is not None:
+        return [sql_type.element] * len(value)
+    return [t for _, t in sql_type.fields]
+
+
 def csv_field(text: str) -> str:
     if text and not any(mark in text for mark in ',"\n\r') and text == text.strip():
         return text
     return '"' + text.replace('"', '""') + '"'
 
 
-def json_value(value: object) -> str:
+def json_value(value: object, sql_type: SqlType | None = None) -> str:
+    if sql_type is not None and sql_type.kind is Kind.JSON and value is not None:
+        return show(value, sql_type)
+    if isinstance(value, list | tuple):
+        types = _part_types(value, sql_type)
+        items = [json_value(item, t) for item, t in zip(value, types, strict=True)]
+        if sql_type is not None and sql_type.kind is Kind.ROW:
+            names = [json.dumps(name, ensure_ascii=False) for name, _ in sql_type.fields]
+            pairs = zip(names, items, strict=True)
+            return "{" + ", ".join(f"{name}: {item}" for name, item in pairs) + "}"
+        return "[" + ", ".join(items) + "]"
     if isinstance(value, Decimal) and value.is_finite():
         return show(value)
     if isinstance(value, float) and math.isfinite(value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -12,20 +13,25 @@ import pyarrow as pa
 from remuda.client import requests
 from remuda.client.commit import abort_job, commit_job
 from remuda.client.core import Core
+from remuda.client.defaults import Defaults
 from remuda.client.inference import infer_table_schema
 from remuda.client.job_writer import JobTarget, check_not_null
 from remuda.datatypes.arrow import engine_schema, to_engine
 from remuda.datatypes.conformance import check_row_sizes
-from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.schema import ROW_ID, MapSchema
 from remuda.errors import (
     DataError,
     InvalidDefinition,
     NotNullViolation,
     ObjectMismatch,
     RemudaError,
+    SchemaChanged,
     TypeMismatch,
 )
 from remuda.limits import BATCH_ROWS
+
+_CLIENT_ROW_IDS = 0x7FF << 52
+"""Keys that clients make for maps without a key of their own; those that members make are below."""
 
 
 def as_table(data: Any) -> pa.Table | None:
@@ -58,9 +64,16 @@ def check_key(schema: MapSchema, key: Sequence[str] | None) -> None:
 
 def put_table(core: Core, schema: MapSchema, table: pa.Table) -> int:
     """Upsert the rows of a table: all checked before anything is sent, visible together."""
-    batches = engine_batches(schema, table)
+    return put_batches(core, schema, engine_batches(schema, table))
+
+
+def put_batches(core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch]) -> int:
+    """Upsert rows in engine form, visible together. Raises SchemaChanged when the map has got
+    another schema than the one that they were made for."""
     job, schema_there = core.call(None, requests.job_begin(schema.name, False, "put_all"))
     try:
+        if (schema_there.map_id, schema_there.version) != (schema.map_id, schema.version):
+            raise SchemaChanged(f'map "{schema.name}" has changed since its rows were made')
         with JobTarget(job, schema_there, core.view).writer("0:0") as writer:
             for batch in batches:
                 writer.write(batch)
@@ -80,11 +93,17 @@ def engine_batches(schema: MapSchema, table: pa.Table) -> list[pa.RecordBatch]:
             f'map "{schema.name}" has no column for the field "{unknown[0]}"',
             detail="columns: " + ", ".join(str(column) for column in schema.columns),
         )
-    target = engine_schema(schema)
+    target, defaults = engine_schema(schema), Defaults(schema)
     arrays = []
     for column, field in zip(schema.columns, target, strict=True):
         position = table.schema.get_field_index(column.name)
         if position < 0:
+            if column.name == ROW_ID:
+                arrays.append(_row_ids(table.num_rows))
+                continue
+            if column.default is not None:
+                arrays.append(defaults.array(schema.position[column.name], table.num_rows))
+                continue
             if not column.nullable:
                 raise ObjectMismatch(
                     f'map "{schema.name}", field "{column.name}": '
@@ -105,3 +124,9 @@ def engine_batches(schema: MapSchema, table: pa.Table) -> list[pa.RecordBatch]:
         raise ObjectMismatch(error.message) from error
     check_row_sizes(schema, whole)
     return [whole.slice(at, BATCH_ROWS) for at in range(0, whole.num_rows, BATCH_ROWS)]
+
+
+def _row_ids(rows: int) -> pa.Array:
+    """Keys for rows of a map that makes its own: a random stretch of a range for clients."""
+    first = _CLIENT_ROW_IDS + secrets.randbits(51)
+    return pa.array(range(first, first + rows), pa.int64())

@@ -41,11 +41,14 @@ class Pool:
         host: str,
         port: int,
         *,
+        number: int | None = None,
         application: str,
         connect_timeout: float = CONNECT_TIMEOUT,
         request_timeout: float = REQUEST_TIMEOUT,
     ) -> None:
         self.name = name
+        self.member = "" if number is None else str(number)
+        """What errors carry: the member's number, as the members themselves write it."""
         self.host = host
         self.port = port
         self.closed = False
@@ -109,10 +112,10 @@ class Pool:
         if isinstance(error, QueryTimeout):
             waited = self.request_timeout if timeout is None else timeout
             return MemberUnavailable(
-                f"{self.name} did not answer within {waited:g} s", member=self.name
+                f"{self.name} did not answer within {waited:g} s", member=self.member
             )
         return ConnectionBroken(
-            f"the connection to {self.name} broke: {error.message}", member=self.name
+            f"the connection to {self.name} broke: {error.message}", member=self.member
         )
 
     def _connect(self) -> BlockingChannel:
@@ -121,7 +124,7 @@ class Pool:
         begin = time.monotonic()
         if begin < self._avoided_until:
             raise MemberUnavailable(
-                f"{self.name} is not reachable: it did not answer a moment ago", member=self.name
+                f"{self.name} is not reachable: it did not answer a moment ago", member=self.member
             )
         try:
             return BlockingChannel(
@@ -132,7 +135,7 @@ class Pool:
             if end - begin > _LONG:
                 self._avoided_until = end + _AVOIDED_FOR
             raise MemberUnavailable(
-                f"{self.name} is not reachable: {error.message}", member=self.name
+                f"{self.name} is not reachable: {error.message}", member=self.member
             ) from error
 
 

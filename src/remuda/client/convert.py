@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from remuda.datatypes.arrow import to_engine
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import FLOAT_KINDS, INTEGER_KINDS, Kind
-from remuda.datatypes.values import PhysicalValue, from_physical, to_physical
+from remuda.datatypes.values import PhysicalValue, array_to_values, from_physical, to_physical
 from remuda.errors import DataError, InvalidDatetime, ObjectMismatch, TypeMismatch
 
 Encoder: TypeAlias = Callable[[object], PhysicalValue]
@@ -27,6 +28,8 @@ _INTEGER_LIMITS = {
     Kind.INTEGER: 2**31,
     Kind.BIGINT: 2**63,
 }
+_CONVERTED = (Kind.INTERVAL, Kind.JSON, Kind.ROW, Kind.ARRAY)
+"""Kinds whose Python values are not those that Arrow makes."""
 _UNCHANGED = {*INTEGER_KINDS, *FLOAT_KINDS, Kind.BOOLEAN, Kind.VARCHAR, Kind.CHAR, Kind.BYTEA}
 
 
@@ -75,12 +78,18 @@ def decoder(column: Column) -> Decoder | None:
     return lambda value: None if value is None else from_physical(value, column_type)
 
 
-def python_values(array: pa.Array, name: str) -> list[Any]:
-    """The Python objects of column ``name`` of a result.
+def python_values(array: pa.Array, column: Column) -> list[Any]:
+    """The Python objects of a column of a result.
 
     Raises InvalidDatetime for a date or timestamp that Python cannot hold.
     """
+    name, sql_type = column.name, column.type
     try:
+        if sql_type.kind in _CONVERTED:
+            return [
+                None if value is None else from_physical(value, sql_type)
+                for value in array_to_values(to_engine(array, sql_type), sql_type)
+            ]
         found: list[Any] = array.to_pylist()
     except (OverflowError, ValueError) as problem:
         raise InvalidDatetime(

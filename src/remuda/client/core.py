@@ -60,6 +60,8 @@ class Core:
         self.settings = settings
         self.clock = Clock()
         self.closed = False
+        self.session = b""
+        """Settings and prepared statements, as a member wrote them down."""
         self._lock = threading.Lock()
         self._turn = itertools.count()
         self._pools: dict[int, Pool] = {}
@@ -137,8 +139,13 @@ class Core:
             stream = ResultStream(text, self.clock, header)
             context = self.clock.context(self.view.number)
             body = requests.run_query(start, parameters, types, options, context)
+            body += requests.session_part(self.session)
             try:
-                return Cursor(Execution(self.pool(member), stream, body, options.timeout))
+                run = Execution(self.pool(member), stream, body, options.timeout)
+                cursor = Cursor(run)
+                if stream.outcome is not None and stream.outcome.session is not None:
+                    self.session = stream.outcome.session
+                return cursor
             except LOST:
                 if attempt >= attempts or self.closed:
                     raise
@@ -223,6 +230,7 @@ class Core:
             member_name(number, host, port),
             host,
             port,
+            number=number,
             application=settings.application,
             connect_timeout=settings.connect_timeout,
             request_timeout=settings.request_timeout,

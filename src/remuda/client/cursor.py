@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from remuda.client.execution import Execution
+from remuda.client.frames import to_pandas
 from remuda.client.pages import ArrowPage, Header, Page
 from remuda.client.row import Row
 from remuda.datatypes.schema import Column
@@ -135,8 +136,8 @@ class Cursor:
         return pa.Table.from_batches(self.batches(), self.schema)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rest as a pandas DataFrame."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        """The rest as a pandas DataFrame. JSON comes as its text, INTERVAL as DateOffset."""
+        frame: pd.DataFrame = to_pandas(self.to_arrow())
         return frame
 
     def to_polars(self) -> Any:
@@ -195,7 +196,7 @@ class Cursor:
 
     def _next_rows(self) -> bool:
         if self._batches:  # ``batches`` began this page
-            page: Page = ArrowPage(self._batches)
+            page: Page = ArrowPage(self._batches, self.columns)
             self._batches = []
         elif self._pages or self._advance():
             page = self._pages.popleft()

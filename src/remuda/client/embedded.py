@@ -195,7 +195,7 @@ class _MemberProcess:
         return MemberUnavailable(
             f"member {self.number} failed: {what}",
             detail=self.log_tail(),
-            member=f"member {self.number}",
+            member=str(self.number),
         )
 
     def log_tail(self) -> str:

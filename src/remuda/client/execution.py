@@ -104,7 +104,7 @@ class Execution:
             raise QueryTimeout(
                 f"{self._pool.name} did not end the statement in time",
                 detail=f"timeout: {self._timeout} s",
-                member=self._pool.name,
+                member=self._pool.member,
             ) from error
         if incoming.is_reply:
             return self._on_reply(incoming)

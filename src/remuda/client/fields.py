@@ -6,16 +6,18 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from operator import attrgetter
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from remuda.client.row import Row
 from remuda.datatypes import sql
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.intervals import Interval
+from remuda.datatypes.sql import Kind, SqlType
 
 INFERRED_DECIMAL = sql.decimal(38, 10)
 """The type of a column that is inferred from ``Decimal``: the digits of one object say little about
@@ -31,6 +33,10 @@ _ANNOTATIONS: dict[object, SqlType] = {
     date: sql.DATE,
     time: sql.TIME,
     datetime: sql.TIMESTAMP,
+    timedelta: sql.INTERVAL,
+    Interval: sql.INTERVAL,
+    UUID: sql.UUID,
+    dict: sql.JSON,
 }
 
 
@@ -92,7 +98,8 @@ def declared_fields(cls: type) -> dict[str, Declared]:
 
 
 def declared(annotation: object) -> Declared:
-    """``int``: BIGINT NOT NULL; ``int | None``: BIGINT; ``Annotated[..., SqlType]``: that type."""
+    """``int``: BIGINT NOT NULL; ``int | None``: BIGINT; ``Annotated[..., SqlType]``: that type;
+    ``list[int]``: BIGINT[]; ``dict``: JSON."""
     origin = get_origin(annotation)
     if origin is Annotated:
         base, *extras = get_args(annotation)
@@ -109,9 +116,21 @@ def declared(annotation: object) -> Declared:
     if origin is typing.Literal:
         kinds = {type(arm) for arm in get_args(annotation)}
         return declared(kinds.pop()) if len(kinds) == 1 else Declared(None, True)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return Declared(sql.JSON, False)
+    if origin in (list, Sequence):
+        return Declared(_array_of(declared(get_args(annotation)[0]).type), False)
     if annotation is Any or annotation is object:
         return Declared(None, True)
     return Declared(_ANNOTATIONS.get(annotation), False)
+
+
+def _array_of(element: SqlType | None) -> SqlType | None:
+    """Lists of lists or mappings are JSON."""
+    if element is None:
+        return None
+    nested = element.kind in (Kind.ARRAY, Kind.JSON)
+    return sql.JSON if nested else sql.array(element)
 
 
 @lru_cache(maxsize=4096)

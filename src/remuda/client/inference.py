@@ -113,7 +113,8 @@ def _type_of(map_name: str, field: str, value: object, hint: Declared) -> SqlTyp
     except RemudaError as error:
         raise ObjectMismatch(
             f'map "{map_name}", field "{field}": {type(value).__name__} has no SQL type',
-            hint="Supported: bool, int, float, Decimal, str, bytes, date, time, datetime.",
+            hint="Supported: bool, int, float, Decimal, str, bytes, date, time, datetime, "
+            "timedelta, UUID, dict, and lists of them.",
         ) from error
 
 

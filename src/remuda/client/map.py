@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,7 +20,14 @@ from remuda.client.row import Row
 from remuda.client.values import parameters_of
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import require_unicode
-from remuda.errors import InputError, RemudaError, SchemaChanged, UndefinedMap, ViewChanged
+from remuda.errors import (
+    InputError,
+    ObjectMismatch,
+    RemudaError,
+    SchemaChanged,
+    UndefinedMap,
+    ViewChanged,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +140,8 @@ class Map:
         """Store many entries; the number of entries given.
 
         A mapping or pairs: each object is checked before anything is sent; of pairs with the same
-        key the last one counts; the members' parts appear one after the other. An Arrow table,
+        key the last one counts; the members' parts appear one after the other (all together or not
+        at all if the map has CHECK constraints). An Arrow table,
         record batch or pandas DataFrame holds whole rows: all appear together or not at all, and
         two rows with the same key are a ``UniqueViolation``. For a map that does not exist yet,
         ``key`` names the key columns of the table, and ``replicated`` puts a full copy on each
@@ -155,6 +163,8 @@ class Map:
         binding = self._bind_for(first_key, first_value)
         try:
             self._put_pairs(binding, pairs)
+        except ObjectMismatch as mismatch:
+            self._put_pairs(self._newer(binding, mismatch), pairs)
         except _STALE as error:
             self._forget(error)
             self._put_pairs(self._bind_for(first_key, first_value), pairs)
@@ -189,6 +199,45 @@ class Map:
             return (self._binding or self._bind()).size()
         except _STALE as error:
             return self._bind_again(error).size()
+
+    # --- indexes ---
+
+    def create_index(
+        self,
+        *columns: str,
+        kind: str = "sorted",
+        descending: Collection[str] = (),
+        name: str | None = None,
+        if_not_exists: bool = False,
+    ) -> str:
+        """Make a secondary index of these columns and return its name; returns when it is built.
+
+        ``kind``: "sorted" finds values and ranges and gives order, "hash" finds values of all its
+        columns together, "bitmap" is for one column with few different values. Conditions
+        (``where=`` and SQL) use it by themselves. Writes go on meanwhile.
+        """
+        if not columns or not all(isinstance(column, str) for column in columns):
+            raise InputError("create_index takes the names of one or more columns")
+        unknown = [column for column in descending if column not in columns]
+        if unknown:
+            raise InputError(f"column {unknown[0]!r} is descending, but not of the index")
+        chosen = name or "_".join([self.name, *columns, "idx"])
+        listed = ", ".join(quote(c) + (" DESC" if c in descending else "") for c in columns)
+        absent = "IF NOT EXISTS " if if_not_exists else ""
+        self._run(
+            f"CREATE INDEX {absent}{quote(chosen)} ON {quote(self.name)} "
+            f"USING {quote(str(kind).lower())} ({listed})"
+        )
+        return chosen
+
+    def drop_index(self, name: str, *, if_exists: bool = False) -> None:
+        """Drop a secondary index of this map."""
+        known = "IF EXISTS " if if_exists else ""
+        self._run(f"DROP INDEX {known}{quote(name)} ON {quote(self.name)}")
+
+    def _run(self, text: str) -> None:
+        with self._core.execute(text, (), (), NO_OPTIONS):
+            pass
 
     # --- as a dictionary ---
 
@@ -268,6 +317,14 @@ class Map:
             self._binding = binding = self._rebuilt(binding)
         return binding
 
+    def _newer(self, binding: Binding, error: ObjectMismatch) -> Binding:
+        """The map as it is now, if that is not what an object did not fit; raises ``error`` if it
+        is."""
+        newest = self._bind()
+        if newest.schema.version == binding.schema.version:
+            raise error
+        return newest
+
     def _rebuilt(self, binding: Binding) -> Binding:
         return Binding(self._core, binding.schema, self._value_type, self._key_type)
 
@@ -276,7 +333,12 @@ class Map:
     ) -> PhysicalRow | None:
         binding = self._bind_for(key, value)
         try:
-            return binding.put(binding.codec.row(key, value), condition, want_old)
+            row = binding.codec.row(key, value)
+        except ObjectMismatch as error:
+            binding = self._newer(binding, error)
+            row = binding.codec.row(key, value)
+        try:
+            return binding.put(row, condition, want_old)
         except _STALE as error:
             self._forget(error)
             binding = self._bind_for(key, value)
@@ -307,9 +369,21 @@ class Map:
     def _put_pairs(self, binding: Binding, pairs: Sequence[tuple[Any, Any]]) -> None:
         encode = binding.codec.row
         rows = [encode(*_pair(pair)) for pair in pairs]
+        if binding.schema.checks:  # only the members can tell: all of the rows or none
+            unique = {binding.key_of(row): row for row in rows}
+            batch = binding.batch(list(unique.values()))
+            bulk.put_batches(self._core, binding.schema, [batch])
+            return
         binding.put_rows(rows)
 
     def _put_table(self, table: pa.Table, key: Sequence[str] | None, replicated: bool) -> int:
+        try:
+            return self._put_table_once(table, key, replicated)
+        except SchemaChanged as error:
+            self._forget(error)
+            return self._put_table_once(table, key, replicated)
+
+    def _put_table_once(self, table: pa.Table, key: Sequence[str] | None, replicated: bool) -> int:
         try:
             schema = self._bind().schema
         except UndefinedMap:
@@ -338,8 +412,8 @@ class Map:
         physical, types = parameters_of(values)
         with self._core.execute(text, physical, types, NO_OPTIONS) as cursor:
             for batch in cursor.batches():
-                found = zip(batch.columns, columns, strict=True)
-                yield from zip(*[python_values(c, name) for c, name in found], strict=True)
+                found = zip(batch.columns, cursor.columns, strict=True)
+                yield from zip(*[python_values(a, column) for a, column in found], strict=True)
 
 
 _ABSENT = object()

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from remuda.client.convert import Encoder, decoder, encoder, mismatch
+from remuda.client.defaults import Defaults
 from remuda.client.fields import Shape, class_shape, shape_of
 from remuda.client.row import Row, row_class
-from remuda.datatypes.schema import KEY_COLUMN, VALUE_COLUMN, MapSchema, ValueShape
+from remuda.datatypes.schema import KEY_COLUMN, ROW_ID, VALUE_COLUMN, MapSchema, ValueShape
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import ObjectMismatch
 
@@ -26,6 +27,7 @@ class _Plan:
     shape: Shape
     steps: tuple[tuple[int, int, Encoder], ...]  # (source, position in the source, encoder)
     repeated: tuple[tuple[int, int, Encoder], ...]  # key columns the value holds as well
+    defaults: tuple[int, ...] = ()  # columns without a field, which get their default
 
 
 class ObjectCodec:
@@ -47,6 +49,7 @@ class ObjectCodec:
         )
         self._scalar_key = len(schema.key) == 1
         self._key_encoders = tuple(self._encoders[i] for i in schema.key_positions)
+        self._defaults = Defaults(schema)
         self._plans: dict[object, _Plan] = {}
         self.build_value = self._value_builder(value_type)
         self.build_key = self._key_builder(key_type)
@@ -89,12 +92,13 @@ class ObjectCodec:
         for position, index, encode in plan.repeated:
             self._check_repeated(physical_key[index], encode(items[position]))
         sources: tuple[Sequence[Any], Sequence[Any], Sequence[Any]] = (physical_key, _NONE, items)
-        return tuple(
-            [
-                encode(items[index]) if source == _FROM_VALUE else sources[source][index]
-                for source, index, encode in plan.steps
-            ]
-        )
+        values = [
+            encode(items[index]) if source == _FROM_VALUE else sources[source][index]
+            for source, index, encode in plan.steps
+        ]
+        for position in plan.defaults:
+            values[position] = self._defaults.value(position)
+        return tuple(values)
 
     # --- rows to objects ---
 
@@ -165,7 +169,7 @@ class ObjectCodec:
                 f'map "{schema.name}" has no column for the field "{unknown[0]}"',
                 detail="columns: " + ", ".join(str(column) for column in schema.columns),
             )
-        steps, repeated = [], []
+        steps, repeated, defaults = [], [], []
         for position, column in enumerate(schema.columns):
             encode = self._encoders[position]
             if column.name in schema.key:
@@ -175,11 +179,13 @@ class ObjectCodec:
                     repeated.append((index_in_value[column.name], in_key, encode))
             elif column.name in index_in_value:
                 steps.append((_FROM_VALUE, index_in_value[column.name], encode))
-            elif column.nullable:
+            elif column.nullable or column.default is not None:
                 steps.append((_NULL, 0, encode))
+                if column.default is not None:
+                    defaults.append(position)
             else:
                 raise mismatch(schema.name, column, "no such field in the object")
-        plan = _Plan(shape, tuple(steps), tuple(repeated))
+        plan = _Plan(shape, tuple(steps), tuple(repeated), tuple(defaults))
         if len(self._plans) < _PLANS_KEPT:
             self._plans[shape] = plan
         return plan
@@ -198,7 +204,9 @@ _PLANS_KEPT = 1000
 
 def _anonymous(schema: MapSchema, name: str) -> bool:
     """Key columns that the user never named: no part of the value that comes back."""
-    return name in schema.key and (name == KEY_COLUMN or name.startswith(f"{KEY_COLUMN}_"))
+    return name in schema.key and (
+        name in (KEY_COLUMN, ROW_ID) or name.startswith(f"{KEY_COLUMN}_")
+    )
 
 
 def _picker(make: Callable[[Sequence[Any]], Any], positions: list[int]) -> _Build:

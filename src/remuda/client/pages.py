@@ -62,19 +62,23 @@ class Header:
 
 
 class ArrowPage:
-    """Rows as external-form batches."""
+    """Rows as external-form batches of ``columns``."""
 
-    __slots__ = ("batches", "count")
+    __slots__ = ("batches", "columns", "count")
 
-    def __init__(self, batches: list[pa.RecordBatch]) -> None:
+    def __init__(self, batches: list[pa.RecordBatch], columns: tuple[Column, ...]) -> None:
         self.batches = batches
+        self.columns = columns
         self.count = sum(batch.num_rows for batch in batches)
 
     def rows(self) -> list[Row]:
         found: list[Row] = []
         for batch in self.batches:
             names = batch.schema.names
-            columns = [python_values(c, name) for c, name in zip(batch.columns, names, strict=True)]
+            columns = [
+                python_values(array, column)
+                for array, column in zip(batch.columns, self.columns, strict=True)
+            ]
             found += make_rows(names, columns, batch.num_rows)
         return found
 

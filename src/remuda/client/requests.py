@@ -344,6 +344,11 @@ def run_query(
     return b"".join(parts)
 
 
+def session_part(session: bytes) -> bytes:
+    """The rest of a RUN_QUERY of a client that has settings or prepared statements."""
+    return user_pb2.RunQuery(session=session).SerializeToString() if session else b""
+
+
 def cancel_query(query: QueryId) -> Call[None]:
     body = common_pb2.QueryId(part1=query.part1, part2=query.part2)
     return Call(user_pb2.CANCEL_QUERY, body, parse_nothing)

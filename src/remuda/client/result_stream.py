@@ -27,6 +27,8 @@ class Outcome:
     error: RemudaError | None
     tag: str
     affected_rows: int | None
+    session: bytes | None = None
+    """What goes along with the client's statements from now on; None: as before."""
 
 
 class ResultStream:
@@ -80,13 +82,13 @@ class ResultStream:
         if not len(dbody):
             if self.header is None:
                 self.header = Header.of(message.columns)
-            return ArrowPage([])
+            return ArrowPage([], self.header.columns)
         found, batches = decode_stream(dbody)
         if self.header is None or (first and found != self.header.schema):
             self.header = Header.of(message.columns)
         if found != self.header.schema:
             batches = [_external(self.header, batch) for batch in batches]
-        return ArrowPage(batches)
+        return ArrowPage(batches, self.header.columns)
 
     def _on_result(self, message: user_pb2.QueryResult) -> Outcome:
         self._clock.observe(message.context)
@@ -97,7 +99,8 @@ class ResultStream:
             else:
                 error = QueryCanceled("the statement was canceled")
         affected = message.affected_rows if message.HasField("affected_rows") else None
-        self.outcome = Outcome(error, message.tag, affected)
+        session = message.session if message.HasField("session") else None
+        self.outcome = Outcome(error, message.tag, affected, session)
         return self.outcome
 
 

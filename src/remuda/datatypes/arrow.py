@@ -1,8 +1,10 @@
 """SQL types as Arrow types: the engine's own form, and the external form of clients, Spark and
 files.
 
-The two forms differ in one place: inside the engine a DECIMAL of up to 18 digits is an int64
-holding the unscaled value; outside it is decimal128(p, s).
+The two forms differ in few places: inside the engine a DECIMAL of up to 18 digits is an int64
+holding the unscaled value, outside it is decimal128(p, s); UUID, JSON and INTERVAL are plain binary
+and text inside, Arrow's own types for them outside (``datatypes.arrow_forms``). Arrays are lists
+and rows are structs in both.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from remuda.datatypes import sql
+from remuda.datatypes import arrow_forms, sql
+from remuda.datatypes.buffers import validity_of, values_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.errors import (
@@ -26,6 +29,19 @@ from remuda.errors import (
     TypeMismatch,
     UndefinedType,
 )
+
+__all__ = [
+    "describe",
+    "engine_schema",
+    "engine_type",
+    "external_schema",
+    "external_type",
+    "from_arrow_type",
+    "to_engine",
+    "to_external",
+    "validity_of",
+    "values_of",
+]
 
 _PLAIN: Final = {
     Kind.NULL: pa.null(),
@@ -44,6 +60,13 @@ _PLAIN: Final = {
     Kind.TIMESTAMP: pa.timestamp("us"),
     Kind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
     Kind.INTERVAL: pa.month_day_nano_interval(),
+    Kind.UUID: pa.uuid(),
+    Kind.JSON: pa.json_(),
+}
+_STORED: Final = {
+    Kind.INTERVAL: pa.binary(),
+    Kind.UUID: pa.binary(),
+    Kind.JSON: pa.string(),
 }
 
 
@@ -51,6 +74,11 @@ def engine_type(sql_type: SqlType) -> pa.DataType:
     """The Arrow type that carries ``sql_type`` inside the engine."""
     if sql_type.is_short_decimal:
         return pa.int64()
+    stored = _STORED.get(sql_type.kind)
+    if stored is not None:
+        return stored
+    if sql_type.is_nested:
+        return _nested_type(sql_type, engine_type)
     return external_type(sql_type)
 
 
@@ -58,7 +86,15 @@ def external_type(sql_type: SqlType) -> pa.DataType:
     """The Arrow type that carries ``sql_type`` outside: clients, Spark, files."""
     if sql_type.kind is Kind.DECIMAL:
         return pa.decimal128(sql_type.precision, sql_type.scale)
+    if sql_type.is_nested:
+        return _nested_type(sql_type, external_type)
     return _PLAIN[sql_type.kind]
+
+
+def _nested_type(sql_type: SqlType, form: Callable[[SqlType], pa.DataType]) -> pa.DataType:
+    if sql_type.element is not None:
+        return pa.list_(form(sql_type.element))
+    return pa.struct([pa.field(name, form(t)) for name, t in sql_type.fields])
 
 
 def engine_schema(schema: MapSchema) -> pa.Schema:
@@ -98,12 +134,14 @@ _SIMPLE_TYPES: Final[dict[pa.DataType, SqlType]] = {
     pa.date32(): sql.DATE,
     pa.date64(): sql.DATE,
     pa.month_day_nano_interval(): sql.INTERVAL,
+    pa.uuid(): sql.UUID,
+    pa.json_(): sql.JSON,
 }
 
 
 def from_arrow_type(arrow_type: pa.DataType) -> SqlType:
-    """The SQL type for an external Arrow type; raises ``UndefinedType`` for nested and unknown
-    ones.
+    """The SQL type for an external Arrow type; raises ``UndefinedType`` for unknown ones, structs,
+    maps and lists of lists.
     """
     simple = _SIMPLE_TYPES.get(arrow_type)
     if simple is not None:
@@ -118,7 +156,24 @@ def from_arrow_type(arrow_type: pa.DataType) -> SqlType:
         return sql.TIME
     if pa.types.is_fixed_size_binary(arrow_type):
         return sql.BYTEA
+    if pa.types.is_duration(arrow_type):
+        return sql.INTERVAL
+    if is_list(arrow_type) and not is_list(arrow_type.value_type):
+        return sql.array(from_arrow_type(arrow_type.value_type))
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return from_arrow_type(arrow_type.storage_type)
     raise UndefinedType(f"the Arrow type {arrow_type} has no SQL type")
+
+
+def is_list(arrow_type: pa.DataType) -> bool:
+    """Any of Arrow's forms of lists."""
+    return bool(
+        pa.types.is_list(arrow_type)
+        or pa.types.is_large_list(arrow_type)
+        or pa.types.is_fixed_size_list(arrow_type)
+        or pa.types.is_list_view(arrow_type)
+        or pa.types.is_large_list_view(arrow_type)
+    )
 
 
 def _from_decimal_type(arrow_type: pa.DataType) -> SqlType:
@@ -137,9 +192,12 @@ def _from_decimal_type(arrow_type: pa.DataType) -> SqlType:
 
 
 def to_external(array: pa.Array, sql_type: SqlType) -> pa.Array:
-    """An engine-form array in the external form; zero-copy except for short decimals."""
+    """An engine-form array in the external form; zero-copy except for short decimals, UUID and
+    INTERVAL. Raises IntervalOverflow for what does not fit Arrow's nanoseconds."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
+    if sql_type.kind in _STORED or sql_type.is_nested:
+        return arrow_forms.to_external(array, sql_type, external_type(sql_type), to_external)
     if not sql_type.is_short_decimal or pa.types.is_decimal(array.type):
         return array
     values = values_of(array, "<i8")
@@ -147,26 +205,6 @@ def to_external(array: pa.Array, sql_type: SqlType) -> pa.Array:
     words[:, 0] = values
     np.right_shift(values, 63, out=words[:, 1])
     return _from_words(words, external_type(sql_type), array)
-
-
-def values_of(array: pa.Array, dtype: str) -> npt.NDArray[Any]:
-    """The value buffer of a fixed-width array as NumPy, honouring its slice; NULLs hold
-    anything.
-    """
-    buffer = array.buffers()[1]
-    if buffer is None:
-        return np.zeros(len(array), dtype=dtype)
-    return np.frombuffer(buffer, dtype=dtype, count=array.offset + len(array))[array.offset :]
-
-
-def validity_of(array: pa.Array) -> pa.Buffer | None:
-    """A validity bitmap that starts at bit 0, or None when nothing is NULL."""
-    if array.null_count == 0:
-        return None
-    if array.offset == 0:
-        return array.buffers()[0]
-    flags = pc.is_valid(array).to_numpy(zero_copy_only=False)
-    return pa.py_buffer(np.packbits(flags, bitorder="little"))
 
 
 def _from_words(data: npt.NDArray[Any], arrow_type: pa.DataType, like: pa.Array) -> pa.Array:
@@ -358,10 +396,11 @@ def _to_timestamp(array: pa.Array, sql_type: SqlType) -> pa.Array:
     return _cast(array, sql_type, InvalidDatetime)
 
 
-def _to_interval(array: pa.Array, sql_type: SqlType) -> pa.Array:
-    if array.type != pa.month_day_nano_interval():
+def _to_other(array: pa.Array, sql_type: SqlType) -> pa.Array:
+    converted = arrow_forms.to_engine(array, sql_type, engine_type(sql_type), to_engine)
+    if converted is None:
         raise _mismatch(array.type, sql_type)
-    return array
+    return converted
 
 
 def _to_null(array: pa.Array, sql_type: SqlType) -> pa.Array:
@@ -387,5 +426,9 @@ _CONVERTERS: Final[dict[Kind, Callable[[pa.Array, SqlType], pa.Array]]] = {
     Kind.TIME: _to_time,
     Kind.TIMESTAMP: _to_timestamp,
     Kind.TIMESTAMPTZ: _to_timestamp,
-    Kind.INTERVAL: _to_interval,
+    Kind.INTERVAL: _to_other,
+    Kind.UUID: _to_other,
+    Kind.JSON: _to_other,
+    Kind.ARRAY: _to_other,
+    Kind.ROW: _to_other,
 }

@@ -6,7 +6,7 @@ Text never turns into anything else by itself: only untyped literals do (Kind.NU
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from remuda.datatypes.sql import (
@@ -20,7 +20,9 @@ from remuda.datatypes.sql import (
     VARCHAR,
     Kind,
     SqlType,
+    array,
     decimal,
+    row,
 )
 
 INTEGER_DIGITS: Final[dict[Kind, int]] = {
@@ -51,7 +53,9 @@ def as_decimal(t: SqlType) -> SqlType:
 
 def is_comparable(t: SqlType) -> bool:
     """Whether ``= < >``, ORDER BY and GROUP BY take this type."""
-    return t.kind not in (Kind.INTERVAL, Kind.NULL)
+    if t.element is not None:
+        return is_comparable(t.element)
+    return t.kind is not Kind.NULL and all(is_comparable(part) for _, part in t.fields)
 
 
 def same_representation(source: SqlType, target: SqlType) -> bool:
@@ -67,9 +71,22 @@ def is_implicit(source: SqlType, target: SqlType) -> bool:
         return True
     if source.is_numeric and target.is_numeric:
         return _widens(source, target)
+    if source.is_nested and target.is_nested:
+        return _parts_convert(source, target, is_implicit)
     if source in _TIME_LADDER and target in _TIME_LADDER:
         return _TIME_LADDER.index(source) <= _TIME_LADDER.index(target)
     return False
+
+
+def _parts_convert(
+    source: SqlType, target: SqlType, rule: Callable[[SqlType, SqlType], bool]
+) -> bool:
+    """Arrays convert as their elements do, rows as their fields."""
+    if source.element is not None and target.element is not None:
+        return rule(source.element, target.element)
+    if source.kind is not target.kind or len(source.fields) != len(target.fields):
+        return False
+    return all(rule(s, t) for (_, s), (_, t) in zip(source.fields, target.fields, strict=True))
 
 
 def _widens(source: SqlType, target: SqlType) -> bool:
@@ -90,6 +107,10 @@ def is_assignable(source: SqlType, target: SqlType) -> bool:
         return True
     if source.is_numeric and target.is_numeric:
         return True
+    if source.is_nested and target.is_nested:
+        return _parts_convert(source, target, is_assignable)
+    if source.kind is Kind.INTERVAL and target.kind is Kind.TIME:
+        return True
     return source in (TIMESTAMP, TIMESTAMPTZ) and target.kind in (
         Kind.DATE,
         Kind.TIME,
@@ -101,11 +122,15 @@ def is_explicit(source: SqlType, target: SqlType) -> bool:
     """Whether CAST takes this pair."""
     if is_assignable(source, target):
         return True
-    if Kind.INTERVAL in (source.kind, target.kind):
-        return False
-    if source.is_text or target.is_text:
+    if target.is_text or (source.is_text and target.kind is not Kind.ROW):
         return True
+    if source.is_nested and target.is_nested:
+        return _parts_convert(source, target, is_explicit)
     pair = {source.kind, target.kind}
+    if pair == {Kind.INTERVAL, Kind.TIME}:
+        return True
+    if source.kind is Kind.JSON:
+        return target.is_numeric or target.kind is Kind.BOOLEAN
     return pair == {Kind.BOOLEAN, Kind.INTEGER}
 
 
@@ -139,7 +164,22 @@ def _common_pair(left: SqlType, right: SqlType) -> SqlType | None:
         return _common_number(left, right)
     if left in _TIME_LADDER and right in _TIME_LADDER:
         return max(left, right, key=_TIME_LADDER.index)
+    if left.element is not None and right.element is not None:
+        element = _common_pair(left.element, right.element)
+        return None if element is None else array(element)
+    if left.fields and len(left.fields) == len(right.fields):
+        return _common_row(left, right)
     return None
+
+
+def _common_row(left: SqlType, right: SqlType) -> SqlType | None:
+    fields = []
+    for (name, a), (_, b) in zip(left.fields, right.fields, strict=True):
+        t = common_type((a, b))
+        if t is None:
+            return None
+        fields.append((name, t))
+    return row(fields)
 
 
 def _common_number(left: SqlType, right: SqlType) -> SqlType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -58,10 +59,12 @@ def _wanted(sql_type: SqlType) -> type:
             return bool
         case Kind.REAL | Kind.DOUBLE:
             return float
-        case Kind.CHAR | Kind.VARCHAR:
+        case Kind.CHAR | Kind.VARCHAR | Kind.JSON:
             return str
-        case Kind.BYTEA:
+        case Kind.BYTEA | Kind.UUID | Kind.INTERVAL:
             return bytes
+        case Kind.ARRAY | Kind.ROW:
+            return tuple
         case _:
             return int
 
@@ -80,6 +83,11 @@ class RowCheck:
             for position, column in enumerate(schema.columns)
             if column.type.kind is Kind.REAL
         ]
+        self._others = [
+            (position, column.type)
+            for position, column in enumerate(schema.columns)
+            if column.type.kind in (Kind.UUID, Kind.INTERVAL) or column.type.is_nested
+        ]
         self._key_types = [self._checks[position][0] for position in schema.key_positions]
 
     def key(self, values: Sequence[PhysicalValue]) -> None:
@@ -91,7 +99,7 @@ class RowCheck:
                 f"({', '.join(schema.key)}), not {len(values)}"
             )
         for value, wanted, name in zip(values, self._key_types, schema.key, strict=True):
-            if type(value) is not wanted:
+            if type(value) is not wanted or not _conforms(value, schema.column(name).type):
                 raise self._mismatch(schema.column(name), value)
 
     def row(self, values: Sequence[PhysicalValue]) -> None:
@@ -120,6 +128,11 @@ class RowCheck:
                     raise too_long(self._schema, self._schema.columns[position])
         for position in self._reals:
             self._real(position, values[position])
+        for position, sql_type in self._others:
+            value = values[position]
+            if value is not None and not _conforms(value, sql_type):
+                raise self._mismatch(self._schema.columns[position], value)
+            size += _nested_size(value) if isinstance(value, tuple) else 0
         if size * _BYTES_PER_CHARACTER > ROW_SIZE_MAX and _text_size(values) > ROW_SIZE_MAX:
             raise too_large(self._schema)
 
@@ -141,6 +154,28 @@ class RowCheck:
         )
 
 
+def _conforms(value: PhysicalValue, sql_type: SqlType) -> bool:
+    """Whether a value (not NULL) is one of this type, with all of its parts."""
+    if type(value) is not _wanted(sql_type):
+        return False
+    if isinstance(value, tuple):
+        if sql_type.element is not None:
+            element = sql_type.element
+            return all(item is None or _conforms(item, element) for item in value)
+        pairs = zip(value, sql_type.fields, strict=False)
+        return len(value) == len(sql_type.fields) and all(
+            item is None or _conforms(item, t) for item, (_, t) in pairs
+        )
+    if isinstance(value, bytes):
+        return sql_type.kind is Kind.BYTEA or len(value) == 16
+    bounds = _bounds(sql_type)
+    if bounds is not None:
+        return isinstance(value, int) and bounds[0] <= value <= bounds[1]
+    if sql_type.length is not None:
+        return isinstance(value, str) and len(value) <= sql_type.length
+    return True
+
+
 def check_batch(batch: pa.RecordBatch, schema: MapSchema) -> None:
     """The same for a batch in engine form. Raises TypeMismatch for other columns as well."""
     wanted = engine_schema(schema)
@@ -152,6 +187,8 @@ def check_batch(batch: pa.RecordBatch, schema: MapSchema) -> None:
     for column, array in zip(schema.columns, batch.columns, strict=True):
         if not column.nullable and array.null_count:
             raise not_null(schema, column)
+        if column.type.kind in (Kind.UUID, Kind.INTERVAL):
+            _check_width(schema, column, array)
         if column.type.kind in {Kind.DECIMAL, Kind.TIME} and column.type.precision != 38:
             _check_range(schema, column, array)
         if column.type.length is not None:
@@ -159,6 +196,14 @@ def check_batch(batch: pa.RecordBatch, schema: MapSchema) -> None:
             if longest is not None and longest > column.type.length:
                 raise too_long(schema, column)
     check_row_sizes(schema, batch)
+
+
+def _check_width(schema: MapSchema, column: Column, array: pa.Array) -> None:
+    """UUIDs and intervals have 16 bytes each."""
+    if pc.all(pc.equal(pc.binary_length(array), 16), min_count=0).as_py() is False:
+        raise TypeMismatch(
+            f'map "{schema.name}": a value of column "{column.name}" is no {column.type}'
+        )
 
 
 def of_keys(keys: Sequence[pa.Array], schema: MapSchema) -> pa.RecordBatch:
@@ -182,15 +227,32 @@ def check_row_sizes(schema: MapSchema, batch: pa.RecordBatch) -> None:
         return
     sizes = np.zeros(batch.num_rows, np.int64)
     for column, array in zip(schema.columns, batch.columns, strict=True):
-        if column.type.is_text or column.type.kind is Kind.BYTEA:
+        if column.type.holds_text or column.type.holds_bytes:
             sizes += pc.fill_null(pc.binary_length(array), 0).to_numpy()
+        elif column.type.is_nested and len(array):
+            sizes += _list_sizes(array)
     if sizes.max(initial=0) > ROW_SIZE_MAX:
         raise too_large(schema)
+
+
+def _list_sizes(array: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """About how many bytes each list takes: its share of the bytes of all."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy().astype(np.int64)
+    total = max(1, int(lengths.sum()))
+    if pa.types.is_string(array.type.value_type) or pa.types.is_binary(array.type.value_type):
+        bytes_ = pc.fill_null(pc.binary_length(array.values), 0).to_numpy().astype(np.int64)
+        running = np.concatenate([[0], np.cumsum(bytes_)])
+        offsets = array.offsets.to_numpy()
+        sizes: np.ndarray[Any, np.dtype[np.int64]] = running[offsets[1:]] - running[offsets[:-1]]
+    else:
+        sizes = lengths * (array.values.nbytes // total + 1)
+    return sizes
 
 
 def check_row_size(schema: MapSchema, row: Sequence[PhysicalValue]) -> None:
     """The same for one row."""
     size = sum(len(value) for value in row if isinstance(value, str | bytes))
+    size += sum(_nested_size(value) for value in row if isinstance(value, tuple))
     if size * _BYTES_PER_CHARACTER > ROW_SIZE_MAX and _text_size(row) > ROW_SIZE_MAX:
         raise too_large(schema)
 
@@ -201,7 +263,11 @@ def _text_size(values: Sequence[PhysicalValue]) -> int:
         len(value.encode()) if isinstance(value, str) else len(value)
         for value in values
         if isinstance(value, str | bytes)
-    )
+    ) + sum(_nested_size(value) for value in values if isinstance(value, tuple))
+
+
+def _nested_size(value: tuple[PhysicalValue, ...]) -> int:
+    return 8 * len(value) + _text_size(value)
 
 
 def _check_range(schema: MapSchema, column: Column, array: pa.Array) -> None:

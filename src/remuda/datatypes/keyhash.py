@@ -5,7 +5,8 @@ type are those of Spark's ``XxHash64`` expression: booleans and integers of up t
 hash 4 bytes, 64-bit integers, timestamps (microseconds), times (nanoseconds) and decimals of up to
 18 digits (unscaled) hash 8 bytes, floats hash their IEEE bits with -0.0 as 0.0 and one NaN, text
 and binary hash their bytes, longer decimals the big-endian two's complement of the unscaled value
-in as few bytes as possible. A NULL leaves the running hash unchanged; each column's hash is the
+in as few bytes as possible. A UUID hashes its text in lower case with hyphens, because Spark has
+UUIDs as text only. A NULL leaves the running hash unchanged; each column's hash is the
 seed of the next. The algorithm is the public xxHash specification (Yann Collet, XXH64).
 """
 
@@ -22,7 +23,9 @@ import pyarrow.compute as pc
 import xxhash
 
 from remuda.datatypes.arrow import values_of
+from remuda.datatypes.orderkeys import order_keys
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.uuids import uuid_text, uuid_texts
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.wordhash import hash_bytes, hash_words
 from remuda.limits import KEY_HASH_SEED, PARTITIONS
@@ -99,7 +102,18 @@ def key_bytes(sql_type: SqlType) -> Callable[[Any], bytes]:
         return str.encode
     if kind is Kind.BYTEA:
         return bytes
+    if kind is Kind.UUID:
+        return _uuid_bytes
     raise ValueError(f"a key cannot be of type {sql_type}")
+
+
+def is_key_type(sql_type: SqlType) -> bool:
+    """Whether a column of this type may be part of a key."""
+    return not sql_type.ordered_by_key and sql_type.kind is not Kind.NULL
+
+
+def _uuid_bytes(value: bytes) -> bytes:
+    return uuid_text(value).encode()
 
 
 def _time_bytes(micros: int) -> bytes:
@@ -132,7 +146,9 @@ def is_injective(types: Sequence[SqlType]) -> bool:
 
 
 def hash_arrays(arrays: Sequence[pa.Array], types: Sequence[SqlType]) -> Hashes:
-    """The hashes of many keys, given as engine-form Arrow arrays (one per key column)."""
+    """The hashes of many keys, given as engine-form Arrow arrays (one per key column). Types that
+    no key has are hashed as well: equal values have equal hashes.
+    """
     if not arrays:
         raise ValueError("a key has at least one column")
     seed: Hashes | int = KEY_HASH_SEED
@@ -148,6 +164,11 @@ def _hash_array(array: pa.Array, sql_type: SqlType, seed: Hashes | int) -> Hashe
     kind = sql_type.kind
     if sql_type.is_text or kind is Kind.BYTEA:
         hashes = hash_bytes(array, seed)
+    elif kind is Kind.UUID:
+        hashes = hash_bytes(uuid_texts(array), seed)
+    elif sql_type.ordered_by_key:
+        # No key of a map, but rows are sent to where their group or join partner is.
+        hashes = hash_bytes(order_keys(array, sql_type), seed)
     elif kind is Kind.DECIMAL and not sql_type.is_short_decimal:
         hashes = _hash_long_decimals(array, seed)
     else:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.sql import SqlType
+
+if TYPE_CHECKING:
+    from remuda.datatypes.values import PhysicalValue
 
 KEY_COLUMN = "__key"
 VALUE_COLUMN = "this"
+ROW_ID = "__row_id"
+"""The key of a map that was defined without one: a number of its own for each row. It is not part
+of ``*``, and INSERT makes it."""
 
 
 class ValueShape(Enum):
@@ -19,13 +27,40 @@ class ValueShape(Enum):
     SCALAR = "scalar"
 
 
+@dataclass(frozen=True, slots=True)
+class Default:
+    """What a column gets in a row that says nothing of it: ``text`` is an SQL expression without
+    columns. A ``constant`` one always gives ``value``, converted to the column's type."""
+
+    text: str
+    constant: bool = False
+    value: PhysicalValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A named condition on each row: the SQL expression ``text`` must not be false."""
+
+    name: str
+    text: str
+
+
 @dataclass(frozen=True)
 class Column:
-    """A column of a map or a result: its name as spelled, its SQL type, whether it may be NULL."""
+    """A column of a map or a result: its name as spelled, its SQL type, whether it may be NULL.
+
+    ``id`` tells the columns of one map apart for ever: it stays when the column is renamed and is
+    never given again. Rows that are older than the column hold ``missing``. The catalog gives both;
+    two columns that differ in them only are equal.
+    """
 
     name: str
     type: SqlType
     nullable: bool = True
+    default: Default | None = None
+    comment: str = ""
+    id: int = field(default=0, compare=False)
+    missing: PhysicalValue = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.name} {self.type}" + ("" if self.nullable else " NOT NULL")
@@ -49,6 +84,29 @@ class MapSchema:
     value_shape: ValueShape = ValueShape.ROW
     map_id: int = 0
     version: int = 1
+    indexes: tuple[IndexDefinition, ...] = ()
+    """Secondary indexes. Making and dropping one does not change ``version``."""
+    checks: tuple[Check, ...] = ()
+    comment: str = ""
+    key_name: str = ""
+    """The name of the primary key's constraint, when the definition gave one."""
+    columns_made: int = field(default=0, compare=False)
+    """The highest id that a column has had."""
+
+    @property
+    def primary_key(self) -> str:
+        """The name of the primary key's constraint."""
+        return self.key_name or f"{self.name}_pkey"
+
+    @property
+    def has_row_ids(self) -> bool:
+        """Whether the key is one that the map makes by itself."""
+        return self.key == (ROW_ID,)
+
+    @cached_property
+    def shown(self) -> tuple[Column, ...]:
+        """The columns that users see: all but ``ROW_ID``."""
+        return tuple(column for column in self.columns if column.name != ROW_ID)
 
     @cached_property
     def position(self) -> dict[str, int]:
@@ -74,3 +132,20 @@ class MapSchema:
     def column(self, name: str) -> Column:
         """The column called ``name``, exactly as it is spelled; KeyError without one."""
         return self.columns[self.position[name]]
+
+
+@dataclass(frozen=True)
+class ViewDefinition:
+    """A named query: ``text`` is its SELECT. ``columns`` are those that it had when it was defined;
+    what its relations have got since does not change them. ``uses`` names the maps and views that
+    it reads. ``names`` are those that the query gives its columns. ``view_id`` is unique as
+    ``MapSchema.map_id`` is.
+    """
+
+    name: str
+    text: str
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+    uses: tuple[str, ...]
+    comment: str = ""
+    view_id: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -26,11 +27,19 @@ class Kind(Enum):
     TIMESTAMP = "TIMESTAMP"
     TIMESTAMPTZ = "TIMESTAMP WITH TIME ZONE"
     INTERVAL = "INTERVAL"
+    UUID = "UUID"
+    JSON = "JSON"
+    ARRAY = "ARRAY"
+    ROW = "RECORD"
 
 
 INTEGER_KINDS = (Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
 FLOAT_KINDS = (Kind.REAL, Kind.DOUBLE)
 TEXT_KINDS = (Kind.CHAR, Kind.VARCHAR)
+BYTES_KINDS = (Kind.BYTEA, Kind.UUID, Kind.INTERVAL)
+"""Kinds whose values are byte strings inside the engine."""
+ORDERED_BY_KEY_KINDS = (Kind.INTERVAL, Kind.JSON, Kind.ARRAY, Kind.ROW)
+"""Kinds whose values are compared by a key that is computed from them (``datatypes.orderkeys``)."""
 
 DECIMAL_PRECISION_MAX = 38
 SHORT_DECIMAL_PRECISION_MAX = 18
@@ -39,22 +48,27 @@ SHORT_DECIMAL_PRECISION_MAX = 18
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """One SQL type; ``precision``, ``scale`` for DECIMAL, ``length`` in characters for text.
+    """One SQL type; ``precision``, ``scale`` for DECIMAL, ``length`` in characters for text,
+    ``element`` for ARRAY, ``fields`` (name, type) for ROW.
 
-    ``str(type)`` is its name in SQL. ``decimal``, ``varchar`` and ``char`` make those with
-    parameters.
+    ``str(type)`` is its name in SQL. ``decimal``, ``varchar``, ``char``, ``array`` and ``row`` make
+    those with parameters.
     """
 
     kind: Kind
     precision: int | None = None
     scale: int | None = None
     length: int | None = None
+    element: SqlType | None = None
+    fields: tuple[tuple[str, SqlType], ...] = ()
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision},{self.scale})"
         if self.length is not None:
             return f"{self.kind.value}({self.length})"
+        if self.element is not None:
+            return f"{self.element}[]"
         return str(self.kind.value)
 
     @property
@@ -79,6 +93,26 @@ class SqlType:
     def is_text(self) -> bool:
         return self.kind in TEXT_KINDS
 
+    @property
+    def holds_text(self) -> bool:
+        """Values are ``str`` inside the engine: text and JSON."""
+        return self.kind in TEXT_KINDS or self.kind is Kind.JSON
+
+    @property
+    def holds_bytes(self) -> bool:
+        """Values are ``bytes`` inside the engine: BYTEA, UUID, INTERVAL."""
+        return self.kind in BYTES_KINDS
+
+    @property
+    def is_nested(self) -> bool:
+        """Values consist of values: ARRAY and ROW; tuples inside the engine."""
+        return self.kind is Kind.ARRAY or self.kind is Kind.ROW
+
+    @property
+    def ordered_by_key(self) -> bool:
+        """Not compared as stored, but by the key of ``datatypes.orderkeys``."""
+        return self.kind in ORDERED_BY_KEY_KINDS
+
 
 NULL = SqlType(Kind.NULL)
 BOOLEAN = SqlType(Kind.BOOLEAN)
@@ -95,6 +129,8 @@ TIME = SqlType(Kind.TIME)
 TIMESTAMP = SqlType(Kind.TIMESTAMP)
 TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
 INTERVAL = SqlType(Kind.INTERVAL)
+UUID = SqlType(Kind.UUID)
+JSON = SqlType(Kind.JSON)
 
 
 def decimal(precision: int, scale: int) -> SqlType:
@@ -115,3 +151,20 @@ def varchar(length: int | None = None) -> SqlType:
 def char(length: int) -> SqlType:
     """CHAR of at most ``length`` characters. Values are kept as given, not padded."""
     return SqlType(Kind.CHAR, length=length)
+
+
+def array(element: SqlType) -> SqlType:
+    """An array of ``element``, of one dimension and any length. ValueError for an array of arrays
+    and for a type that no element has.
+    """
+    if element.kind in (Kind.ARRAY, Kind.NULL):
+        raise ValueError(f"an array cannot have elements of type {element}")
+    return SqlType(Kind.ARRAY, element=element)
+
+
+def row(fields: Iterable[tuple[str, SqlType]]) -> SqlType:
+    """A row value with named fields, at least one."""
+    found = tuple(fields)
+    if not found:
+        raise ValueError("a row has at least one field")
+    return SqlType(Kind.ROW, fields=found)

@@ -1,17 +1,24 @@
-"""Text to values: what ``CAST('...' AS type)`` and typed literals read. PostgreSQL's input syntax,
-with ISO 8601 dates only. Values are physical (see ``datatypes.values``)."""
+"""Text to values: what ``CAST('...' AS type)`` and typed literals read, in PostgreSQL's input
+syntax. Values are physical (see ``datatypes.values``)."""
 
 from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from math import inf
+from typing import Final, TypeAlias
 
+from remuda.datatypes.arraytext import split_array
 from remuda.datatypes.coercion import integer_range
+from remuda.datatypes.datetimetext import parse_date, parse_time, parse_timestamp
+from remuda.datatypes.intervaltext import parse_interval
+from remuda.datatypes.jsons import normalized
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.uuids import parse_uuid
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import InvalidDatetime, InvalidText, NumericOverflow, StringTooLong
+from remuda.errors import InvalidText, NumericOverflow, StringTooLong
 
 MICROS_PER_SECOND: Final = 1_000_000
 MICROS_PER_DAY: Final = 86_400 * MICROS_PER_SECOND
@@ -24,14 +31,6 @@ _FLOAT = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|inf(inity)?)\Z|nan\Z",
     re.IGNORECASE,
 )
-_DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})\Z")
-_TIME = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?\Z")
-_TIMESTAMP = re.compile(
-    r"([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})"
-    r"(?:[ T]+([0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)"
-    r"\s*(Z|UTC|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?\Z",
-    re.IGNORECASE,
-)
 
 
 def parse_text(text: str, target: SqlType) -> PhysicalValue:
@@ -39,31 +38,12 @@ def parse_text(text: str, target: SqlType) -> PhysicalValue:
 
     Raises InvalidText, InvalidDatetime, NumericOverflow or StringTooLong, without a position.
     """
-    kind = target.kind
     if target.is_text:
         return check_length(text, target)
-    stripped = text.strip()
-    if target.is_integer:
-        return _parse_integer(stripped, text, target)
-    match kind:
-        case Kind.BOOLEAN:
-            return _parse_boolean(stripped, text)
-        case Kind.REAL | Kind.DOUBLE:
-            if _FLOAT.match(stripped) is None:
-                raise _bad_text(text, target)
-            return float(stripped)
-        case Kind.DECIMAL:
-            return _parse_decimal(stripped, text, target)
-        case Kind.DATE:
-            return _parse_date(stripped, text)
-        case Kind.TIME:
-            return _parse_time(stripped, text)
-        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return _parse_timestamp(stripped, text, target)
-        case Kind.BYTEA:
-            return _parse_bytes(text, target)
-        case _:
-            raise _bad_text(text, target)
+    parse = _PARSERS.get(target.kind)
+    if parse is None:
+        raise _bad_text(text, target)
+    return parse(text.strip(), text, target)
 
 
 def type_name(t: SqlType) -> str:
@@ -123,14 +103,6 @@ def _bad_text(text: str, target: SqlType) -> InvalidText:
     return InvalidText(f'invalid input syntax for type {type_name(target)}: "{shown}"')
 
 
-def _bad_datetime(text: str, kind: str) -> InvalidDatetime:
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    example = {"date": "2013-01-31", "time": "23:59:59.5"}.get(kind, "2013-01-31 23:59:59.5")
-    return InvalidDatetime(
-        f'invalid input syntax for type {kind}: "{shown}"', hint=f"Write it as '{example}'."
-    )
-
-
 def _parse_integer(stripped: str, text: str, target: SqlType) -> int:
     if _INTEGER.match(stripped) is None:
         raise _bad_text(text, target)
@@ -142,13 +114,24 @@ def _parse_integer(stripped: str, text: str, target: SqlType) -> int:
     return value
 
 
-def _parse_boolean(stripped: str, text: str) -> bool:
+def _parse_float(stripped: str, text: str, target: SqlType) -> float:
+    if _FLOAT.match(stripped) is None:
+        raise _bad_text(text, target)
+    value = float(stripped)
+    limit, smallest = (3.4028235677973366e38, 7.0e-46) if target.kind is Kind.REAL else (inf, 0.0)
+    digits = re.split("e", stripped, flags=re.IGNORECASE)[0]
+    if (abs(value) >= limit or abs(value) <= smallest) and re.search("[1-9]", digits):
+        raise NumericOverflow(f'"{stripped[:60]}" is out of range for type {type_name(target)}')
+    return value
+
+
+def _parse_boolean(stripped: str, text: str, target: SqlType) -> bool:
     word = stripped.lower()
     if word in _TRUE:
         return True
     if word in _FALSE:
         return False
-    raise _bad_text(text, SqlType(Kind.BOOLEAN))
+    raise _bad_text(text, target)
 
 
 def _parse_decimal(stripped: str, text: str, target: SqlType) -> int:
@@ -161,67 +144,60 @@ def _parse_decimal(stripped: str, text: str, target: SqlType) -> int:
     return decimal_to_unscaled(value, target)
 
 
-def _parse_date(stripped: str, text: str) -> int:
-    match = _DATE.match(stripped)
-    if match is None:
-        raise _bad_datetime(text, "date")
-    year, month, day = map(int, match.groups())
-    try:
-        return datetime.date(year, month, day).toordinal() - _EPOCH_ORDINAL
-    except ValueError as error:
-        raise InvalidDatetime(f'date/time field value out of range: "{text}"') from error
-
-
-def _parse_time(stripped: str, text: str) -> int:
-    match = _TIME.match(stripped)
-    if match is None:
-        raise _bad_datetime(text, "time")
-    hour, minute = int(match[1]), int(match[2])
-    second = int(match[3] or 0)
-    fraction = round(int((match[4] or "0").ljust(9, "0")) / 1000)
-    micros = ((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND + fraction
-    if hour > 23 or minute > 59 or second > 59 or micros >= MICROS_PER_DAY:
-        raise InvalidDatetime(f'date/time field value out of range: "{text}"')
-    return micros
-
-
-def _parse_timestamp(stripped: str, text: str, target: SqlType) -> int:
-    kind = type_name(target)
-    match = _TIMESTAMP.match(stripped)
-    if match is None:
-        raise _bad_datetime(text, kind)
-    date, time, zone = match.groups()
-    micros = _parse_date(date, text) * MICROS_PER_DAY
-    if time:
-        micros += _parse_time(time, text)
-    if zone:
-        if target.kind is Kind.TIMESTAMP:
-            raise InvalidDatetime(
-                f'invalid input syntax for type {kind}: "{text}"',
-                hint="A time zone needs TIMESTAMP WITH TIME ZONE.",
-            )
-        micros -= _zone_micros(zone, text)
-    return micros
-
-
-def _zone_micros(zone: str, text: str) -> int:
-    if zone[0] not in "+-":
-        return 0
-    digits = zone[1:].replace(":", "")
-    hours, minutes = (digits[:2], digits[2:]) if len(digits) > 2 else (digits, "0")
-    if int(hours) > 15 or int(minutes) > 59:
-        raise InvalidDatetime(f'time zone displacement out of range: "{text}"')
-    micros = (int(hours) * 60 + int(minutes)) * 60 * MICROS_PER_SECOND
-    return -micros if zone[0] == "-" else micros
+def _parse_array(text: str, target: SqlType) -> PhysicalValue:
+    assert target.element is not None
+    element = target.element
+    return tuple(
+        [None if item is None else parse_text(item, element) for item in split_array(text)]
+    )
 
 
 def _parse_bytes(text: str, target: SqlType) -> bytes:
-    """``\\x`` and hexadecimal digits; anything else is taken as UTF-8 text without backslashes."""
+    """``\\x`` and hexadecimal digits, or UTF-8 text with ``\\\\`` and octal ``\\ooo`` for bytes."""
     try:
         if text.startswith("\\x"):
             return bytes.fromhex(text[2:])
     except ValueError as error:
         raise _bad_text(text, target) from error
-    if "\\" in text:
-        raise _bad_text(text, target)
-    return text.encode()
+    return text.encode() if "\\" not in text else unescaped_bytes(text)
+
+
+_ESCAPED_BYTE = re.compile(rb"\\(?:([0-3][0-7]{2})|(\\)|)")
+
+
+def unescaped_bytes(text: str) -> bytes:
+    """Text with ``\\\\`` and octal ``\\ooo``: as BYTEA is written, and ``decode`` reads it.
+
+    Raises InvalidText for any other backslash."""
+
+    def byte(match: re.Match[bytes]) -> bytes:
+        if match[1]:
+            return bytes([int(match[1], 8)])
+        if match[2]:
+            return b"\\"
+        raise InvalidText("invalid input syntax for type bytea")
+
+    return _ESCAPED_BYTE.sub(byte, text.encode())
+
+
+_Parser: TypeAlias = Callable[[str, str, SqlType], PhysicalValue]
+"""(text without blanks around it, the whole text, type)"""
+_PARSERS: Final[dict[Kind, _Parser]] = {
+    Kind.BOOLEAN: _parse_boolean,
+    Kind.TINYINT: _parse_integer,
+    Kind.SMALLINT: _parse_integer,
+    Kind.INTEGER: _parse_integer,
+    Kind.BIGINT: _parse_integer,
+    Kind.REAL: _parse_float,
+    Kind.DOUBLE: _parse_float,
+    Kind.DECIMAL: _parse_decimal,
+    Kind.DATE: lambda _, text, _target: parse_date(text),
+    Kind.TIME: lambda _, text, _target: parse_time(text),
+    Kind.TIMESTAMP: lambda _, text, _target: parse_timestamp(text, zoned=False),
+    Kind.TIMESTAMPTZ: lambda _, text, _target: parse_timestamp(text, zoned=True),
+    Kind.BYTEA: lambda _, text, target: _parse_bytes(text, target),
+    Kind.INTERVAL: lambda _, text, _target: parse_interval(text),
+    Kind.UUID: lambda _, text, _target: parse_uuid(text),
+    Kind.JSON: lambda _, text, _target: normalized(text),
+    Kind.ARRAY: lambda _, text, target: _parse_array(text, target),
+}

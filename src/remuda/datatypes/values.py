@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from remuda.datatypes import sql
+from remuda.datatypes import jsons, sql
 from remuda.datatypes.arrow import engine_type, values_of
+from remuda.datatypes.coercion import common_type
+from remuda.datatypes.intervals import Interval, pack, unpack
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.errors import (
     DataError,
@@ -25,10 +29,11 @@ from remuda.errors import (
     UndefinedType,
 )
 
-PhysicalValue: TypeAlias = bool | int | float | str | bytes | None
+PhysicalValue: TypeAlias = "bool | int | float | str | bytes | tuple[PhysicalValue, ...] | None"
 """A value in the engine's form: DECIMAL as its unscaled integer (any size), DATE as days since
 1970-01-01, TIME as microseconds since midnight, TIMESTAMP and TIMESTAMPTZ as microseconds since
-1970-01-01 (UTC), everything else as itself."""
+1970-01-01 (UTC), UUID and INTERVAL as 16 bytes, JSON as its normalized text, ARRAY and ROW as
+tuples of physical values, everything else as itself."""
 
 _EPOCH_DAY: Final = dt.date(1970, 1, 1).toordinal()
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 (TIMESTAMP has no zone)
@@ -198,6 +203,50 @@ def _timestamptz(value: object, sql_type: SqlType) -> PhysicalValue:
     raise _unfit(value, sql_type)
 
 
+def _interval(value: object, sql_type: SqlType) -> PhysicalValue:
+    if isinstance(value, dt.timedelta):
+        value = Interval.of(value)
+    if isinstance(value, Interval):
+        return pack(value.months, value.days, value.microseconds)
+    if isinstance(value, pa.MonthDayNano):
+        months, days, nanos = value
+        micros, rest = divmod(nanos, 1000)
+        if rest:
+            raise InvalidDatetime(f"{value} has nanoseconds and does not fit {sql_type}")
+        return pack(months, days, micros)
+    raise _unfit(value, sql_type)
+
+
+def _uuid(value: object, sql_type: SqlType) -> PhysicalValue:
+    if isinstance(value, uuid.UUID):
+        return value.bytes
+    raise _unfit(value, sql_type)
+
+
+def _json(value: object, _: SqlType) -> PhysicalValue:
+    text = jsons.json_text(jsons.from_python(value))
+    if not text.isascii():
+        require_unicode(text)
+    return text
+
+
+def _array(value: object, sql_type: SqlType) -> PhysicalValue:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, list | tuple):
+        raise _unfit(value, sql_type)
+    assert sql_type.element is not None
+    element = sql_type.element
+    return tuple([to_physical(item, element) for item in value])
+
+
+def _row(value: object, sql_type: SqlType) -> PhysicalValue:
+    if not isinstance(value, list | tuple) or len(value) != len(sql_type.fields):
+        raise _unfit(value, sql_type)
+    pairs = zip(value, sql_type.fields, strict=True)
+    return tuple([to_physical(item, t) for item, (_, t) in pairs])
+
+
 _TO_PHYSICAL: Final[dict[Kind, Callable[[object, SqlType], PhysicalValue]]] = {
     Kind.BOOLEAN: _boolean,
     Kind.TINYINT: _integer,
@@ -214,6 +263,11 @@ _TO_PHYSICAL: Final[dict[Kind, Callable[[object, SqlType], PhysicalValue]]] = {
     Kind.TIME: _time,
     Kind.TIMESTAMP: _timestamp,
     Kind.TIMESTAMPTZ: _timestamptz,
+    Kind.INTERVAL: _interval,
+    Kind.UUID: _uuid,
+    Kind.JSON: _json,
+    Kind.ARRAY: _array,
+    Kind.ROW: _row,
 }
 
 
@@ -223,6 +277,7 @@ _TO_PHYSICAL: Final[dict[Kind, Callable[[object, SqlType], PhysicalValue]]] = {
 def from_physical(value: PhysicalValue, sql_type: SqlType) -> object:
     """The Python object that a user sees for a physical value.
 
+    INTERVAL gives ``Interval``, JSON ``dict``, ``list`` or a scalar, ARRAY ``list``, ROW ``tuple``.
     Raises ``InvalidDatetime`` for a date or timestamp outside the years 1 to 9999 of Python.
     """
     convert = _FROM_PHYSICAL.get(sql_type.kind)
@@ -256,7 +311,35 @@ def _to_timestamptz(value: Any, _: SqlType) -> object:
     return _EPOCH_UTC + dt.timedelta(microseconds=value)
 
 
+def _to_interval(value: Any, _: SqlType) -> object:
+    return Interval(*unpack(value))
+
+
+def _to_uuid(value: Any, _: SqlType) -> object:
+    return uuid.UUID(bytes=value)
+
+
+def _to_json(value: Any, _: SqlType) -> object:
+    return jsons.to_python(value)
+
+
+def _to_list(value: Any, sql_type: SqlType) -> object:
+    assert sql_type.element is not None
+    element = sql_type.element
+    return [from_physical(item, element) for item in value]
+
+
+def _to_tuple(value: Any, sql_type: SqlType) -> object:
+    pairs = zip(value, sql_type.fields, strict=True)
+    return tuple([from_physical(item, t) for item, (_, t) in pairs])
+
+
 _FROM_PHYSICAL: Final[dict[Kind, Callable[[Any, SqlType], object]]] = {
+    Kind.INTERVAL: _to_interval,
+    Kind.UUID: _to_uuid,
+    Kind.JSON: _to_json,
+    Kind.ARRAY: _to_list,
+    Kind.ROW: _to_tuple,
     Kind.DECIMAL: _to_decimal,
     Kind.DATE: _to_date,
     Kind.TIME: _to_time,
@@ -278,10 +361,25 @@ def infer_type(value: object) -> SqlType:
         return sql.decimal(sql.DECIMAL_PRECISION_MAX, min(scale, sql.DECIMAL_PRECISION_MAX))
     if isinstance(value, dt.datetime):
         return sql.TIMESTAMP if value.tzinfo is None else sql.TIMESTAMPTZ
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple) and not isinstance(value, pa.MonthDayNano):
+        return _infer_list(value)
     for python_type, sql_type in _INFERRED:
         if isinstance(value, python_type):
             return sql_type
     raise UndefinedType(f"the Python type {type(value).__name__} has no SQL type")
+
+
+def _infer_list(items: Sequence[object]) -> SqlType:
+    """An array of the type that all elements have in common; JSON for lists of lists or mappings,
+    text for an empty one."""
+    if any(isinstance(item, list | tuple | Mapping) for item in items):
+        return sql.JSON
+    common = common_type(infer_type(item) for item in items)
+    if common is None:
+        raise UndefinedType("the elements of a list have no common SQL type")
+    return sql.array(common)
 
 
 _INFERRED: Final[tuple[tuple[type, SqlType], ...]] = (
@@ -295,6 +393,11 @@ _INFERRED: Final[tuple[tuple[type, SqlType], ...]] = (
     (memoryview, sql.BYTEA),
     (dt.date, sql.DATE),
     (dt.time, sql.TIME),
+    (dt.timedelta, sql.INTERVAL),
+    (Interval, sql.INTERVAL),
+    (pa.MonthDayNano, sql.INTERVAL),
+    (uuid.UUID, sql.UUID),
+    (Mapping, sql.JSON),
 )
 
 
@@ -310,6 +413,8 @@ def values_to_array(values: Sequence[PhysicalValue], sql_type: SqlType) -> pa.Ar
     """
     if sql_type.kind is Kind.DECIMAL and not sql_type.is_short_decimal:
         return _long_decimals_to_array(values, sql_type)
+    if sql_type.is_nested:
+        return _nested_to_array(values, sql_type)
     try:
         return pa.array(values, type=engine_type(sql_type))
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as problem:
@@ -326,6 +431,25 @@ def _long_decimals_to_array(values: Sequence[Any], sql_type: SqlType) -> pa.Arra
         flags = np.fromiter((v is not None for v in values), dtype=bool, count=len(values))
         validity = pa.py_buffer(np.packbits(flags, bitorder="little"))
     return pa.Array.from_buffers(engine_type(sql_type), len(values), [validity, pa.py_buffer(data)])
+
+
+def _nested_to_array(values: Sequence[Any], sql_type: SqlType) -> pa.Array:
+    target = engine_type(sql_type)
+    known = np.fromiter((v is not None for v in values), dtype=bool, count=len(values))
+    validity = None
+    if not known.all():
+        validity = pa.py_buffer(np.packbits(known, bitorder="little"))
+    if sql_type.element is None:
+        children = [
+            values_to_array([None if v is None else v[place] for v in values], t)
+            for place, (_, t) in enumerate(sql_type.fields)
+        ]
+        return pa.Array.from_buffers(target, len(values), [validity], children=children)
+    offsets = np.zeros(len(values) + 1, np.int32)
+    np.cumsum([0 if v is None else len(v) for v in values], out=offsets[1:])
+    flat = values_to_array([item for v in values if v is not None for item in v], sql_type.element)
+    buffers = [validity, pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(target, len(values), buffers, children=[flat])
 
 
 _NUMPY: Final = {
@@ -353,8 +477,22 @@ def array_to_values(array: pa.Array, sql_type: SqlType) -> list[PhysicalValue]:
     dtype = _NUMPY.get(sql_type.kind)
     if dtype is not None and not pa.types.is_null(array.type):
         return _with_nulls(values_of(array, dtype).tolist(), array)
+    if sql_type.is_nested and not pa.types.is_null(array.type):
+        return _with_nulls(_nested_values(array, sql_type), array)
     result: list[PhysicalValue] = array.to_pylist()
     return result
+
+
+def _nested_values(array: pa.Array, sql_type: SqlType) -> list[PhysicalValue]:
+    if sql_type.element is None:
+        columns = [
+            array_to_values(array.field(place), t) for place, (_, t) in enumerate(sql_type.fields)
+        ]
+        return list(zip(*columns, strict=True))
+    ends = array.offsets.to_pylist()
+    first = ends[0]
+    flat = array_to_values(array.values.slice(first, ends[-1] - first), sql_type.element)
+    return [tuple(flat[start - first : stop - first]) for start, stop in pairwise(ends)]
 
 
 def _long_decimal_values(array: pa.Array) -> list[PhysicalValue]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
-from remuda.datatypes.sql import Kind, SqlType
-from remuda.errors import InputError, InternalError
+from remuda.datatypes.sql import BOOLEAN, Kind, SqlType
+from remuda.errors import InternalError, InvalidRowCount
 from remuda.execution.batch import Batch
+from remuda.execution.build_grouping import expand_operator, group_limit_operator
+from remuda.execution.build_lookup import lookup_join
 from remuda.execution.build_window import bound_window_calls
 from remuda.execution.context import FragmentContext, FragmentListener
-from remuda.execution.contract import Operator, Progress
+from remuda.execution.contract import Operator
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.execution.exchange.encoding import BatchForm
@@ -23,33 +25,61 @@ from remuda.execution.memory import Reservation
 from remuda.execution.operators.aggregate import BoundCall, HashAggregateOperator
 from remuda.execution.operators.filter import FilterOperator
 from remuda.execution.operators.hash_join import LEFT_ONLY, HashJoinOperator
+from remuda.execution.operators.index_scan import IndexScanOperator
 from remuda.execution.operators.limit import LimitOperator
 from remuda.execution.operators.lookup import KeyLookupOperator
 from remuda.execution.operators.nested_loop_join import NestedLoopJoinOperator
 from remuda.execution.operators.ordering import BoundKey
+from remuda.execution.operators.partitioned_aggregate import (
+    Overflow,
+    PartitionedAggregateOperator,
+)
+from remuda.execution.operators.partitioned_join import JoinSide, PartitionedJoinOperator
 from remuda.execution.operators.project import ProjectOperator
 from remuda.execution.operators.receive import MergeReceiveOperator, ReceiveOperator
 from remuda.execution.operators.root import RootOperator
 from remuda.execution.operators.scan import TableScanOperator
 from remuda.execution.operators.send import SendOperator, Splitter
 from remuda.execution.operators.sort import SortOperator
+from remuda.execution.operators.spool import (
+    Spool,
+    SpoolScanOperator,
+    StoreOperator,
+    spools_of,
+)
+from remuda.execution.operators.supplied import SuppliedOperator
+from remuda.execution.operators.unfold import BoundSetCall, UnfoldOperator
 from remuda.execution.operators.union import UnionOperator
 from remuda.execution.operators.values import ValuesOperator
 from remuda.execution.operators.window import WindowOperator
 from remuda.execution.pool import Scheduler
 from remuda.execution.profile import OperatorProfile
+from remuda.execution.profiled import ProfiledOperator
 from remuda.execution.root_sink import RootSink
-from remuda.plan.expression import AggregateCall, ColumnRef, Expression, SortKey, columns_of
-from remuda.plan.logical import OutputColumn
+from remuda.limits import BATCH_ROWS
+from remuda.plan.expression import (
+    AggregateCall,
+    Call,
+    ColumnRef,
+    Expression,
+    SortKey,
+    columns_of,
+)
+from remuda.plan.function_aggregates import state_type
+from remuda.plan.logical import JoinKind, OutputColumn
 from remuda.plan.physical import (
     AggregatePhase,
     ExchangeKind,
+    ExpandRows,
     FilterRows,
     Fragment,
+    GroupLimitRows,
     HashAggregate,
     HashJoin,
+    IndexScan,
     KeyLookup,
     LimitRows,
+    LookupJoin,
     NestedLoopJoin,
     Physical,
     PhysicalPlan,
@@ -58,7 +88,11 @@ from remuda.plan.physical import (
     Root,
     Send,
     SortRows,
+    SpoolScan,
+    Store,
+    SuppliedScan,
     TableScan,
+    UnfoldRows,
     UnionRows,
     ValuesScan,
     WindowRows,
@@ -84,7 +118,8 @@ def build_fragments(
     that schedules (for short queries on the loop).
     """
     here = [f for f in plan.fragments if context.member in context.sites[f.id]]
-    builders = [_FragmentBuilder(plan, fragment, context, sink) for fragment in here]
+    spools = spools_of(here, context)
+    builders = [_FragmentBuilder(plan, fragment, context, sink, spools) for fragment in here]
     inboxes = {edge: inbox for builder in builders for edge, inbox in builder.inboxes.items()}
     outboxes = {b.outbox.edge: b.outbox for b in builders if b.outbox is not None}
     for edge, outbox in outboxes.items():
@@ -93,50 +128,6 @@ def build_fragments(
     for builder in builders:
         builder.local_outboxes = outboxes
     return tuple(builder.instance(pool, listener, inline) for builder in builders)
-
-
-class ProfiledOperator(Operator):
-    """Counts what an operator puts out and the time spent below it, inputs included."""
-
-    def __init__(
-        self,
-        operator: Operator,
-        profile: OperatorProfile,
-        inputs: Sequence[ProfiledOperator],
-        clock: Callable[[], float],
-        count_bytes: bool,
-    ) -> None:
-        self._operator = operator
-        self._clock = clock
-        self._count_bytes = count_bytes
-        self.profile = profile
-        self.inputs = inputs
-        self.inclusive = 0.0
-
-    def advance(self) -> Progress:
-        start = self._clock()
-        progress = self._operator.advance()
-        self.inclusive += self._clock() - start
-        if progress is not Progress.WAIT:
-            batch = self._operator.current_batch()
-            if batch.rows:
-                profile = self.profile
-                profile.rows += batch.rows
-                profile.batches += 1
-                if self._count_bytes:
-                    profile.bytes += batch.estimated_bytes()
-        return progress
-
-    def current_batch(self) -> Batch:
-        return self._operator.current_batch()
-
-    def close(self) -> None:
-        self._operator.close()
-
-    def finished_profile(self) -> OperatorProfile:
-        below = sum(source.inclusive for source in self.inputs)
-        self.profile.seconds = max(0.0, self.inclusive - below)
-        return self.profile
 
 
 class _FragmentBuilder:
@@ -148,7 +139,10 @@ class _FragmentBuilder:
         fragment: Fragment,
         context: FragmentContext,
         sink: RootSink | None,
+        spools: Mapping[int, Spool],
     ) -> None:
+        self._spools = spools
+        self._read_spools: list[Spool] = []
         self._plan = plan
         self._fragment = fragment
         self._context = context
@@ -180,10 +174,14 @@ class _FragmentBuilder:
         )
         if self._sink is not None and isinstance(self._fragment.root, Root):
             self._sink.attach(made.schedule)
+        for spool in self._read_spools:
+            spool.subscribe(made.schedule)
         return made
 
     def _finished_profiles(self) -> list[OperatorProfile]:
         profiles = [operator.finished_profile() for operator in self._profiled]
+        if isinstance(self._fragment.root, Root | Send):  # it passes on all that it gets
+            profiles[0].rows, profiles[0].batches = profiles[1].rows, profiles[1].batches
         if self.outbox is not None:
             profiles[0].bytes = self.outbox.sent_bytes
         return sorted(profiles, key=lambda profile: profile.index)
@@ -246,32 +244,49 @@ class _FragmentBuilder:
                 return FilterOperator(inputs[0], predicate)
             case ProjectRows():
                 return self._project(node, inputs[0])
-            case HashJoin():
-                return self._hash_join(node, inputs[0], inputs[1])
-            case NestedLoopJoin():
-                return self._nested_loop_join(node, inputs[0], inputs[1])
+            case LookupJoin():
+                return lookup_join(node, inputs[0], self._context, self._fragment.id)
+            case HashJoin() | NestedLoopJoin():
+                return self._join(node, inputs[0], inputs[1])
             case HashAggregate():
                 return self._aggregate(node, inputs[0])
+            case ExpandRows() | UnfoldRows() | GroupLimitRows():
+                return self._repeat(node, inputs[0])
             case WindowRows():
                 return self._window(node, inputs[0])
-            case SortRows():
-                return self._sort(node, inputs[0])
-            case LimitRows():
-                limit = self._row_count(node.limit, "LIMIT")
-                return LimitOperator(inputs[0], limit, self._row_count(node.offset, "OFFSET") or 0)
+            case SortRows() | LimitRows():
+                return self._arrange(node, inputs[0])
             case UnionRows():
                 return UnionOperator(inputs)
             case _:
                 return self._end(node, inputs[0])
 
+    def _arrange(self, node: SortRows | LimitRows, source: Operator) -> Operator:
+        if isinstance(node, SortRows):
+            return self._sort(node, source)
+        limit = self._row_count(node.limit, "LIMIT")
+        return LimitOperator(source, limit, self._row_count(node.offset, "OFFSET") or 0)
+
+    def _join(self, node: HashJoin | NestedLoopJoin, left: Operator, right: Operator) -> Operator:
+        if isinstance(node, HashJoin):
+            return self._hash_join(node, left, right)
+        return self._nested_loop_join(node, left, right)
+
     def _leaf(self, node: Physical) -> Operator:
         match node:
+            case IndexScan():
+                return IndexScanOperator(node, self._context, self._fragment.id)
             case TableScan():
                 return TableScanOperator(node, self._context, self._fragment.id)
             case KeyLookup():
                 return KeyLookupOperator(node, self._context)
             case ValuesScan():
                 return ValuesOperator(node)
+            case SpoolScan():
+                self._read_spools.append(self._spools[node.spool])
+                return SpoolScanOperator(self._spools[node.spool], node.positions)
+            case SuppliedScan():
+                return SuppliedOperator(node, self._context)
             case Receive():
                 return self._receive(node)
             case _:
@@ -282,6 +297,8 @@ class _FragmentBuilder:
         match node:
             case Send():
                 return self._send(node, source)
+            case Store():
+                return StoreOperator(source, self._spools[node.spool])
             case Root():
                 return self._root_operator(node, source)
             case _:
@@ -301,11 +318,12 @@ class _FragmentBuilder:
         value = evaluate_constant(expression, self._context.parameters)
         if value is None:
             return None
+        assert isinstance(value, int | float)
         count = int(value)
         if expression.type.kind is Kind.DECIMAL:
             count //= 10 ** (expression.type.scale or 0)
         if count < 0:
-            raise InputError(f"{clause} must not be negative")
+            raise InvalidRowCount(f"{clause} must not be negative")
         return count
 
     def _project(self, node: ProjectRows, source: Operator) -> Operator:
@@ -330,26 +348,59 @@ class _FragmentBuilder:
         kept = [place for place, column in enumerate(right) if column.id in used]
         columns = [right[place] for place in kept]
         places = _places([*left, *columns])
-        return kept, columns, [places[column.id] for column in node.output]
+        output = node.output[:-1] if node.kind is JoinKind.MARK else node.output
+        return kept, columns, [places[column.id] for column in output]
+
+    def _unknown(
+        self,
+        node: HashJoin | NestedLoopJoin,
+        condition: Expression | None,
+        columns: Sequence[OutputColumn],
+    ) -> Predicate | None:
+        """For MARK joins: where ``condition`` is NULL."""
+        if node.kind is not JoinKind.MARK or condition is None:
+            return None
+        test = Call(BOOLEAN, "is_null", (condition,))
+        return Predicate(test, self._compiler(node.left.output, columns))
 
     def _hash_join(self, node: HashJoin, left: Operator, right: Operator) -> Operator:
         kept, columns, output = self._join_sides(node, node.residual)
         left_places, right_places = _places(node.left.output), _places(node.right.output)
+        left_keys = [left_places[key] for key in node.left_keys]
+        right_keys = [right_places[key] for key in node.right_keys]
+        left_types = [column.type for column in node.left.output]
+        right_types = [column.type for column in node.right.output]
+        key_types = [right_types[key] for key in right_keys]
         residual = None
         if node.residual is not None:
             residual = Predicate(node.residual, self._compiler(node.left.output, columns))
-        return HashJoinOperator(
-            kind=node.kind,
-            left=left,
-            right=right,
-            left_keys=[left_places[key] for key in node.left_keys],
-            right_keys=[right_places[key] for key in node.right_keys],
-            key_types=[node.right.output[right_places[key]].type for key in node.right_keys],
-            left_types=[column.type for column in node.left.output],
-            right_kept=kept,
-            right_types=[column.type for column in columns],
-            residual=residual,
-            output=output,
+        unknown = self._unknown(node, node.residual, columns)
+
+        def join(left: Operator, right: Operator) -> Operator:
+            return HashJoinOperator(
+                kind=node.kind,
+                left=left,
+                right=right,
+                left_keys=left_keys,
+                right_keys=right_keys,
+                key_types=key_types,
+                left_types=left_types,
+                right_kept=kept,
+                right_types=[column.type for column in columns],
+                residual=residual,
+                output=output,
+                memory=self._reserve(node),
+                unknown=unknown,
+                null_aware=node.null_aware,
+            )
+
+        if node.null_aware or self._context.memory.spill is None:
+            return join(left, right)
+        return PartitionedJoinOperator(
+            join,
+            JoinSide(left, left_types, left_keys),
+            JoinSide(right, right_types, right_keys),
+            key_types=key_types,
             memory=self._reserve(node),
         )
 
@@ -368,6 +419,7 @@ class _FragmentBuilder:
             condition=condition,
             output=output,
             memory=self._reserve(node),
+            unknown=self._unknown(node, node.condition, columns),
         )
 
     def _aggregate(self, node: HashAggregate, source: Operator) -> Operator:
@@ -384,17 +436,57 @@ class _FragmentBuilder:
                 (state,) = node.states[place]
                 column = node.input.output[places[state]]
                 argument = ColumnRef(column.type, column.id, column.name)
-                calls.append(_bound_call(_merging(call, argument, result), result, compiler))
+                calls.append(_merging_call(call, argument, compiler))
             else:
-                calls.append(_bound_call(call, result, compiler))
-        return HashAggregateOperator(
+                partial = node.phase is AggregatePhase.PARTIAL
+                calls.append(_bound_call(call, result, compiler, partial=partial))
+        types = [column.type for column in node.input.output]
+        flushes = node.phase is AggregatePhase.PARTIAL
+
+        def aggregate(
+            source: Operator, overflow: Overflow | None = None, first: bool = True
+        ) -> HashAggregateOperator:
+            return HashAggregateOperator(
+                source,
+                group,
+                [types[place] for place in group],
+                calls,
+                always_one=True,  # PARTIAL too: the sum of no counts would be NULL
+                flushes=flushes,
+                always=node.always if first else (),
+                memory=self._reserve(node),
+                overflow=overflow,
+            )
+
+        memory = self._reserve(node)
+        if flushes or not group or memory.spill is None:
+            return aggregate(source)
+        return PartitionedAggregateOperator(
+            source, aggregate, types=types, group=group, memory=memory
+        )
+
+    def _repeat(self, node: ExpandRows | UnfoldRows | GroupLimitRows, source: Operator) -> Operator:
+        """Rows as they are: several times, or only some of them."""
+        if isinstance(node, ExpandRows):
+            return expand_operator(node, source)
+        if isinstance(node, GroupLimitRows):
+            memory = self._reserve(node)
+            return group_limit_operator(node, source, self._context.parameters, memory)
+        return self._unfold(node, source)
+
+    def _unfold(self, node: UnfoldRows, source: Operator) -> Operator:
+        places = _places(node.input.output)
+        compiler = self._compiler(node.input.output)
+        return UnfoldOperator(
             source,
-            group,
-            [node.input.output[place].type for place in group],
-            calls,
-            always_one=True,  # PARTIAL too: the sum of no counts would be NULL
-            flushes=node.phase is AggregatePhase.PARTIAL,
-            memory=self._reserve(node),
+            kept=[places[column.id] for column in node.output if column.id in places],
+            calls=[
+                BoundSetCall(call, [compiler.column(part) for part in call.arguments])
+                for call in node.calls
+            ],
+            ordinality=node.ordinality,
+            outer=node.outer,
+            batch_rows=self._context.batch_rows or BATCH_ROWS,
         )
 
     def _window(self, node: WindowRows, source: Operator) -> Operator:
@@ -465,19 +557,37 @@ def _bound_keys(keys: Sequence[SortKey], columns: Sequence[OutputColumn]) -> lis
     ]
 
 
-def _merging(call: AggregateCall, state: ColumnRef, result: SqlType) -> AggregateCall:
+def _merging_call(call: AggregateCall, state: ColumnRef, compiler: Compiler) -> BoundCall:
     """The call that merges the states of ``call``: counts are summed, the rest merges as itself."""
-    function = "sum" if call.function in ("count", "sum") else call.function
-    return AggregateCall(function, state, result)
+    column = [compiler.column(state)]
+    if state_type(call) == call.type:
+        function = "sum" if call.function in ("count", "sum") else call.function
+        return BoundCall(function, column, [state.type], call.type)
+    types = [argument.type for argument in call.arguments]
+    return BoundCall(call.function, column, types, call.type, merges=True)
 
 
-def _bound_call(call: AggregateCall, result: SqlType, compiler: Compiler) -> BoundCall:
-    argument = call.argument
+def _bound_call(
+    call: AggregateCall, result: SqlType, compiler: Compiler, *, partial: bool
+) -> BoundCall:
+    """``result`` is the type of the output column: that of a state in the PARTIAL phase."""
+    arguments = list(call.arguments)
+    keys = []
+    for key in call.order:
+        if key.expression in arguments:
+            position = arguments.index(key.expression)
+        else:
+            position = len(arguments)
+            arguments.append(key.expression)
+        keys.append(BoundKey(position, key.expression.type, key.descending, key.nulls_first))
+    packs = partial and state_type(call) != call.type
     return BoundCall(
         function=call.function,
-        argument=None if argument is None else compiler.column(argument),
-        argument_type=None if argument is None else argument.type,
-        result=result,
+        columns=[compiler.column(argument) for argument in arguments],
+        types=[argument.type for argument in arguments],
+        result=call.type if packs else result,
         distinct=call.distinct,
         condition=None if call.filter is None else compiler.column(call.filter),
+        keys=keys,
+        packs=packs,
     )

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
+from remuda.execution.arrays import Indices
 from remuda.execution.memory import MemoryAccount
 from remuda.execution.profile import OperatorProfile
 from remuda.query.ids import QueryId
 from remuda.query.stream import Grant
+from remuda.storage.index_access import Access, Probe
 
 
 class Cursor(Protocol):
@@ -45,6 +47,42 @@ class Sources(Protocol):
         positions: Sequence[int],
         partitions: frozenset[int] | None,
     ) -> Cursor: ...
+
+    def index_scan(  # noqa: PLR0917 (what ``scan`` takes, then the access)
+        self,
+        map_id: int,
+        schema_version: int,
+        at: int,
+        positions: Sequence[int],
+        partitions: frozenset[int] | None,
+        access: Access,
+    ) -> Cursor:
+        """The rows that pass ``access``, and perhaps others."""
+
+    def ordered_scan(  # noqa: PLR0917 (what ``scan`` takes, then the index)
+        self,
+        map_id: int,
+        schema_version: int,
+        at: int,
+        positions: Sequence[int],
+        partitions: frozenset[int] | None,
+        probe: Probe,
+        descending: bool,
+    ) -> Cursor:
+        """The rows that pass ``probe``, in the order of its SORTED index or backwards."""
+
+    def index_match(  # noqa: PLR0917 (what ``scan`` takes, then the index)
+        self,
+        map_id: int,
+        schema_version: int,
+        at: int,
+        positions: Sequence[int],
+        partitions: frozenset[int] | None,
+        index_id: int,
+        columns: Sequence[pa.Array],
+    ) -> tuple[pa.RecordBatch, Indices] | None:
+        """The rows whose first indexed columns equal a row of ``columns``, which hold no NULL, and
+        for each the number of that row; a HASH index gives others, too. None: no row."""
 
     def lookup(
         self,
@@ -103,6 +141,10 @@ class FragmentListener(Protocol):
     def on_failed(self, fragment: int, error: RemudaError) -> None: ...
 
 
+SuppliedRows: TypeAlias = Sequence[pa.RecordBatch]
+"""All rows of a relation that the initiator supplies, in engine form: its columns in order."""
+
+
 @dataclass
 class FragmentContext:
     """Shared by all fragments of one query on one member.
@@ -127,3 +169,5 @@ class FragmentContext:
     batch_rows: int = 0
     """Cut what scans put out to this many rows; 0 = as stored."""
     memory: MemoryAccount = field(default_factory=MemoryAccount)
+    supplied: Mapping[str, SuppliedRows] = field(default_factory=dict)
+    """The rows of the relations that ``SuppliedScan`` names; only the initiator has them."""

@@ -113,6 +113,27 @@ class FragmentInstance:
         self.post(lambda: outbox.on_flow_control(receiver, grant))
 
     @property
+    def seconds(self) -> float:
+        """Time that it has run so far."""
+        return self._seconds
+
+    @property
+    def memory(self) -> int:
+        """Bytes that its query holds on this member now."""
+        return self._context.memory.held
+
+    @property
+    def state(self) -> str:
+        """``running``, ``waiting`` (for batches, credit or a client) or ``ended``."""
+        if self._ended:
+            return "ended"
+        return "running" if self._queued else "waiting"
+
+    def operators(self) -> Sequence[OperatorProfile]:
+        """What its operators have done so far."""
+        return self._profiles()
+
+    @property
     def receivers(self) -> tuple[int, ...]:
         """The members that this instance sends to."""
         return () if self._outbox is None else self._outbox.receivers

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.execution.arrays import Indices, concat, take
+from remuda.execution.arrays import Indices, Mask, concat, take
 from remuda.execution.keys import KeyIds
 
 
@@ -24,7 +24,7 @@ class GroupKeys:
 
     def __init__(self, types: Sequence[SqlType]) -> None:
         self._types = types
-        texts = [type_.is_text or type_.kind is Kind.BYTEA for type_ in types]
+        texts = [type_.is_text or type_.kind in (Kind.BYTEA, Kind.UUID) for type_ in types]
         self._lead = [place for place, text in enumerate(texts) if not text]
         self._rest = [place for place, text in enumerate(texts) if text]
         self._firsts: list[pa.Array] | None = None
@@ -52,6 +52,12 @@ class GroupKeys:
             self._take_all(self._firsts)
             ids = self._keys.encode(arrays)
         return ids
+
+    def known(self, arrays: Sequence[pa.Array]) -> tuple[Indices, Mask]:
+        """The ids of groups that are there, and for which rows they hold."""
+        if self._firsts is not None:
+            self._take_all(self._firsts)
+        return self._keys.known(arrays)
 
     def _encode_lead(self, firsts: list[pa.Array], arrays: Sequence[pa.Array]) -> Indices | None:
         """None when the texts of a row are not those of its group; nothing is kept of it then."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pandas._libs import hashtable  # type: ignore[attr-defined]  # no stubs for khash
 
 from remuda.datatypes.arrow import engine_type
+from remuda.datatypes.orderkeys import order_keys
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.values import values_to_array
 from remuda.execution.arrays import (
@@ -26,6 +27,7 @@ from remuda.execution.arrays import (
     boolean_array,
     data_of,
     mask_of,
+    take,
     validity_mask,
 )
 from remuda.execution.evaluate.numbers import exact_of
@@ -291,7 +293,7 @@ class _StringWords(_DictionaryWords):
 
     def back(self, words: Data) -> pa.Array:
         values: list[Any] = []
-        text = self.type.kind is not Kind.BYTEA
+        text = self.type.is_text
         for word in words.tolist():
             if word < 0:
                 values.append(self._order[-word - 1])
@@ -315,8 +317,43 @@ def _packed(data: Data, offsets: Data, lengths: Data, longest: int) -> Data:
     return words
 
 
+class _OrderKeyWords(_DictionaryWords):
+    """Values with an order key: the first value with a key stands for all that equal it."""
+
+    def __init__(self, type_: SqlType) -> None:
+        super().__init__(type_)
+        self._values: list[pa.Array] = []
+
+    def of(self, array: pa.Array, *, grow: bool) -> Data:
+        rows = len(array)
+        if array.null_count == rows:
+            return np.zeros(rows, np.int64)
+        encoded = order_keys(array, self.type).dictionary_encode()
+        valid = validity_mask(array)
+        rows_of_values = np.arange(rows) if valid is None else np.flatnonzero(valid)
+        indices = data_of(encoded.indices)
+        if valid is not None:
+            indices = np.where(valid, indices, 0)
+        known = len(self._order)
+        words = [self.word(key, grow) for key in encoded.dictionary.to_pylist()]
+        if len(self._order) > known:
+            first = np.full(len(words), -1, np.int64)
+            latest_first = rows_of_values[::-1]
+            first[indices[latest_first]] = latest_first
+            new = [place for place, word in enumerate(words) if word < -known]
+            self._values.append(take(array, first[new]))
+        return np.array(words, np.int64).take(indices)
+
+    def back(self, words: Data) -> pa.Array:
+        known = pa.concat_arrays(self._values) if self._values else pa.array([], self.arrow)
+        self._values = [known] if len(known) else []
+        return take(known, -words - 1)
+
+
 def _words_for(type_: SqlType) -> _Words:
-    if type_.is_text or type_.kind is Kind.BYTEA:
+    if type_.ordered_by_key:
+        return _OrderKeyWords(type_)
+    if type_.is_text or type_.holds_bytes:
         return _StringWords(type_)
     if type_.is_float:
         return _FloatWords(type_)
@@ -345,6 +382,13 @@ class _ColumnIds:
         ids = np.zeros(len(array), np.int64)
         ids[valid] = give(words[valid])
         return ids
+
+    def known(self, array: pa.Array) -> tuple[Indices, Mask]:
+        """Ids, and where they hold: NULL is known, as 0."""
+        ids = self.encode(array, grow=False)
+        known = ids > 0
+        valid = validity_mask(array)
+        return ids, known if valid is None else known | ~valid
 
     def decode(self, ids: Indices) -> pa.Array:
         values = self.ids.values()
@@ -389,6 +433,16 @@ class KeyIds:
             found = pairs.lookup(ids << 32 | other)
             ids = np.where((ids == 0) | (other == 0), 0, found)
         return ids
+
+    def known(self, arrays: Sequence[pa.Array]) -> tuple[Indices, Mask]:
+        """What ``encode`` would give, where that is known: the ids, and where they hold. A lone
+        NULL is always known."""
+        ids, known = self._columns[0].known(arrays[0])
+        for pairs, column, array in zip(self._pairs, self._columns[1:], arrays[1:], strict=True):
+            other, other_known = column.known(array)
+            ids = pairs.lookup(ids << 32 | other)
+            known = known & other_known & (ids > 0)
+        return ids, known
 
     def decode(self, ids: Indices) -> list[pa.Array]:
         """The key columns of ``ids``."""

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from typing import Final
 
 from remuda.errors import OutOfMemory
+from remuda.execution.spill import SpillSpace
+
+_SHARES: Final = 4
+"""An operator that can spill does so above limit / _SHARES: sorting or hashing what it holds takes
+about as much again, and it is seldom the only one."""
 
 
 class MemoryAccount:
     """Thread-safe: the fragments of one query share it.
 
-    ``limit`` is the member's ``statement_memory`` in bytes; None counts without limiting.
+    ``limit`` is the member's ``statement_memory`` in bytes; None counts without limiting. ``spill``
+    is where operators put rows beyond it; None: the statement fails.
     """
 
-    def __init__(self, limit: int | None = None) -> None:
+    def __init__(self, limit: int | None = None, spill: SpillSpace | None = None) -> None:
         self.limit = limit
+        self.spill = spill
         self.held = 0
         self.peak = 0
         self._lock = threading.Lock()
@@ -36,6 +45,11 @@ class MemoryAccount:
         with self._lock:
             self.held -= size
 
+    @property
+    def share(self) -> int:
+        """Bytes that one operator holds before it spills."""
+        return sys.maxsize if self.limit is None else self.limit // _SHARES
+
 
 class Reservation:
     """What one operator holds of an account; ``clear`` gives everything back."""
@@ -50,6 +64,33 @@ class Reservation:
     def grow(self, size: int) -> None:
         self._account.reserve(size, self._what)
         self.size += size
+
+    def try_grow(self, size: int) -> bool:
+        """False when the operator is to spill what it holds instead. Raises OutOfMemory when there
+        is nothing left and it cannot spill."""
+        account = self._account
+        if account.spill is None:
+            self.grow(size)
+            return True
+        if self.size + size > account.share:
+            return False
+        try:
+            self.grow(size)
+        except OutOfMemory:
+            return False
+        return True
+
+    @property
+    def spill(self) -> SpillSpace | None:
+        return self._account.spill
+
+    @property
+    def share(self) -> int:
+        return self._account.share
+
+    def beside(self) -> Reservation:
+        """Another one of the same account."""
+        return Reservation(self._account, self._what)
 
     def resize(self, size: int) -> None:
         """Hold exactly ``size`` bytes from now on."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from remuda.catalog.catalog import Catalog
+from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import InternalError, UndefinedMap
+from remuda.errors import InternalError, SchemaChanged, UndefinedMap
 from remuda.member.core import Core
 from remuda.member.log import fields
 from remuda.member.peers import Peers
@@ -34,6 +36,8 @@ class CatalogService:
         change failed on another one."""
         self.on_dropped: list[Callable[[int], None]] = []
         """Called with the id of a map that has gone, before its storage is freed."""
+        self.on_altered: list[Callable[[int], None]] = []
+        """Called with the id of a map that has another schema now."""
 
     async def create(self, schema: MapSchema, *, if_not_exists: bool) -> MapSchema:
         """The map as it is after the change. Raises DuplicateMap, InvalidDefinition."""
@@ -55,14 +59,30 @@ class CatalogService:
         change.drop.CopyFrom(user_pb2.MapName(name=name, if_exists=if_exists))
         await self._change(change)
 
+    async def edit(self, edits: Sequence[Edit], version: int) -> None:
+        """Make changes together that were worked out from the catalog of ``version``. Raises
+        SchemaChanged when the catalog has got another one since (which is installed here then)."""
+        change = control_pb2.CatalogChange(context=self._core.context())
+        change.edits.version = version
+        for edit in edits:
+            _fill_edit(change.edits.edits.add(), edit)
+        await self._change(change)
+
     async def _change(self, change: control_pb2.CatalogChange) -> None:
         """Have the coordinator make a change; when this returns it is installed here as well."""
         coordinator = self._core.coordinator
         if coordinator == self._core.number:
-            await self._serialize(change)
-            return
-        reply = await self._peers.request(coordinator, RpcType.CATALOG_CHANGE, change)
-        self._install(control_pb2.CatalogState.FromString(reply.pbody))
+            done = await self._serialize(change)
+        else:
+            reply = await self._peers.request(coordinator, RpcType.CATALOG_CHANGE, change)
+            state = control_pb2.CatalogState.FromString(reply.pbody)
+            self._install(state)
+            done = not state.outdated
+        if not done:
+            raise SchemaChanged(
+                "the catalog was changed by another statement meanwhile",
+                hint="Run the statement again.",
+            )
 
     def on_change(self, request: Request) -> None:
         change = control_pb2.CatalogChange.FromString(request.pbody)
@@ -70,25 +90,30 @@ class CatalogService:
         self._core.serve(request, self._answer_change(request, change))
 
     async def _answer_change(self, request: Request, change: control_pb2.CatalogChange) -> None:
-        await self._serialize(change)
-        request.reply(RpcType.CATALOG_CHANGE, self._state(self._core.catalog))
+        done = await self._serialize(change)
+        state = self._state(self._core.catalog)
+        state.outdated = not done
+        request.reply(RpcType.CATALOG_CHANGE, state)
 
-    async def _serialize(self, change: control_pb2.CatalogChange) -> None:
-        """One change at a time. A former coordinator may have left a newer state on some members:
-        their answers tell, and the change is made again on top of it."""
+    async def _serialize(self, change: control_pb2.CatalogChange) -> bool:
+        """One change at a time; False: it was made for an older catalog. A former coordinator may
+        have left a newer state on some members: their answers tell, and the change is made again on
+        top of it."""
         core = self._core
         async with self._lock:
             for _ in range(ATTEMPTS):
+                if change.HasField("edits") and change.edits.version != core.catalog.version:
+                    return False
                 version = max(core.catalog.version, self._highest_tried)
-                before = Catalog(version, core.catalog.maps)
+                before = replace(core.catalog, version=version)
                 after = self._applied(before, change)
                 if after is before:
-                    return
+                    return True
                 self._highest_tried = after.version
                 newest = await self._install_elsewhere(after)
                 if newest is None:
                     self._install(self._state(after))
-                    return
+                    return True
                 self._install(newest)
             raise InternalError("the members do not agree on the catalog")
 
@@ -96,6 +121,8 @@ class CatalogService:
         if change.HasField("create"):
             schema = codec.decode_schema(change.create.schema)
             return catalog.with_map(schema, if_not_exists=change.create.if_not_exists)[0]
+        if change.HasField("edits"):
+            return catalog.edited([_read_edit(edit) for edit in change.edits.edits])
         return catalog.without_map(change.drop.name, if_exists=change.drop.if_exists)[0]
 
     async def _install_elsewhere(self, catalog: Catalog) -> control_pb2.CatalogState | None:
@@ -114,7 +141,8 @@ class CatalogService:
                     continue  # it serves nothing any more
                 raise reply
             told = control_pb2.CatalogState.FromString(reply.pbody)
-            refused = told.version > catalog.version or told.maps != state.maps
+            differs = told.maps != state.maps or told.views != state.views
+            refused = told.version > catalog.version or differs
             if refused and (newest is None or told.version > newest.version):
                 newest = told
         return newest
@@ -130,6 +158,7 @@ class CatalogService:
             context=self._core.context(),
             version=catalog.version,
             maps=[codec.encode_schema(schema) for schema in catalog.maps],
+            views=[codec.encode_view_definition(view) for view in catalog.views],
         )
 
     def _install(self, state: control_pb2.CatalogState) -> None:
@@ -138,15 +167,49 @@ class CatalogService:
         core.observe(state.context)
         if state.version <= core.catalog.version:
             return
-        catalog = Catalog(state.version, tuple(codec.decode_schema(m) for m in state.maps))
+        catalog = Catalog(
+            state.version,
+            tuple(codec.decode_schema(m) for m in state.maps),
+            tuple(codec.decode_view_definition(v) for v in state.views),
+        )
         gone = [map_id for map_id in core.stores if catalog.find_id(map_id) is None]
         # All stores are made before anything is taken over: a schema that cannot be stored must
         # leave this member as it was.
         made = {s.map_id: MapStore(s) for s in catalog.maps if s.map_id not in core.stores}
         core.catalog = catalog
         core.stores.update(made)
+        for schema in catalog.maps:
+            store = core.stores[schema.map_id]
+            if store.schema.version == schema.version and store.schema.indexes != schema.indexes:
+                store.define_indexes(schema)
+            if core.stores[schema.map_id].schema.version < schema.version:
+                core.stores[schema.map_id].alter(schema)
+                for listener in self.on_altered:
+                    listener(schema.map_id)
         for map_id in gone:
             for listener in self.on_dropped:
                 listener(map_id)
             del core.stores[map_id]
         log.info("catalog installed", extra=fields(version=catalog.version, maps=len(catalog.maps)))
+
+
+def _fill_edit(message: control_pb2.CatalogEdit, edit: Edit) -> None:
+    match edit:
+        case PutMap(schema=schema):
+            message.put_map.CopyFrom(codec.encode_schema(schema))
+        case DropMap(name=name):
+            message.drop_map = name
+        case PutView(view=view):
+            message.put_view.CopyFrom(codec.encode_view_definition(view))
+        case DropView(name=name):
+            message.drop_view = name
+
+
+def _read_edit(message: control_pb2.CatalogEdit) -> Edit:
+    if message.HasField("put_map"):
+        return PutMap(codec.decode_schema(message.put_map))
+    if message.HasField("drop_map"):
+        return DropMap(message.drop_map)
+    if message.HasField("put_view"):
+        return PutView(codec.decode_view_definition(message.put_view))
+    return DropView(message.drop_view)

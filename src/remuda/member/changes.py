@@ -1,4 +1,4 @@
-"""UPDATE, DELETE, TRUNCATE, INSERT with ON CONFLICT or RETURNING: all or nothing.
+"""UPDATE, DELETE, MERGE, TRUNCATE, INSERT with ON CONFLICT or RETURNING: all or nothing.
 
 A statement that reads the map that it changes takes the map's turn first, so that no other atomic
 write comes between its read timestamp and its commit. Single entries may still be written in
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
@@ -24,7 +25,7 @@ from remuda.member.core import Core
 from remuda.member.peers import Peers
 from remuda.member.writes import StagedWrite
 from remuda.session.planning import PlannedChange
-from remuda.sql.statements import Repeats
+from remuda.sql.statements import MergeAction, Repeats
 
 ATTEMPTS: Final = 20
 
@@ -90,10 +91,14 @@ class Changes:
                     changed.rows += rows
                     if not rows:
                         continue
-                    if width:
-                        await write.add(pa.record_batch(columns[:width], schema=arrow))
-                    if keys > width:
-                        await write.remove(columns[width:keys])
+                    if change.chooses:
+                        written, removed = _chosen(columns[:keys], width)
+                    else:
+                        written, removed = columns[:width], columns[width:keys]
+                    if written:
+                        await write.add(pa.record_batch(written, schema=arrow))
+                    if removed:
+                        await write.remove(removed)
                     if change.returning:
                         size += sum(column.nbytes for column in columns[keys:])
                         if size > RETURNING_SIZE_MAX:
@@ -120,11 +125,24 @@ class Changes:
         await self._commits.commit(work, tuple(m.number for m in core.view.members))
 
 
+_WRITES: Final = pa.array([MergeAction.INSERT.value, MergeAction.UPDATE.value], pa.int32())
+_REMOVES: Final = pa.array([MergeAction.UPDATE.value, MergeAction.DELETE.value], pa.int32())
+
+
+def _chosen(columns: list[pa.Array], width: int) -> tuple[list[pa.Array], list[pa.Array]]:
+    """Of rows of MERGE (see ``ChangeStatement.chooses``): what is written, what is removed."""
+    action = columns[0]
+    writes, removes = pc.is_in(action, _WRITES), pc.is_in(action, _REMOVES)
+    written = [column.filter(writes) for column in columns[1:width]]
+    return written, [column.filter(removes) for column in columns[width:]]
+
+
 class _Chooser:
     """Leaves out, or refuses, rows that a statement comes to a second time."""
 
     def __init__(self, schema: MapSchema, change: PlannedChange) -> None:
         self._repeats = change.repeats
+        self._chooses = change.chooses
         self._schema = schema
         self._positions = (
             tuple(range(change.written, change.written + change.removed))
@@ -144,18 +162,28 @@ class _Chooser:
         ]
         kept: list[int] = []
         for index, key in enumerate(zip(*values, strict=True)):
-            if key not in self._seen:
+            if None in key:  # a row that gets its key when it is stored
+                kept.append(index)
+            elif key not in self._seen:
                 self._seen.add(key)
                 kept.append(index)
             elif self._repeats is Repeats.REFUSE:
-                raise CardinalityViolation(
-                    "ON CONFLICT DO UPDATE command cannot affect row a second time",
-                    hint=f'Two rows of the INSERT have the same key in map "{self._schema.name}".',
-                )
+                raise self._second_time()
         if len(kept) == page.num_rows:
             return columns
         indexes = pa.array(kept, pa.int64())
         return [column.take(indexes) for column in columns]
+
+    def _second_time(self) -> CardinalityViolation:
+        if self._chooses:
+            return CardinalityViolation(
+                "MERGE command cannot affect row a second time",
+                hint="Ensure that not more than one source row matches any one target row.",
+            )
+        return CardinalityViolation(
+            "ON CONFLICT DO UPDATE command cannot affect row a second time",
+            hint=f'Two rows of the INSERT have the same key in map "{self._schema.name}".',
+        )
 
 
 def _comparable(value: PhysicalValue) -> PhysicalValue:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from remuda.datatypes.schema import MapSchema
@@ -72,6 +72,12 @@ class Taking:
     votes: list[Request] = field(default_factory=list)
     finishes: list[Request] = field(default_factory=list)
     asked: dict[int, list[Request]] = field(default_factory=dict)
+
+
+def _as_sent(schema: MapSchema, version: int) -> MapSchema:
+    """The schema of a job's map, with the version that its rows were made for: if the map has
+    another one now, the job is refused when it is validated."""
+    return schema if schema.version == version else replace(schema, version=version)
 
 
 class Commits:
@@ -311,7 +317,7 @@ class Commits:
             if store is not None:
                 taking.work = Work(
                     job=message.job,
-                    schema=store.schema,
+                    schema=_as_sent(store.schema, message.schema_version),
                     tasks=tuple(task.task for task in message.tasks),
                     overwrite=message.overwrite,
                     insert_only=message.insert_only,

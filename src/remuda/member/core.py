@@ -23,6 +23,7 @@ from remuda.errors import (
     ViewChanged,
 )
 from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX
+from remuda.member.constraints import Constraints
 from remuda.member.log import fields
 from remuda.rpc.messages import common_pb2
 from remuda.rpc.point_encoding import encode_context
@@ -66,6 +67,7 @@ class Core:
         self.stores: dict[int, MapStore] = {}
         self.clock = HybridClock()
         self._wall_micros = world.clock.wall_micros
+        self.constraints = Constraints(self._wall_micros)
         self._tasks: set[asyncio.Task[None]] = set()
         self.stopping = False
 
@@ -190,6 +192,14 @@ class Core:
         """The store of a planned map. Raises SchemaChanged."""
         store = self.stores.get(map_id)
         if store is None or (version and store.schema.version != version):
+            raise SchemaChanged(f"a map of the request (id {map_id}) was altered or dropped")
+        return store
+
+    def readable(self, map_id: int, version: int) -> MapStore:
+        """The store of a planned map, for a plan that only reads: its version of the schema may be
+        an older one that still reads right. Raises SchemaChanged. Any thread."""
+        store = self.stores.get(map_id)
+        if store is None or (version and not store.reads(version)):
             raise SchemaChanged(f"a map of the request (id {map_id}) was altered or dropped")
         return store
 

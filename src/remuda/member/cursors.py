@@ -45,6 +45,9 @@ class Results:
         self._first = True
         self.in_flight = 0
         self.finished = False
+        self.rows = 0
+        self.bytes = 0
+        """What was sent so far."""
 
     def page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
         """Send rows in engine form."""
@@ -62,6 +65,8 @@ class Results:
             self._first = False
             message.columns.extend(self._shape.messages)
         self.in_flight += 1
+        self.rows += batch.num_rows
+        self.bytes += batch.nbytes
 
         def acknowledged(reply: Reply | RemudaError) -> None:
             self.in_flight -= 1
@@ -76,8 +81,10 @@ class Results:
         *,
         tag: str = "SELECT",
         affected_rows: int | None = None,
+        session: bytes | None = None,
     ) -> None:
-        """The final state; a success without any page sends an empty one first."""
+        """The final state; a success without any page sends an empty one first. ``session``: what
+        the client is to send along from now on."""
         if self.finished:
             return
         self.finished = True
@@ -93,6 +100,8 @@ class Results:
             message.error.append(codec.encode_error(error))
         if affected_rows is not None:
             message.affected_rows = affected_rows
+        if session is not None:
+            message.session = session
         self._channel.request_nowait(QUERY_RESULT, message, (), lambda _: None)
 
 
@@ -114,7 +123,7 @@ class Cursor:
         on_finished: Callable[[], None],
         on_broken: Callable[[RemudaError], None],
     ) -> None:
-        self._results = results
+        self.results = self._results = results
         self._channel = channel
         self._sink = sink
         self._on_finished = on_finished

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pyarrow as pa
 from google.protobuf.message import Message
 
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
+from remuda.execution.arrays import Indices
 from remuda.execution.context import Cursor, EncodedBatch, FragmentProfile
+from remuda.execution.memory import MemoryAccount
+from remuda.execution.spill import SpillSpace
 from remuda.member.core import Core
 from remuda.member.hop import Hop
 from remuda.member.peers import Peers
@@ -20,6 +24,16 @@ from remuda.query.wire import encode_query_id
 from remuda.rpc.messages import data_pb2
 from remuda.rpc.messages.data_pb2 import RpcType
 from remuda.rpc.transport import Buffers
+from remuda.storage.index_access import Access, Probe
+
+
+def statement_account(core: Core) -> MemoryAccount:
+    """What a statement may hold on this member: in memory, and beyond it on disk."""
+    config, disk = core.config, core.world.disk
+    spill = None
+    if config.spill_limit:
+        spill = SpillSpace(lambda: disk.scratch(config.spill_directory), config.spill_limit)
+    return MemoryAccount(config.statement_memory, spill)
 
 
 class LocalSources:
@@ -44,7 +58,48 @@ class LocalSources:
         positions: Sequence[int],
         partitions: frozenset[int] | None,
     ) -> Cursor:
-        return self._core.store(map_id, schema_version).scan(at, positions, partitions)
+        store = self._core.readable(map_id, schema_version)
+        return store.scan(at, positions, partitions, schema_version)
+
+    def index_scan(  # noqa: PLR0917 (see ``Sources``)
+        self,
+        map_id: int,
+        schema_version: int,
+        at: int,
+        positions: Sequence[int],
+        partitions: frozenset[int] | None,
+        access: Access,
+    ) -> Cursor:
+        store = self._core.readable(map_id, schema_version)
+        return store.indexes.scan(at, positions, partitions, schema_version, access)
+
+    def ordered_scan(  # noqa: PLR0917 (see ``Sources``)
+        self,
+        map_id: int,
+        schema_version: int,
+        at: int,
+        positions: Sequence[int],
+        partitions: frozenset[int] | None,
+        probe: Probe,
+        descending: bool,
+    ) -> Cursor:
+        store = self._core.readable(map_id, schema_version)
+        return store.indexes.ordered(
+            at, positions, partitions, schema_version, probe.index, probe.choices, descending
+        )
+
+    def index_match(  # noqa: PLR0917 (see ``Sources``)
+        self,
+        map_id: int,
+        schema_version: int,
+        at: int,
+        positions: Sequence[int],
+        partitions: frozenset[int] | None,
+        index_id: int,
+        columns: Sequence[pa.Array],
+    ) -> tuple[pa.RecordBatch, Indices] | None:
+        store = self._core.readable(map_id, schema_version)
+        return store.indexes.match(at, positions, partitions, schema_version, index_id, columns)
 
     def lookup(
         self,
@@ -53,8 +108,8 @@ class LocalSources:
         at: int,
         keys: Sequence[tuple[PhysicalValue, ...]],
     ) -> list[tuple[PhysicalValue, ...] | None]:
-        store = self._core.store(map_id, schema_version)
-        return [store.get(key, at) for key in keys]
+        store = self._core.readable(map_id, schema_version)
+        return [store.get(key, at, schema_version) for key in keys]
 
 
 class DataChannelPort:

@@ -12,7 +12,6 @@ import logging
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from remuda.datatypes.conformance import check_batch
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import JobAborted, LimitExceeded, RemudaError, UndefinedStatement
 from remuda.limits import JOB_IDLE_TIMEOUT
@@ -220,7 +219,7 @@ class Jobs:
         rows = 0
         batches = arrow_stream.decode(call.dbody)
         for index, batch in enumerate(batches):
-            check_batch(batch, store.schema)
+            self._core.constraints.check(batch, store.schema)
             # Several batches of one request get sequence numbers of their own.
             sequence = message.sequence * 2**20 + index
             rows += store.stage(message.job, message.task, sequence, batch)

@@ -13,13 +13,14 @@ import pyarrow as pa
 from google.protobuf.message import Message
 
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.conformance import RowCheck, check_batch
+from remuda.datatypes.conformance import RowCheck
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.errors import RemudaError, ViewChanged
 from remuda.member import arrow_stream
 from remuda.member.calls import ForwardedCall, Forwarding, LocalCall
 from remuda.member.commits import Commits
+from remuda.member.constraints import Constraints
 from remuda.member.core import Call, Core, bug
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
@@ -42,11 +43,12 @@ IF_PRESENT = user_pb2.PutRequest.IF_PRESENT
 class OpenMap:
     """What every request of one map needs, prepared once per schema."""
 
-    def __init__(self, schema: MapSchema, store: MapStore) -> None:
+    def __init__(self, schema: MapSchema, store: MapStore, constraints: Constraints) -> None:
         self.schema = schema
         self.store = store
         self.router = Router(schema)
         self.check = RowCheck(schema)
+        self.conditions = constraints.of(schema)
         self.arrow_schema = engine_schema(schema)
         self.rows = packer(tuple(column.type for column in schema.columns))
         self.keys = packer(tuple(schema.columns[i].type for i in schema.key_positions))
@@ -61,11 +63,12 @@ class OpenMap:
         return keys
 
     def unpack_rows(self, packed: Iterable[bytes]) -> list[Row]:
-        """Raises ProtocolError, and what ``RowCheck.row`` raises."""
+        """Raises ProtocolError, and what ``RowCheck.row`` and ``Conditions.check`` raise."""
         unpack, check = self.rows.unpack, self.check.row
         rows = [unpack(data) for data in packed]
         for row in rows:
             check(row)
+        self.conditions.check_rows(rows)
         return rows
 
     def key_of(self, row: Sequence[PhysicalValue]) -> Key:
@@ -98,7 +101,7 @@ class Maps:
         known = self._open.get(schema.map_id)
         if known is None or known.schema is not schema:
             store = self._core.store(schema.map_id, schema.version)
-            known = self._open[schema.map_id] = OpenMap(schema, store)
+            known = self._open[schema.map_id] = OpenMap(schema, store, self._core.constraints)
         return known
 
     def _asked(self, message: user_pb2.KeysRequest | user_pb2.PutRequest) -> OpenMap:
@@ -346,7 +349,7 @@ class Maps:
         found = self.open(message.map, message.map_id, message.schema_version)
         batches = arrow_stream.decode(call.dbody)
         for batch in batches:
-            check_batch(batch, found.schema)
+            self._core.constraints.check(batch, found.schema)
         self._core.serve(call, self._put_batch(call, found, batches))
 
     async def _put_batch(self, call: Call, found: OpenMap, batches: list[pa.RecordBatch]) -> None:
@@ -357,6 +360,7 @@ class Maps:
         rows = sum(batch.num_rows for batch in batches)
         if owners <= {core.number}:
             await self._commits.settled(found.schema.map_id)
+            core.store(found.schema.map_id, found.schema.version)  # altered meanwhile?
             at = core.timestamp()
             for batch in batches:
                 found.store.upsert_batch(batch, at)

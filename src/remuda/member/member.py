@@ -20,6 +20,7 @@ from remuda.member.catalog_service import CatalogService
 from remuda.member.commits import Commits
 from remuda.member.core import Call, Core, attempt, bug
 from remuda.member.hop import Hop
+from remuda.member.index_service import IndexService
 from remuda.member.jobs import Jobs
 from remuda.member.log import fields
 from remuda.member.maps import Maps
@@ -33,6 +34,8 @@ from remuda.member.queries import Queries
 from remuda.member.routes import MemberRoutes, UserRoutes
 from remuda.member.statements import Statements
 from remuda.member.statistics_service import ClusterStatistics
+from remuda.member.system_relations import SystemRelations
+from remuda.member.system_state import SystemState
 from remuda.member.writes import on_stage_rows
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
@@ -66,9 +69,11 @@ class Member:
         self.forwarding = Forwarding(self.core, self.peers)
         self.maps = Maps(self.core, self.peers, self.commits, self.forwarding)
         self.jobs = Jobs(self.core, self.peers, self.commits, self.forwarding)
-        self.statistics = ClusterStatistics(self.core, self.peers)
+        self.statistics = ClusterStatistics(self.core, self.peers, self._planner)
+        self.indexes = IndexService(self.core, self.peers, self.catalog)
         self.queries: Queries
         self.statements: Statements
+        self.system: SystemState
         self._user_routes = UserRoutes(self.core)
         self._member_routes = MemberRoutes()
         self._servers: dict[ChannelKind, Server] = {}
@@ -107,6 +112,17 @@ class Member:
             catalog=self.catalog,
             plans=Plans(self.core, self.statistics, self._planner),
             points=points,
+            indexes=self.indexes,
+        )
+        self.system = SystemState(
+            self.core, self.peers, self.queries, self.gauges, self.statements.running
+        )
+        SystemRelations(
+            self.core,
+            self.system,
+            statistics=self.statistics,
+            indexes=self.indexes,
+            supplies=self.statements.supplies,
         )
         for channel in self._servers[ChannelKind.USER].channels:
             self.statements.connected(channel)
@@ -247,7 +263,9 @@ class Member:
             ControlType.QUERY_CHECK: queries.on_check,
             ControlType.QUERY_CHECK_RESPONSE: queries.on_check_response,
             ControlType.FRAGMENT_DONE: queries.on_fragment_done,
+            ControlType.INDEX_STATUS: self.indexes.on_status,
             ControlType.MAP_STATISTICS: self.statistics.on_request,
+            ControlType.SYSTEM_STATE: self.system.on_request,
             ControlType.COMMIT_PREPARE: commits.on_prepare,
             ControlType.COMMIT_FINISH: commits.on_finish,
             ControlType.COMMIT_TURN: commits.on_turn,
@@ -298,6 +316,8 @@ class Member:
             self.maps.forget,
             self.statistics.forget,
         ]
+        self.catalog.on_dropped.append(self.core.constraints.forget)
+        self.catalog.on_altered += [self.maps.forget, self.statistics.forget]
         for number, cause in list(self.core.lost.items()):
             self._member_lost(number, cause)
 

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import InputError
+from remuda.errors import InputError, LimitExceeded
 from remuda.member.core import Core
 from remuda.member.offload import Offload
 from remuda.member.statement import parameter_types
 from remuda.member.statistics_service import ClusterStatistics
 from remuda.session.parameters import check_count, fitted
 from remuda.session.planning import Environment, PlanCache, Planned, bound, maps_of, planned
+from remuda.sql.statements import BoundStatement
 
 T = TypeVar("T")
 
 LONG_TEXT = 2 * 1024
 """Characters from which a statement is planned on a thread: parsing takes some 5 ms for these, and
 grows with the text to seconds."""
+
+
+def _maps(statement: BoundStatement) -> Sequence[MapSchema]:
+    try:
+        return maps_of(statement)
+    except RecursionError:
+        raise LimitExceeded("the statement is nested too deeply to be planned") from None
 
 
 class Plans:
@@ -67,11 +76,24 @@ class Plans:
             return found
         catalog = self._core.catalog
         statement = await self._work(text, lambda: bound(text, types, catalog))
-        await self._statistics.refresh(maps_of(statement))
+        await self._statistics.refresh(_maps(statement))
         environment = self._environment(local)
         found = await self._work(text, lambda: planned(statement, environment))
         self._cache.keep(key, found, environment)
         return found
+
+    async def of(self, statement: BoundStatement, text: str) -> Planned:
+        """The plan of a statement that is bound already, not cached. ``text`` is what it is part
+        of."""
+        await self._statistics.refresh(maps_of(statement))
+        environment = self._environment(local=False)
+        return await self._work(text, lambda: planned(statement, environment))
+
+    async def analyze(self, maps: Sequence[MapSchema]) -> None:
+        """Take the statistics of ``maps`` again, now."""
+        for schema in maps:
+            self._statistics.forget(schema.map_id)
+        await self._statistics.refresh(maps)
 
     async def _work(self, text: str, work: Callable[[], T]) -> T:
         return work() if len(text) < LONG_TEXT else await self._offload.result(work)

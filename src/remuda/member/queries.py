@@ -6,23 +6,34 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from remuda.errors import InternalError, MemberUnavailable, RemudaError, SchemaChanged
 from remuda.execution.build import build_fragments
 from remuda.execution.context import FragmentContext, FragmentProfile
 from remuda.execution.fragment import FragmentInstance
-from remuda.execution.memory import MemoryAccount
 from remuda.execution.pool import Scheduler
 from remuda.execution.profile import OperatorProfile
 from remuda.limits import ENDED_QUERY_IDS_KEPT, QUERY_CHECK_INTERVAL, STREAM_GAP_TIMEOUT
 from remuda.member.core import Core, attempt, bug
-from remuda.member.fragments import DataChannelPort, Listener, LocalSources
+from remuda.member.fragments import (
+    DataChannelPort,
+    Listener,
+    LocalSources,
+    statement_account,
+)
 from remuda.member.hop import Hop
 from remuda.member.log import fields
 from remuda.member.peers import Peers
+from remuda.member.running import (
+    IncomingBatch,
+    IncomingFlowControl,
+    Initiated,
+    Running,
+    Sent,
+)
 from remuda.member.start import QueryStart, StartDecoder, encode_start
 from remuda.plan.physical import (
+    IndexScan,
     KeyLookup,
     NestedLoopJoin,
     Physical,
@@ -47,57 +58,6 @@ log = logging.getLogger(__name__)
 INLINE_ROWS = 20_000
 """A plan that scans, tests or gives out fewer rows than this here begins on the loop: a thread hop
 would cost more. If it takes long all the same, it goes on in the pool."""
-
-
-@dataclass
-class Running:
-    """The fragments of one query on this member, by the edges they serve."""
-
-    instances: tuple[FragmentInstance, ...]
-    receives: dict[int, FragmentInstance] = field(default_factory=dict)
-    sends: dict[int, FragmentInstance] = field(default_factory=dict)
-    edges: dict[int, int] = field(default_factory=dict)
-    """The edge that a fragment, here or elsewhere, sends on."""
-    map_ids: frozenset[int] = frozenset()
-    read_timestamp: int = 0
-
-
-@dataclass(frozen=True)
-class Sent:
-    """A query that has ended here, not long ago, and the members that its batches went to."""
-
-    query: QueryId
-    receivers: frozenset[int]
-    ended: float
-
-
-@dataclass
-class Initiated:
-    """A query that began here, and who wants to hear of its end."""
-
-    on_end: Callable[[RemudaError | None], None]
-    profiles: list[FragmentProfile] = field(default_factory=list)
-    timer: asyncio.TimerHandle | None = None
-    """Goes off when the query's timeout is over."""
-
-
-@dataclass(frozen=True)
-class IncomingBatch:
-    edge: int
-    sender: int
-    ordinal: int
-    last: bool
-    body: memoryview | bytes
-
-    def __str__(self) -> str:
-        return f"edge {self.edge} from {self.sender} ordinal {self.ordinal}"
-
-
-@dataclass(frozen=True)
-class IncomingFlowControl:
-    edge: int
-    receiver: int
-    grant: Grant
 
 
 class Queries:
@@ -153,6 +113,10 @@ class Queries:
     def fail(self, query: QueryId, error: RemudaError) -> None:
         """End a query of this member; nothing happens if it has ended already."""
         self.happened(events.QueryFailed(query, error))
+
+    def running(self) -> list[tuple[QueryId, tuple[FragmentInstance, ...]]]:
+        """The fragments that run here now, by query."""
+        return [(query, running.instances) for query, running in self._running.items()]
 
     def knows(self, query: QueryId) -> bool:
         return query in self._initiated
@@ -416,7 +380,7 @@ class Queries:
 
     def _check_dependencies(self, plan: PhysicalPlan) -> None:
         for dependency in plan.dependencies:
-            self._core.store(dependency.map_id, dependency.schema_version)
+            self._core.readable(dependency.map_id, dependency.schema_version)
 
     def _build(self, query: QueryId, start: QueryStart) -> Running:
         core = self._core
@@ -444,7 +408,8 @@ class Queries:
             partitions=start.partitions,
             analyze=start.analyze,
             batch_rows=core.config.batch_rows,
-            memory=MemoryAccount(core.config.statement_memory),
+            memory=statement_account(core),
+            supplied=start.supplied,
         )
         instances = build_fragments(
             plan,
@@ -467,7 +432,9 @@ class Queries:
         rows = 0.0
         for fragment in plan.fragments:
             for node in _nodes(fragment.root):
-                if isinstance(node, TableScan):
+                if isinstance(node, IndexScan):
+                    rows += node.traits.rows
+                elif isinstance(node, TableScan):
                     store = self._core.stores.get(node.map_id)
                     rows += store.rows if store is not None else 0
                 elif isinstance(node, KeyLookup):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
+from remuda.execution.context import SuppliedRows
 from remuda.execution.root_sink import RootSink
 from remuda.plan.codec import decode_plan, encode_plan
 from remuda.plan.expression import Expression
@@ -37,6 +38,8 @@ class QueryStart:
     timeout: float | None = None
     sink: RootSink | None = field(default=None, compare=False)
     encoded: bytes = b""
+    supplied: Mapping[str, SuppliedRows] = field(default_factory=dict, compare=False)
+    """What the initiator has made of the relations that the plan reads besides maps."""
 
     @property
     def participants(self) -> tuple[int, ...]:

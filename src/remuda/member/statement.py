@@ -11,6 +11,7 @@ from remuda.member.cursors import Cursor
 from remuda.query.ids import QueryId
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.transport import Channel, Request
+from remuda.session.client_session import NO_SESSION, ClientSession
 from remuda.session.planning import (
     Planned,
     PlannedChange,
@@ -21,6 +22,14 @@ from remuda.session.planning import (
 
 # Read once: an enumeration's attribute is a slow lookup.
 PREPARED, SQL = user_pb2.PREPARED_STATEMENT_TYPE, user_pb2.SQL
+
+
+@dataclass
+class Progress:
+    error: RemudaError | None = None
+    attempt: QueryId | None = None
+    tries: int = 0
+    """How often it was planned again."""
 
 
 @dataclass
@@ -38,14 +47,36 @@ class Statement:
     partitions: frozenset[int] | None
     local: bool
     page_rows: int
-    error: RemudaError | None = None
-    """Set when it is cancelled, before its query has begun or later."""
-    attempt: QueryId | None = None
-    """The query that serves it now, when it had to be run again."""
+    session: ClientSession = NO_SESSION
+    progress: Progress = field(default_factory=Progress)
+    """Shared by the copies that stand for its parts and its further attempts."""
 
     @property
     def channel(self) -> Channel:
         return self.request.channel
+
+    @property
+    def error(self) -> RemudaError | None:
+        """Set when it is cancelled, before its query has begun or later."""
+        return self.progress.error
+
+    @error.setter
+    def error(self, error: RemudaError | None) -> None:
+        self.progress.error = error
+
+    @property
+    def attempt(self) -> QueryId | None:
+        """The query that serves it now, when it is not the first one."""
+        return self.progress.attempt
+
+    @attempt.setter
+    def attempt(self, query: QueryId | None) -> None:
+        self.progress.attempt = query
+
+    def check(self) -> None:
+        """Raises when it is not wanted any more."""
+        if self.error is not None:
+            raise self.error
 
 
 @dataclass

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.schema import ViewDefinition
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
@@ -18,29 +18,28 @@ from remuda.errors import (
     InputError,
     QueryCanceled,
     RemudaError,
+    SchemaChanged,
     ViewChanged,
 )
 from remuda.execution.context import FragmentProfile
-from remuda.execution.evaluate.compile import evaluate_constant
-from remuda.execution.root_sink import RootSink
 from remuda.limits import PAGE_ROWS, PARTITIONS
 from remuda.member.catalog_service import CatalogService
 from remuda.member.changes import Changed, Changes, Source
 from remuda.member.commits import Commits
 from remuda.member.core import Call, Core, bug
 from remuda.member.cursors import Cursor, Results
+from remuda.member.definitions import Definitions
 from remuda.member.hop import Hop
+from remuda.member.index_service import IndexService
 from remuda.member.membership import Membership
 from remuda.member.peers import Peers
 from remuda.member.plans import Plans
 from remuda.member.point_reads import PointReads
-from remuda.member.queries import Initiated, Queries
-from remuda.member.routing import Router
-from remuda.member.start import Placed, QueryStart, place, place_here
+from remuda.member.queries import Queries
+from remuda.member.runs import INTERNAL_PAGE_ROWS, Runs
+from remuda.member.session_statements import Sessions, shown_settings
 from remuda.member.statement import Client, Statement, parameter_types, text_of
 from remuda.member.writes import StagedWrite
-from remuda.plan.expression import Expression
-from remuda.plan.physical import Fragment, KeyLookup, Physical, TableScan, inputs_of
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id, encode_query_id
 from remuda.rpc import codec
@@ -48,8 +47,10 @@ from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.packing import packer
 from remuda.rpc.transport import Channel, Request
-from remuda.session.answers import Answer, explained, shown
-from remuda.session.parameters import clock_values, fitted
+from remuda.session.answers import Answer, shown
+from remuda.session.client_session import decode_session
+from remuda.session.explaining import explained
+from remuda.session.parameters import fitted
 from remuda.session.planning import (
     Planned,
     PlannedChange,
@@ -58,15 +59,25 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.shape import ResultShape
+from remuda.sql.session_trees import ExecuteTree, SessionTree, ShowSettingTree
 from remuda.sql.statements import (
+    AnalyzeStatement,
+    CatalogStatement,
+    CreateAsStatement,
+    CreateIndexStatement,
     CreateMapStatement,
-    DropMapStatement,
+    DropIndexStatement,
+    SessionStatement,
+    ShowKind,
     ShowStatement,
     TruncateStatement,
 )
 
-INTERNAL_PAGE_ROWS = 64 * 1024
 NOTHING = ResultShape(())
+SCHEMA_ATTEMPTS = 20
+"""So often a statement is planned again because the catalog changes under it."""
+SCHEMA_PAUSE = 0.002
+"""Seconds before the first time, and so much more before each further one."""
 
 
 class Statements:
@@ -82,22 +93,27 @@ class Statements:
         catalog: CatalogService,
         plans: Plans,
         points: PointReads,
+        indexes: IndexService,
     ) -> None:
         self._core = core
         self._peers = peers
         self._hop = hop
-        self._membership = membership
         self._queries = queries
         self._commits = commits
         self._catalog = catalog
         self._points = points
+        self._indexes = indexes
         self._plans = plans
         self._clients: dict[Channel, Client] = {}
-        self._active: dict[QueryId, int] = {}
-        """Read timestamps in use: versions at or above the lowest must be kept."""
+        self._runs = Runs(core, hop, membership, queries)
+        self.supplies = self._runs.supplies
         self._changing: dict[QueryId, int] = {}
-        """The same of statements that change what they have read."""
+        """Read timestamps of statements that change what they have read."""
         self._changes = Changes(core, peers, commits)
+        self._sessions = Sessions(core, plans)
+        self._definitions = Definitions(
+            core, queries, catalog=catalog, plans=plans, runs=self._runs, insert=self.insert
+        )
 
     # --- clients ------------------------------------------------------------------------------
 
@@ -177,9 +193,10 @@ class Statements:
         types: tuple[SqlType, ...],
         values: tuple[PhysicalValue, ...],
     ) -> Statement:
-        timeout = (
-            message.timeout if message.HasField("timeout") else self._core.config.query_timeout
-        )
+        session = decode_session(message.session)
+        timeout = session.timeout or self._core.config.query_timeout
+        if message.HasField("timeout"):
+            timeout = message.timeout
         limited = self._own_partitions(message.partitions)
         return Statement(
             request=request,
@@ -193,6 +210,7 @@ class Statements:
             partitions=limited,
             local=message.local_only,
             page_rows=message.page_rows or PAGE_ROWS,
+            session=session,
         )
 
     def _own_partitions(self, asked: Sequence[int]) -> frozenset[int] | None:
@@ -221,15 +239,34 @@ class Statements:
             client.statements[statement.query] = statement
 
     async def _run(self, statement: Statement, local: bool) -> None:
+        """A statement that meets a map that was altered after it was planned is planned again: as
+        long as this is raised, it has changed nothing and told the client nothing."""
         try:
-            found, values = await self._plans.fitting(
-                statement.text, statement.values, statement.types, local=local
-            )
-            await self._dispatch(statement, found, values)
+            while True:
+                found, values = await self._plans.fitting(
+                    statement.text, statement.values, statement.types, local=local
+                )
+                try:
+                    await self._dispatch(statement, found, values)
+                except SchemaChanged:
+                    statement.progress.tries += 1
+                    if statement.progress.tries == SCHEMA_ATTEMPTS:
+                        raise
+                    await asyncio.sleep(SCHEMA_PAUSE * statement.progress.tries)
+                else:
+                    return
         except RemudaError as error:
             self._failed(statement, error)
         except Exception as error:  # noqa: BLE001 (the boundary, see bug)
             self._failed(statement, bug(error, f"statement {statement.text[:200]!r}"))
+
+    def _fresh(self, statement: Statement) -> Statement:
+        """What runs the queries of a statement: a query id serves once."""
+        if not statement.progress.tries:
+            return statement
+        again = replace(statement, query=self._queries.new_id())
+        statement.attempt = again.query
+        return again
 
     def _failed(self, statement: Statement, error: RemudaError) -> None:
         self._results(statement).finish(statement.error or error)
@@ -279,7 +316,7 @@ class Statements:
             case PlannedQuery():
                 await self._select(statement, found, values)
             case PlannedInsert():
-                rows = await self._insert(statement, found, values)
+                rows = await self.insert(self._fresh(statement), found, values)
                 self._done(statement, "INSERT", rows)
             case PlannedChange():
                 await self._change(statement, found, values)
@@ -291,11 +328,42 @@ class Statements:
             case CreateMapStatement(schema, if_not_exists):
                 await self._catalog.create(schema, if_not_exists=if_not_exists)
                 self._done(statement, "CREATE TABLE", 0)
-            case DropMapStatement(name, _, if_exists):
-                await self._catalog.drop(name, if_exists=if_exists)
-                self._done(statement, "DROP TABLE", 0)
+            case CreateAsStatement():
+                rows = await self._definitions.create_as(found, self._fresh(statement))
+                self._done(statement, "SELECT", rows)
+            case CatalogStatement():
+                await self._definitions.change(found, self._fresh(statement))
+                self._done(statement, found.tag, 0)
+            case CreateIndexStatement():
+                await self._indexes.create(found, statement.check)
+                self._done(statement, "CREATE INDEX", 0)
+            case DropIndexStatement():
+                await self._indexes.drop(found)
+                self._done(statement, "DROP INDEX", 0)
+            case ShowStatement(kind=ShowKind.INDEXES, relation=relation):
+                assert not isinstance(relation, ViewDefinition)
+                self._answered(statement, await self._indexes.shown(relation), "SHOW")
             case ShowStatement():
                 self._answered(statement, shown(found, self._core.catalog), "SHOW")
+            case _:
+                await self._dispatch_session(statement, found)
+
+    async def _dispatch_session(self, statement: Statement, found: Planned) -> None:
+        match found:
+            case SessionStatement(ShowSettingTree() as tree):
+                self._answered(statement, shown_settings(statement, tree), "SHOW")
+            case SessionStatement(ExecuteTree() as tree):
+                await self._dispatch(*await self._sessions.prepared(statement, tree))
+            case SessionStatement(tree):
+                await self._change_session(statement, tree)
+            case AnalyzeStatement(maps):
+                await self._plans.analyze(maps)
+                self._done(statement, "ANALYZE", 0)
+
+    async def _change_session(self, statement: Statement, tree: SessionTree) -> None:
+        session, tag = await self._sessions.changed(statement, tree)
+        self._results(statement).finish(tag=tag, session=session.encode())
+        self._closed(statement)
 
     def _done(self, statement: Statement, tag: str, affected_rows: int) -> None:
         self._results(statement).finish(tag=tag, affected_rows=affected_rows)
@@ -312,7 +380,7 @@ class Statements:
         self, statement: Statement, query: PlannedQuery, values: tuple[PhysicalValue, ...]
     ) -> None:
         """Start the query; from here on the cursor drives it."""
-        start = await self._start(statement, query, values, statement.page_rows)
+        start = await self._runs.start(statement, query, values, statement.page_rows)
         client = self._clients.get(statement.channel)
         if statement.error is not None or client is None:
             raise statement.error or ConnectionBroken("the client is gone")
@@ -328,127 +396,35 @@ class Statements:
         )
         sink.on_page = lambda: self._hop(cursor.pump)
         client.cursors[statement.query] = cursor
-        self._active[statement.query] = start.read_timestamp
+        self._runs.active[statement.query] = start.read_timestamp
         self._queries.begin(statement.query, start, cursor.ended)
 
     def _cursor_finished(self, statement: Statement) -> None:
-        self._active.pop(statement.query, None)
+        self._runs.active.pop(statement.query, None)
         self._closed(statement)
 
-    async def _start(
-        self,
-        statement: Statement,
-        query: PlannedQuery,
-        values: tuple[PhysicalValue, ...],
-        page_rows: int,
-    ) -> QueryStart:
-        """Choose where and at which timestamp the query runs (design rule 15)."""
-        core = self._core
-        parameters = values + clock_values(query.clock_parameters, statement.started)
-        placed = self._place(statement, query, parameters)
-        start = QueryStart(
-            plan=query.plan,
-            parameters=parameters,
-            read_timestamp=0,
-            sites=placed.sites,
-            partitions=placed.partitions,
-            timeout=statement.timeout,
-            sink=RootSink(page_rows),
-            encoded=query.encoded,
-        )
-        others = tuple(member for member in start.participants if member != core.number)
-        for member in others:
-            core.require_alive(member)
-        at = statement.read_timestamp
-        if at is None:
-            if others:
-                await self._membership.clocks(others)
-            at = core.timestamp()
-        else:
-            core.observe_read(at)
-        if statement.error is not None:  # cancelled, or the client went, while others were asked
-            raise statement.error
-        return replace(start, read_timestamp=at)
-
-    def _place(
-        self, statement: Statement, query: PlannedQuery, parameters: tuple[PhysicalValue, ...]
-    ) -> Placed:
-        core = self._core
-        if statement.local or statement.partitions is not None:
-            return place_here(query.plan, core.number, statement.partitions)
-
-        def route(fragment: Fragment, key: tuple[Expression, ...]) -> int | None:
-            key_values = [evaluate_constant(part, parameters) for part in key]
-            if any(value is None for value in key_values):
-                return None
-            return Router(self._pruned_map(fragment)).partition(key_values)
-
-        return place(query.plan, core.view, core.number, route)
-
-    def _pruned_map(self, fragment: Fragment) -> MapSchema:
-        """The partitioned map that a pruned fragment reads."""
-        for node in _nodes(fragment.root):
-            if isinstance(node, TableScan | KeyLookup):
-                schema = self._core.store(node.map_id, node.schema_version).schema
-                if not schema.replicated:
-                    return schema
-        raise AssertionError("a pruned fragment reads a partitioned map")
-
     # --- queries of the member's own ----------------------------------------------------------
-
-    async def _pages(
-        self, statement: Statement, start: QueryStart, profiles: list[FragmentProfile]
-    ) -> AsyncGenerator[pa.RecordBatch]:
-        """Run a query and hand its pages out here. Closing the iterator early cancels the query."""
-        news = asyncio.Event()
-        ends: list[RemudaError | None] = []
-
-        def ended(error: RemudaError | None) -> None:
-            ends.append(error)
-            news.set()
-
-        sink = start.sink
-        assert sink is not None
-        sink.on_page = lambda: self._hop(news.set)
-        self._active[statement.query] = start.read_timestamp
-        initiated: Initiated = self._queries.begin(statement.query, start, ended)
-        try:
-            while True:
-                news.clear()
-                while (page := sink.take()) is not None:
-                    yield page
-                if ends and (ends[0] is not None or sink.exhausted):
-                    break
-                await news.wait()
-            if ends[0] is not None:
-                raise ends[0]
-            profiles += initiated.profiles
-        finally:
-            self._active.pop(statement.query, None)
-            sink.clear()
-            if not ends:
-                self._queries.fail(statement.query, QueryCanceled("its result is not wanted"))
 
     async def _explain(
         self, statement: Statement, found: PlannedExplain, values: tuple[PhysicalValue, ...]
     ) -> Answer:
-        if not found.analyze:
+        if not found.options.analyze:
             return explained(found)
         profiles: list[FragmentProfile] = []
         clock = self._core.world.clock
         began = clock.monotonic()
         if isinstance(found.statement, PlannedInsert):
-            await self._insert(statement, found.statement, values, profiles)
+            await self.insert(statement, found.statement, values, profiles)
         elif isinstance(found.statement, PlannedChange):
             await self._changed(statement, found.statement, values, profiles)
         else:
-            start = await self._start(statement, found.statement, values, INTERNAL_PAGE_ROWS)
+            start = await self._runs.start(statement, found.statement, values, INTERNAL_PAGE_ROWS)
             start = replace(start, analyze=True)
-            async for _ in self._pages(statement, start, profiles):
+            async for _ in self._runs.pages(statement, start, profiles):
                 pass
         return explained(found, profiles, clock.monotonic() - began)
 
-    async def _insert(
+    async def insert(
         self,
         statement: Statement,
         found: PlannedInsert,
@@ -458,10 +434,10 @@ class Statements:
         """Rows of the source go staged to their owners and are committed together."""
         schema = found.schema
         arrow = engine_schema(schema)
-        start = await self._start(statement, found.source, values, INTERNAL_PAGE_ROWS)
+        start = await self._runs.start(statement, found.source, values, INTERNAL_PAGE_ROWS)
         start = replace(start, analyze=profiles is not None)
         write = StagedWrite(self._core, self._peers, self._commits, schema)
-        pages = self._pages(statement, start, profiles if profiles is not None else [])
+        pages = self._runs.pages(statement, start, profiles if profiles is not None else [])
         try:
             async with contextlib.aclosing(pages):
                 async for page in pages:
@@ -476,7 +452,7 @@ class Statements:
     async def _change(
         self, statement: Statement, found: PlannedChange, values: tuple[PhysicalValue, ...]
     ) -> None:
-        changed = await self._changed(statement, found, values)
+        changed = await self._changed(self._fresh(statement), found, values)
         results = self._results(statement, found.shape)
         for columns in changed.returned:
             page = pa.record_batch(columns, names=[str(i) for i in range(len(columns))])
@@ -498,40 +474,40 @@ class Statements:
             # A query id serves once; the first one is what the client may cancel.
             run = replace(statement, query=self._queries.new_id()) if attempt else statement
             statement.attempt = run.query
-            start = await self._start(run, found.source, values, INTERNAL_PAGE_ROWS)
-            check()
+            start = await self._runs.start(run, found.source, values, INTERNAL_PAGE_ROWS)
+            statement.check()
             start = replace(start, analyze=profiles is not None)
             self._changing[statement.query] = start.read_timestamp
             if profiles is not None:
                 profiles.clear()
-            return start.read_timestamp, self._pages(
+            return start.read_timestamp, self._runs.pages(
                 run, start, profiles if profiles is not None else []
             )
 
-        def check() -> None:
-            if statement.error is not None:
-                raise statement.error
-
         try:
-            return await self._changes.run(found, source, check)
+            return await self._changes.run(found, source, statement.check)
         finally:
             self._changing.pop(statement.query, None)
 
     # --- state --------------------------------------------------------------------------------
 
+    def running(self) -> Iterator[tuple[Statement, int, int]]:
+        """The statements of clients, with the rows and bytes that were sent so far."""
+        for client in self._clients.values():
+            for query, statement in client.statements.items():
+                cursor = client.cursors.get(query)
+                sent = (0, 0) if cursor is None else (cursor.results.rows, cursor.results.bytes)
+                yield statement, *sent
+
     def oldest_read(self) -> int | None:
         """The lowest timestamp that a query of this member reads at."""
-        return min((*self._active.values(), *self._changing.values()), default=None)
+        return min((*self._runs.active.values(), *self._changing.values()), default=None)
 
     def gauges(self) -> dict[str, int]:
         return {
             "clients": len(self._clients),
             "statements": sum(len(client.statements) for client in self._clients.values()),
             "cursors": sum(len(client.cursors) for client in self._clients.values()),
-            "reads": len(self._active),
+            "reads": len(self._runs.active),
             "cached_plans": len(self._plans),
         }
-
-
-def _nodes(node: Physical) -> list[Physical]:
-    return [node, *(below for child in inputs_of(node) for below in _nodes(child))]

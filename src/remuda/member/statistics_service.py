@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from remuda.catalog.statistics import ColumnStatistics, MapStatistics
@@ -11,19 +11,27 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.member.core import Core
+from remuda.member.offload import Offload
 from remuda.member.peers import Peers
 from remuda.plan.physical import PhysicalPlan
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
+from remuda.storage import sketch
+from remuda.storage import statistics as storage
+from remuda.storage.map_store import MapStore
 
 STALE_SHARE = 0.2
 """Fetched again when the local rows have changed by more than this share, and ``STALE_ROWS``."""
 STALE_ROWS = 100
+TAKEN_ON_LOOP_MAX = 10_000
+"""Rows of maps whose statistics take less than a hop to another thread and back is worth."""
 UNIQUE_SHARE = 0.5
-"""Members' distinct counts are added when they are above this share of the rows (keys and the
-like), otherwise every member is taken to see the same values."""
+"""Without sketches, members' distinct counts are added when they are above this share of the rows
+(keys and the like), otherwise every member is taken to see the same values."""
+COMMON_MAX = 32
+BUCKETS = 64
 
 
 @dataclass(frozen=True)
@@ -35,9 +43,11 @@ class Known:
 class ClusterStatistics:
     """Implements the planner's ``StatisticsReader`` over what was fetched last."""
 
-    def __init__(self, core: Core, peers: Peers) -> None:
+    def __init__(self, core: Core, peers: Peers, offload: Offload) -> None:
+        """Sketches of large maps are made on the thread of ``offload``."""
         self._core = core
         self._peers = peers
+        self._offload = offload
         self._known: dict[int, Known] = {}
         self.generation = 0
 
@@ -72,10 +82,12 @@ class ClusterStatistics:
             if (store := core.stores.get(schema.map_id)) is not None
         }
         others = [number for number in core.live_members() if number != core.number]
+        here = asyncio.ensure_future(self._take_here(message.map_ids))
         replies = await asyncio.gather(
             *(self._peers.request(number, RpcType.MAP_STATISTICS, message) for number in others),
             return_exceptions=True,
         )
+        await here
         parts: dict[int, list[control_pb2.MapStatistics]] = {}
         for part in self._local(message.map_ids):
             parts.setdefault(part.map_id, []).append(part)
@@ -110,10 +122,36 @@ class ClusterStatistics:
     def on_request(self, request: Request) -> None:
         message = control_pb2.StatisticsRequest.FromString(request.pbody)
         self._core.observe_member(message.context)
-        reply = control_pb2.StatisticsReply(
-            context=self._core.context(), maps=self._local(message.map_ids)
-        )
-        request.reply(RpcType.MAP_STATISTICS, reply)
+
+        def answer() -> None:
+            reply = control_pb2.StatisticsReply(
+                context=self._core.context(), maps=self._local(message.map_ids)
+            )
+            request.reply(RpcType.MAP_STATISTICS, reply)
+
+        self._take(message.map_ids, answer)
+
+    async def _take_here(self, map_ids: Sequence[int]) -> None:
+        taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._take(map_ids, lambda: None if taken.done() else taken.set_result(None))
+        await taken
+
+    def _take(self, map_ids: Sequence[int], done: Callable[[], None]) -> None:
+        """Make the statistics of this member's stores good, then call ``done`` on the loop."""
+        found = (self._core.stores.get(map_id) for map_id in map_ids)
+        pairs = [(store, store.statistics_work()) for store in found if store is not None]
+        due = [(store, work) for store, work in pairs if work is not None]
+        if sum(store.rows for store, _ in due) <= TAKEN_ON_LOOP_MAX:
+            for store, work in due:
+                store.keep_statistics(work())
+            done()
+            return
+
+        def run() -> Callable[[], None]:
+            taken = [(store, work()) for store, work in due]
+            return lambda: _keep(taken)
+
+        self._offload(run, done)
 
     def _local(self, map_ids: Sequence[int]) -> list[control_pb2.MapStatistics]:
         found = []
@@ -121,7 +159,7 @@ class ClusterStatistics:
             store = self._core.stores.get(map_id)
             if store is None:
                 continue
-            taken = store.statistics()
+            taken = store.kept_statistics
             message = control_pb2.MapStatistics(map_id=map_id, rows=store.rows, bytes=store.bytes)
             for position, column in enumerate(taken.columns):
                 entry = message.columns.add(
@@ -130,6 +168,7 @@ class ClusterStatistics:
                     distinct=column.distinct,
                     width=column.width,
                 )
+                _add_distribution(entry, column)
                 if column.minimum is not None:
                     entry.minimum.CopyFrom(codec.encode_value(column.minimum))
                 if column.maximum is not None:
@@ -157,21 +196,82 @@ def _merged(schema: MapSchema, parts: Sequence[control_pb2.MapStatistics]) -> Ma
     return MapStatistics(rows=float(total), columns=columns)
 
 
+def _add_distribution(
+    entry: control_pb2.ColumnStatistics, column: storage.ColumnStatistics
+) -> None:
+    entry.histogram.extend(codec.encode_values(column.histogram))
+    entry.common_values.extend(codec.encode_values(value for value, _ in column.common))
+    entry.common_shares.extend(share for _, share in column.common)
+    if column.sketch is not None:
+        entry.sketch = column.sketch.tobytes()
+
+
+def _keep(taken: Sequence[tuple[MapStore, storage.MapStatistics]]) -> None:
+    for store, statistics in taken:
+        store.keep_statistics(statistics)
+
+
 def _merged_column(
     pairs: Sequence[tuple[int, control_pb2.ColumnStatistics]],
 ) -> ColumnStatistics:
     total = sum(rows for rows, _ in pairs)
-    added = sum(column.distinct for _, column in pairs)
-    unique = all(column.distinct > UNIQUE_SHARE * rows for rows, column in pairs)
     minima = [codec.decode_value(c.minimum) for _, c in pairs if c.HasField("minimum")]
     maxima = [codec.decode_value(c.maximum) for _, c in pairs if c.HasField("maximum")]
     return ColumnStatistics(
         null_fraction=sum(rows * column.null_fraction for rows, column in pairs) / total,
-        distinct=added if unique else max(column.distinct for _, column in pairs),
+        distinct=_merged_distinct(pairs),
         minimum=_least(minima),
         maximum=_greatest(maxima),
         width=sum(rows * column.width for rows, column in pairs) / total,
+        histogram=_merged_histogram(pairs),
+        common=_merged_common(pairs, total),
     )
+
+
+def _merged_distinct(pairs: Sequence[tuple[int, control_pb2.ColumnStatistics]]) -> float:
+    added = sum(column.distinct for _, column in pairs)
+    largest = max(column.distinct for _, column in pairs)
+    sketches = [sketch.decoded(column.sketch) for _, column in pairs]
+    if len(pairs) > 1 and all(found is not None for found in sketches):
+        together = sketch.distinct(sketch.merged(found for found in sketches if found is not None))
+        # Members' own counts may be exact, and a sketch is not.
+        return float(max(largest, added if together > 0.95 * added else min(added, together)))
+    unique = all(column.distinct > UNIQUE_SHARE * rows for rows, column in pairs)
+    return float(added if unique else largest)
+
+
+def _merged_histogram(
+    pairs: Sequence[tuple[int, control_pb2.ColumnStatistics]],
+) -> tuple[PhysicalValue, ...]:
+    """Every bound stands for its bucket's share of the member's rows."""
+    weighted: list[tuple[PhysicalValue, float]] = []
+    for rows, column in pairs:
+        bounds = codec.decode_values(column.histogram)
+        weighted += [(bound, rows / len(bounds)) for bound in bounds]
+    if len(pairs) == 1:
+        return tuple(bound for bound, _ in weighted)
+    weighted.sort(key=lambda pair: pair[0])  # type: ignore[arg-type, return-value]
+    total = sum(weight for _, weight in weighted)
+    result: list[PhysicalValue] = []
+    passed = 0.0
+    for bound, weight in weighted:
+        passed += weight
+        while len(result) <= BUCKETS and passed >= total * len(result) / BUCKETS * (1 - 1e-9):
+            result.append(bound)
+    return tuple(result)
+
+
+def _merged_common(
+    pairs: Sequence[tuple[int, control_pb2.ColumnStatistics]], total: int
+) -> tuple[tuple[PhysicalValue, float], ...]:
+    """A value that a member does not list is taken to be missing there."""
+    shares: dict[PhysicalValue, float] = {}
+    for rows, column in pairs:
+        for message, share in zip(column.common_values, column.common_shares, strict=False):
+            value = codec.decode_value(message)
+            shares[value] = shares.get(value, 0.0) + share * rows / total
+    ordered = sorted(shares.items(), key=lambda pair: -pair[1])
+    return tuple(ordered[:COMMON_MAX])
 
 
 def _least(values: list[PhysicalValue]) -> PhysicalValue:

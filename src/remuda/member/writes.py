@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from remuda.datatypes.conformance import check_batch, of_keys
+from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.member import arrow_stream
@@ -36,8 +36,10 @@ class StagedWrite:
             core.require_all_alive()
 
     async def add(self, batch: pa.RecordBatch) -> None:
-        """Stage the rows (engine form) on their owners. Raises what ``check_batch`` finds."""
-        check_batch(batch, self._schema)
+        """Stage the rows (engine form) on their owners. Raises what ``Constraints.check`` finds."""
+        core = self._core
+        batch = core.constraints.with_row_ids(batch, self._schema, core.number)
+        core.constraints.check(batch, self._schema)
         if not batch.num_rows:
             return
         parts = self._router.split(batch, self._core.view, self._core.live_members())
@@ -119,6 +121,6 @@ def on_stage_rows(core: Core, commits: Commits, request: Request) -> None:
             keys = of_keys(batch.columns, store.schema)
             store.stage_removals(message.job, message.task, message.sequence, keys)
         else:
-            check_batch(batch, store.schema)
+            core.constraints.check(batch, store.schema)
             store.stage(message.job, message.task, message.sequence, batch)
     request.reply(RpcType.ACK, common_pb2.Ack(ok=True))

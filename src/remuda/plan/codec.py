@@ -19,7 +19,7 @@ from typing import Any
 from remuda.datatypes import sql
 from remuda.errors import InternalError, ProtocolError
 from remuda.plan import expression as ex
-from remuda.plan import logical, physical, windows
+from remuda.plan import index_access, logical, physical, set_functions, windows
 from remuda.plan.physical import PhysicalPlan
 
 VERSION = 1
@@ -33,6 +33,7 @@ _DATACLASSES: tuple[type, ...] = (
     ex.Cast,
     ex.Case,
     ex.InList,
+    ex.ArgumentOrder,
     ex.AggregateCall,
     ex.SortKey,
     windows.FrameBound,
@@ -41,21 +42,36 @@ _DATACLASSES: tuple[type, ...] = (
     logical.OutputColumn,
     physical.Distribution,
     physical.Traits,
+    index_access.IndexEqual,
+    index_access.IndexRange,
+    index_access.IndexPrefix,
+    index_access.IndexProbe,
+    index_access.IndexUnion,
+    index_access.IndexIntersection,
     physical.TableScan,
+    physical.IndexScan,
     physical.KeyLookup,
     physical.ValuesScan,
+    physical.SuppliedScan,
     physical.FilterRows,
     physical.ProjectRows,
     physical.HashJoin,
     physical.NestedLoopJoin,
+    physical.LookupJoin,
     physical.HashAggregate,
+    physical.ExpandRows,
+    physical.GroupLimitRows,
+    physical.UnfoldRows,
     physical.WindowRows,
+    set_functions.SetCall,
     physical.SortRows,
     physical.LimitRows,
     physical.UnionRows,
     physical.Exchange,
     physical.Receive,
     physical.Send,
+    physical.Store,
+    physical.SpoolScan,
     physical.Root,
     physical.Pruning,
     physical.Fragment,
@@ -70,6 +86,7 @@ _ENUMS: tuple[type[Enum], ...] = (
     physical.Placement,
     physical.AggregatePhase,
     physical.ExchangeKind,
+    physical.IndexOrder,
     physical.Site,
 )
 

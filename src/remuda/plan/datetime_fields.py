@@ -29,6 +29,8 @@ EXTRACT_FIELDS: Final[dict[str, SqlType]] = {
 """Field -> result type. PostgreSQL returns numeric for all; whole fields are BIGINT here, as in
 DuckDB, so that they make cheap keys. ``epoch`` unscaled is just the count of microseconds."""
 
+ZONE_FIELDS: Final = ("timezone", "timezone_hour", "timezone_minute")
+"""Of TIMESTAMP WITH TIME ZONE only, where they are 0: it is shown in UTC."""
 TIME_FIELDS: Final = ("hour", "minute", "second", "milliseconds", "microseconds")
 TRUNC_FIELDS: Final = (
     "millennium", "century", "decade", "year", "quarter", "month", "week", "day",

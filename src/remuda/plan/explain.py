@@ -7,18 +7,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from remuda.plan.explain_index import index_scan_text, lookup_join_text
 from remuda.plan.expression import ColumnId, Expression
 from remuda.plan.logical import OutputColumn
 from remuda.plan.physical import (
     Distribution,
     Exchange,
     ExchangeKind,
+    ExpandRows,
     FilterRows,
     Fragment,
+    GroupLimitRows,
     HashAggregate,
     HashJoin,
+    IndexScan,
     KeyLookup,
     LimitRows,
+    LookupJoin,
     NestedLoopJoin,
     Physical,
     PhysicalPlan,
@@ -28,7 +33,11 @@ from remuda.plan.physical import (
     Root,
     Send,
     SortRows,
+    SpoolScan,
+    Store,
+    SuppliedScan,
     TableScan,
+    UnfoldRows,
     UnionRows,
     ValuesScan,
     WindowRows,
@@ -53,19 +62,25 @@ Profile: TypeAlias = Mapping[tuple[int, int], Mapping[int, OperatorProfile]]
 """(fragment id, pre-order index of the operator in it, 0 = the root) -> member -> profile."""
 
 
-def explain(plan: PhysicalPlan, verbose: bool = False, profile: Profile | None = None) -> str:
+def explain(
+    plan: PhysicalPlan,
+    verbose: bool = False,
+    profile: Profile | None = None,
+    costs: bool = True,
+) -> str:
     """One compact tree per fragment. With ``profile``: EXPLAIN ANALYZE."""
-    printer = _Printer(plan, verbose, profile)
+    printer = Printer(plan, verbose, profile, costs)
     lines = [line for fragment in plan.fragments for line in printer.fragment(fragment)]
     if verbose and plan.rules:
         lines.append("Rules: " + ", ".join(plan.rules))
+    lines += [f"Note: {note}" for note in plan.notes]
     return "\n".join(lines)
 
 
 def explain_tree(node: Physical, verbose: bool = False) -> str:
     """One operator tree, before fragments are cut (exchanges are operators then)."""
     plan = PhysicalPlan((), node.output, (), ())
-    printer = _Printer(plan, verbose, None)
+    printer = Printer(plan, verbose, None)
     printer.names = _column_names([node])
     return "\n".join(printer.tree(node, 0, -1, iter(range(1_000_000))))
 
@@ -85,8 +100,13 @@ def quantity(value: float) -> str:
     return f"{value / 1e9:.3g}G"
 
 
-class _Printer:
-    def __init__(self, plan: PhysicalPlan, verbose: bool, profile: Profile | None) -> None:
+class Printer:
+    """Names and texts of one plan."""
+
+    def __init__(
+        self, plan: PhysicalPlan, verbose: bool, profile: Profile | None, costs: bool = True
+    ) -> None:
+        self.costs = costs
         self.verbose = verbose
         self.profile = profile
         self.names = _column_names([fragment.root for fragment in plan.fragments])
@@ -120,7 +140,8 @@ class _Printer:
         parts = [self.distribution(traits.distribution)]
         if self.verbose and traits.collation:
             parts.append(f"sorted by {sort_text(traits.collation, self.name)}")
-        parts.append(f"rows={quantity(traits.rows)} cost={quantity(traits.cost)}")
+        if self.costs:
+            parts.append(f"rows={quantity(traits.rows)} cost={quantity(traits.cost)}")
         return f"[{' '.join(parts)}]"
 
     def _actual(self, indent: str, members: Mapping[int, OperatorProfile]) -> Iterator[str]:
@@ -145,18 +166,18 @@ class _Printer:
         match node:
             case TableScan() | KeyLookup():
                 return self._access(node)
-            case ValuesScan(rows=rows):
-                return f"Values {len(rows)} row{'' if len(rows) == 1 else 's'}"
+            case ValuesScan() | SuppliedScan():
+                return _given(node)
             case FilterRows(condition=condition):
                 return f"Filter {self.expression(condition)}"
             case ProjectRows():
                 return f"Project {self._projection(node)}"
-            case HashJoin() | NestedLoopJoin():
+            case LookupJoin() | HashJoin() | NestedLoopJoin():
                 return self._join(node)
-            case HashAggregate():
-                return self._aggregate(node)
-            case WindowRows():
-                return self._window(node)
+            case HashAggregate() | ExpandRows() | GroupLimitRows():
+                return self._grouping(node)
+            case WindowRows() | UnfoldRows():
+                return self._window(node) if isinstance(node, WindowRows) else self._unfold(node)
             case SortRows(keys=keys, limit=limit):
                 by = sort_text(keys, self.name)
                 return f"Sort by {by}" if limit is None else f"Top {self.expression(limit)} by {by}"
@@ -186,6 +207,10 @@ class _Printer:
                     if kind is not ExchangeKind.UNICAST
                     else (f"{text} by {self.columns(hash_keys)}")
                 )
+            case Store(spool=spool):
+                return f"Store as spool {spool}"
+            case SpoolScan(spool=spool):
+                return f"Read spool {spool}"
             case Root(output=output):
                 return f"Root {self.columns(tuple(column.id for column in output))}"
             case _:
@@ -201,6 +226,8 @@ class _Printer:
             text += f" by {', '.join(keys)}"
         else:
             text = f"Scan {node.map_name}{alias}"
+            if isinstance(node, IndexScan):
+                text = f"Index scan {node.map_name}{alias} {index_scan_text(node, self.name)}"
             if node.partitioned_replica:
                 text += " (own keys of the replica)"
         if node.filter is not None:
@@ -214,7 +241,9 @@ class _Printer:
             parts.append(text if name == text else f"{text} AS {name}")
         return ", ".join(parts)
 
-    def _join(self, node: HashJoin | NestedLoopJoin) -> str:
+    def _join(self, node: LookupJoin | HashJoin | NestedLoopJoin) -> str:
+        if isinstance(node, LookupJoin):
+            return lookup_join_text(node, self.name)
         kind = node.kind.value
         if isinstance(node, NestedLoopJoin):
             text = f"Nested loop join {kind}"
@@ -226,17 +255,33 @@ class _Printer:
             for left, right in zip(node.left_keys, node.right_keys, strict=True)
         )
         text = f"Hash join {kind} on {pairs}"
+        if node.null_aware:
+            text += " or NULL"
         if node.residual is not None:
             text += f" and also {self.expression(node.residual)}"
         return text
 
-    def _aggregate(self, node: HashAggregate) -> str:
+    def _grouping(self, node: HashAggregate | ExpandRows | GroupLimitRows) -> str:
+        if isinstance(node, GroupLimitRows):
+            text = f"First {self.expression(node.limit)} by {sort_text(node.order, self.name)}"
+            return text if not node.partition else f"{text} in each {self.columns(node.partition)}"
+        if isinstance(node, ExpandRows):
+            sets = (tuple(node.sources[place] for place in kept) for kept in node.sets)
+            return "Expand to " + ", ".join(self.columns(kept) for kept in sets)
         text = f"Aggregate {node.phase.value}"
         if node.group:
             text += f" by {self.columns(node.group)}"
         if node.calls:
             text += ": " + ", ".join(aggregate_text(call, self.name) for call in node.calls)
         return text
+
+    def _unfold(self, node: UnfoldRows) -> str:
+        calls = ", ".join(
+            f"{call.function}({', '.join(self.expression(part) for part in call.arguments)})"
+            for call in node.calls
+        )
+        numbered = " with ordinality" if node.ordinality else ""
+        return f"Unfold {calls}{numbered}" + (" or NULL" if node.outer else "")
 
     def _window(self, node: WindowRows) -> str:
         text = "Window"
@@ -269,6 +314,13 @@ class _Printer:
 
     def _tuple(self, key: tuple[Expression, ...]) -> str:
         return f"({', '.join(self.expression(part) for part in key)})"
+
+
+def _given(node: ValuesScan | SuppliedScan) -> str:
+    if isinstance(node, SuppliedScan):
+        alias = "" if node.alias in ("", node.relation) else f" {node.alias}"
+        return f"Supplied {node.relation}{alias}"
+    return f"Values {len(node.rows)} row{'' if len(node.rows) == 1 else 's'}"
 
 
 def _column_names(roots: list[Physical]) -> dict[ColumnId, str]:

@@ -9,11 +9,15 @@ optimizer and the evaluator may take the types of arguments at face value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
 
 from remuda.datatypes.sql import BOOLEAN, SqlType
 from remuda.datatypes.values import PhysicalValue
+
+if TYPE_CHECKING:
+    from remuda.plan.logical import Logical
 
 ColumnId: TypeAlias = int
 
@@ -75,11 +79,49 @@ class InList(Expression):
     values: tuple[Expression, ...]
 
 
+class SubqueryKind(Enum):
+    SCALAR = "scalar"
+    """The value of output column ``column`` of the only row; NULL without a row."""
+    EXISTS = "exists"
+    ANY = "any"
+    """Whether ``condition`` holds for any row, three-valued: ``IN``, ``= ANY``, ``< SOME``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery(Expression):
+    """A query inside an expression; the planner turns it into joins before anything else.
+
+    ``plan`` sees of the query around it only ``parameters``, columns that nothing inside produces:
+    for each row, ``parameters[i]`` has the value of ``arguments[i]``. So rewriting the arguments is
+    all that rules have to do when columns around the subquery change their names. ``condition`` is
+    over the output of ``plan`` and the parameters.
+    """
+
+    kind: SubqueryKind
+    plan: Logical
+    parameters: tuple[ColumnId, ...]
+    arguments: tuple[Expression, ...]
+    condition: Expression | None = None
+    column: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentOrder:
+    """One key of the ORDER BY inside an aggregate call, or of its WITHIN GROUP."""
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
     """One aggregate of an Aggregate operator: ``count``, ``sum``, ``avg``, ``min``, ``max``, ...
 
-    ``argument`` is None for ``count(*)``. ``filter`` is the FILTER clause.
+    ``argument`` is None for ``count(*)``, ``more`` are the arguments after the first. ``filter`` is
+    the FILTER clause. ``order`` is the order in which rows are taken, where it decides the result;
+    of WITHIN GROUP (ORDER BY x) it is that order, x is the argument, and the direct arguments are
+    in ``more``.
     """
 
     function: str
@@ -87,6 +129,29 @@ class AggregateCall:
     type: SqlType
     distinct: bool = False
     filter: Expression | None = None
+    more: tuple[Expression, ...] = ()
+    order: tuple[ArgumentOrder, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[Expression, ...]:
+        """() for ``count(*)``."""
+        return () if self.argument is None else (self.argument, *self.more)
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """Everything that is computed for each row: arguments, filter, order."""
+        parts = (*self.arguments, *(key.expression for key in self.order))
+        return parts if self.filter is None else (*parts, self.filter)
+
+    def rewritten(self, rewrite: Callable[[Expression], Expression]) -> AggregateCall:
+        """The call with each of its expressions replaced."""
+        return replace(
+            self,
+            argument=None if self.argument is None else rewrite(self.argument),
+            filter=None if self.filter is None else rewrite(self.filter),
+            more=tuple(rewrite(part) for part in self.more),
+            order=tuple(replace(key, expression=rewrite(key.expression)) for key in self.order),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +163,7 @@ class SortKey:
 
 def children(expression: Expression) -> tuple[Expression, ...]:
     match expression:
-        case Call(arguments=arguments):
+        case Call(arguments=arguments) | Subquery(arguments=arguments):
             return arguments
         case Cast(operand=operand):
             return (operand,)
@@ -122,6 +187,8 @@ def with_children(expression: Expression, parts: tuple[Expression, ...]) -> Expr
             return Case(expression.type, pairs, parts[-1])
         case InList():
             return InList(expression.type, parts[0], parts[1:])
+        case Subquery():
+            return replace(expression, arguments=parts)
         case _:
             return expression
 

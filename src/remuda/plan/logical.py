@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
+from remuda.plan.set_functions import SetCall
 from remuda.plan.windows import WindowCall
 
 
@@ -29,6 +30,8 @@ class JoinKind(Enum):
     FULL = "full"
     SEMI = "semi"
     ANTI = "anti"
+    MARK = "mark"
+    """Of physical joins only: see MarkJoin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,16 @@ class Logical:
     """``output`` lists the columns in order; every other node refers to them by id."""
 
     output: tuple[OutputColumn, ...]
+    _ids: frozenset[ColumnId] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def column_ids(self) -> frozenset[ColumnId]:
+        """The ids of ``output``; computed once, because rules ask for them all the time."""
+        found = self._ids
+        if found is None:
+            found = frozenset([column.id for column in self.output])
+            object.__setattr__(self, "_ids", found)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +85,76 @@ class Join(Logical):
 
 
 @dataclass(frozen=True, slots=True)
+class MarkJoin(Logical):
+    """Every row of ``left``, with one more column, BOOLEAN: whether a row of ``right`` matches.
+
+    Only rows of ``right`` for which ``guard`` is true count. The mark is true if ``condition`` is
+    true for one of them, NULL if it is NULL for one of them, else false. So it is never NULL
+    without a condition (EXISTS).
+    """
+
+    left: Logical
+    right: Logical
+    guard: Expression | None
+    condition: Expression | None
+
+    @property
+    def mark(self) -> OutputColumn:
+        return self.output[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class DependentJoin(Logical):
+    """LATERAL: ``right`` is computed for each row of ``left`` and may use its columns. INNER or
+    LEFT. The planner makes a Join of it."""
+
+    kind: JoinKind
+    left: Logical
+    right: Logical
+    condition: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate(Logical):
     """``output`` = the group columns (ids of the input), then one column per call.
 
-    Without group columns there is exactly one row, also over empty input.
+    Without group columns there is exactly one row, also over empty input. ``always`` are groups
+    (values of the group columns) that are there even if no row falls into them.
     """
 
     input: Logical
     group: tuple[ColumnId, ...]
     calls: tuple[AggregateCall, ...]
+    always: tuple[tuple[PhysicalValue, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expand(Logical):
+    """Each input row once per grouping set, for an Aggregate above.
+
+    ``output`` = the columns of the input, then a copy of each of ``sources``, then the number of
+    the set. ``sets[n]`` lists the places in ``sources`` whose copies keep their values in set
+    ``n``; the others are NULL.
+    """
+
+    input: Logical
+    sources: tuple[ColumnId, ...]
+    sets: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unfold(Logical):
+    """Each input row once for every row that ``calls`` give for it.
+
+    ``output`` = the columns of the input, then those of each call, then, with ``ordinality``, the
+    number of the call's row (BIGINT, from 1). Several calls stand side by side; the shorter ones
+    end in NULLs. ``outer``: an input row for which they give none comes out once, with NULLs.
+    """
+
+    input: Logical
+    calls: tuple[SetCall, ...]
+    ordinality: bool = False
+    outer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +188,57 @@ class Values(Logical):
 
 
 @dataclass(frozen=True, slots=True)
+class Supplied(Logical):
+    """Rows that the initiator has before the query starts: a system relation, or a table that the
+    statement itself makes (``definition``). ``relation`` names them, once in a statement.
+
+    ``positions[i]`` is the place of ``output[i]`` among the relation's columns; ``rows`` estimates
+    their number.
+    """
+
+    relation: str
+    positions: tuple[int, ...]
+    rows: float = 100.0
+    alias: str = ""
+    definition: Recursion | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recursion:
+    """A recursive CTE: the rows of ``base``, then those of ``step`` over what came last, as long as
+    it gives any. ``step`` reads them as the relation ``working``; both put out the same types.
+    ``distinct`` (UNION): a row that was there before does not count."""
+
+    name: str
+    working: str
+    base: Logical
+    step: Logical
+    distinct: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Union(Logical):
     """UNION ALL; the inputs put out the same types in the same order."""
 
+    inputs: tuple[Logical, ...]
+
+
+class SetKind(Enum):
+    INTERSECT = "INTERSECT"
+    EXCEPT = "EXCEPT"
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation(Logical):
+    """INTERSECT or EXCEPT of two or more inputs that put out the same types in the same order.
+
+    NULLs are equal to each other. INTERSECT: rows that every input has; EXCEPT: rows of the first
+    input that no other has. ``distinct``: each row once; else (ALL) as often as in the input that
+    has it least, or in the first input less the occurrences in the others.
+    """
+
+    kind: SetKind
+    distinct: bool
     inputs: tuple[Logical, ...]
 
 
@@ -126,13 +248,19 @@ def inputs_of(node: Logical) -> tuple[Logical, ...]:
             Project(input=child)
             | Filter(input=child)
             | Aggregate(input=child)
+            | Expand(input=child)
+            | Unfold(input=child)
             | Window(input=child)
             | Sort(input=child)
         ):
             return (child,)
-        case Join(left=left, right=right):
+        case (
+            Join(left=left, right=right)
+            | MarkJoin(left=left, right=right)
+            | DependentJoin(left=left, right=right)
+        ):
             return (left, right)
-        case Union(inputs=nodes):
+        case Union(inputs=nodes) | SetOperation(inputs=nodes):
             return nodes
         case _:
             return ()

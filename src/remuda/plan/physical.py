@@ -12,7 +12,9 @@ from enum import Enum
 
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
+from remuda.plan.index_access import NOTHING, IndexAccess
 from remuda.plan.logical import JoinKind, OutputColumn
+from remuda.plan.set_functions import SetCall
 from remuda.plan.windows import WindowCall
 
 
@@ -73,6 +75,23 @@ class TableScan(Physical):
     partitioned_replica: bool = False
 
 
+class IndexOrder(Enum):
+    """In which order an index scan gives its rows."""
+
+    NONE = "none"
+    FORWARD = "forward"
+    BACKWARD = "backward"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexScan(TableScan):
+    """A scan that looks only at rows which secondary indexes name. With an ``order``, ``access`` is
+    one probe of a SORTED index, and rows come in its order."""
+
+    access: IndexAccess = NOTHING
+    order: IndexOrder = IndexOrder.NONE
+
+
 @dataclass(frozen=True, slots=True)
 class KeyLookup(Physical):
     """Rows by whole key: each of ``keys`` is one key (expressions without columns, in key order,
@@ -94,6 +113,16 @@ class ValuesScan(Physical):
 
 
 @dataclass(frozen=True, slots=True)
+class SuppliedScan(Physical):
+    """Rows that the initiator was given when the query started (see ``logical.Supplied``); they
+    are no part of the plan. ``output[i]`` is the relation's column ``positions[i]``."""
+
+    relation: str
+    alias: str
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FilterRows(Physical):
     input: Physical
     condition: Expression
@@ -112,6 +141,10 @@ class HashJoin(Physical):
     The right side is built, the left side probes. ``residual`` is part of the ON condition: it
     decides matches, so for LEFT a row whose matches all fail it comes out once, padded with NULL.
     ``output`` may be any subset of both sides' columns (late materialization).
+
+    MARK: every left row, and as the last column of ``output``, which is on neither side, whether it
+    matches; NULL where ``residual`` is NULL for one of its pairs and true for none. ``null_aware``:
+    also NULL where there is no match, but the key is NULL, or some right key is (``x IN (...)``).
     """
 
     kind: JoinKind
@@ -120,16 +153,45 @@ class HashJoin(Physical):
     left_keys: tuple[ColumnId, ...]
     right_keys: tuple[ColumnId, ...]
     residual: Expression | None
+    null_aware: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NestedLoopJoin(Physical):
-    """Any condition, or none; the right side is held in memory."""
+    """Any condition, or none; the right side is held in memory. MARK as in HashJoin."""
 
     kind: JoinKind
     left: Physical
     right: Physical
     condition: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class LookupJoin(Physical):
+    """Each row of ``input`` finds its matches in a map: by secondary index, or by the whole primary
+    key (``index_id`` 0).
+
+    ``outer_keys`` are columns of the input, in the order of the index or of the key, and of the
+    types of its columns, whose names are ``inner_keys``; NULL never matches. ``inner[i]`` is schema
+    column ``positions[i]`` of the map. ``residual`` (over the columns of both) decides matches as
+    it does in ``HashJoin``. Kinds: INNER, LEFT, SEMI, ANTI. ``limited``: every member has all rows
+    of the input, and finds its own matches.
+    """
+
+    kind: JoinKind
+    input: Physical
+    map_name: str
+    map_id: int
+    schema_version: int
+    alias: str
+    inner: tuple[OutputColumn, ...]
+    positions: tuple[int, ...]
+    index: str
+    index_id: int
+    outer_keys: tuple[ColumnId, ...]
+    inner_keys: tuple[str, ...]
+    residual: Expression | None
+    limited: bool = False
 
 
 class AggregatePhase(Enum):
@@ -148,7 +210,8 @@ class AggregatePhase(Enum):
 class HashAggregate(Physical):
     """``output`` = group columns, then results (SINGLE, FINAL) or states (PARTIAL).
 
-    ``states[i]`` are the ids of the state columns of ``calls[i]`` (empty for SINGLE).
+    ``states[i]`` are the ids of the state columns of ``calls[i]`` (empty for SINGLE). ``always``
+    are groups that are put out even if no row falls into them.
     """
 
     input: Physical
@@ -156,6 +219,40 @@ class HashAggregate(Physical):
     group: tuple[ColumnId, ...]
     calls: tuple[AggregateCall, ...]
     states: tuple[tuple[ColumnId, ...], ...] = ()
+    always: tuple[tuple[PhysicalValue, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandRows(Physical):
+    """Each input row once per grouping set: ``output`` = columns of the input (any subset), then
+    a copy of each of ``sources``, NULL in the sets that do not list its place, then the number of
+    the set."""
+
+    input: Physical
+    sources: tuple[ColumnId, ...]
+    sets: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnfoldRows(Physical):
+    """``output`` = some columns of the input, then ``results`` (see ``logical.Unfold``)."""
+
+    input: Physical
+    calls: tuple[SetCall, ...]
+    ordinality: bool
+    outer: bool
+    results: tuple[OutputColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLimitRows(Physical):
+    """The rows that have a rank of at most ``limit`` in their partition, by ``order``, among the
+    rows of their member; it may let others pass."""
+
+    input: Physical
+    partition: tuple[ColumnId, ...]
+    order: tuple[SortKey, ...]
+    limit: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +333,23 @@ class Send(Physical):
 
 
 @dataclass(frozen=True, slots=True)
+class Store(Physical):
+    """The root of a fragment whose rows stay where they are, for every ``SpoolScan`` of ``spool``
+    on the same member: a sub-plan that occurs several times is computed once."""
+
+    input: Physical
+    spool: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolScan(Physical):
+    """All rows stored on this member: ``output[i]`` is column ``positions[i]`` of them."""
+
+    spool: int
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Root(Physical):
     """The root of the root fragment: rows go to the user's cursor."""
 
@@ -277,13 +391,15 @@ class MapDependency:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalPlan:
-    """A finished plan. ``fragments[0]`` is the root fragment; ``rules`` names what fired."""
+    """A finished plan. ``fragments[0]`` is the root fragment; ``rules`` names what fired; ``notes``
+    say where the optimizer did less than it could have."""
 
     fragments: tuple[Fragment, ...]
     output: tuple[OutputColumn, ...]
     parameter_types: tuple[str, ...]
     dependencies: tuple[MapDependency, ...]
     rules: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def inputs_of(node: Physical) -> tuple[Physical, ...]:
@@ -296,11 +412,16 @@ def inputs_of(node: Physical) -> tuple[Physical, ...]:
             FilterRows(input=child)
             | ProjectRows(input=child)
             | HashAggregate(input=child)
+            | LookupJoin(input=child)
+            | ExpandRows(input=child)
+            | GroupLimitRows(input=child)
+            | UnfoldRows(input=child)
             | WindowRows(input=child)
             | SortRows(input=child)
             | LimitRows(input=child)
             | Exchange(input=child)
             | Send(input=child)
+            | Store(input=child)
             | Root(input=child)
         ):
             return (child,)

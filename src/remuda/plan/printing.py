@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from typing import TypeAlias
 
+from remuda.datatypes.intervals import interval_text, unpack
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.uuids import uuid_text
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import (
     AggregateCall,
+    ArgumentOrder,
     Call,
     Case,
     Cast,
@@ -20,7 +23,11 @@ from remuda.plan.expression import (
     Literal,
     Parameter,
     SortKey,
+    Subquery,
+    SubqueryKind,
 )
+from remuda.plan.function_arrays import OPERATORS as ARRAY_OPERATORS
+from remuda.plan.function_json import OPERATORS as JSON_OPERATORS
 
 ColumnNames: TypeAlias = Callable[[ColumnId, str | None], str]
 """The text of a column, given its id and the name that the expression carries, if it does."""
@@ -34,7 +41,9 @@ _INFIX = {
     "and": _AND,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "like", "ilike"), _COMPARE),
     **dict.fromkeys(("is_distinct_from", "is_not_distinct_from"), _COMPARE),
-    "||": _CONCAT,
+    **dict.fromkeys(("~", "~*", "similar_to"), _COMPARE),
+    **dict.fromkeys(("||", *JSON_OPERATORS, *ARRAY_OPERATORS), _CONCAT),
+    **dict.fromkeys(("&", "|", "#", "<<", ">>"), _CONCAT),
     **dict.fromkeys(("+", "-"), _ADD),
     **dict.fromkeys(("*", "/", "%"), _MULTIPLY),
 }
@@ -61,25 +70,37 @@ def expression_text(expression: Expression, names: ColumnNames = own_name) -> st
 
 
 def aggregate_text(call: AggregateCall, names: ColumnNames = own_name) -> str:
-    argument = "*" if call.argument is None else _text(call.argument, names, _OR)
-    distinct = "DISTINCT " if call.distinct else ""
-    text = f"{call.function}({distinct}{argument})"
+    texts = [_text(argument, names, _OR) for argument in call.arguments]
+    inside = ", ".join(texts) if texts else "*"
+    if call.distinct:
+        inside = f"DISTINCT {inside}"
+    if call.order:
+        inside += f" ORDER BY {_order_text(call.order, names)}"
+    text = f"{call.function}({inside})"
     if call.filter is not None:
         text += f" FILTER (WHERE {_text(call.filter, names, _OR)})"
     return text
 
 
-def sort_text(keys: Iterable[SortKey], names: ColumnNames = own_name) -> str:
+def _order_text(order: Iterable[ArgumentOrder], names: ColumnNames) -> str:
+    return ", ".join(
+        _text(key.expression, names, _OR) + _direction(key.descending, key.nulls_first)
+        for key in order
+    )
+
+
+def _direction(descending: bool, nulls_first: bool) -> str:
     """NULLS FIRST or LAST is printed only where it differs from PostgreSQL's default."""
-    parts = []
-    for key in keys:
-        text = names(key.column, None)
-        if key.descending:
-            text += " DESC"
-        if key.nulls_first != key.descending:
-            text += " NULLS FIRST" if key.nulls_first else " NULLS LAST"
-        parts.append(text)
-    return ", ".join(parts)
+    text = " DESC" if descending else ""
+    if nulls_first != descending:
+        text += " NULLS FIRST" if nulls_first else " NULLS LAST"
+    return text
+
+
+def sort_text(keys: Iterable[SortKey], names: ColumnNames = own_name) -> str:
+    return ", ".join(
+        names(key.column, None) + _direction(key.descending, key.nulls_first) for key in keys
+    )
 
 
 def value_text(value: PhysicalValue, type_: SqlType) -> str:
@@ -91,6 +112,12 @@ def value_text(value: PhysicalValue, type_: SqlType) -> str:
     if isinstance(value, str):
         shown = value if len(value) <= TEXT_SHOWN else value[:TEXT_SHOWN] + "…"
         return "'" + shown.replace("'", "''") + "'"
+    if type_.kind is Kind.INTERVAL and isinstance(value, bytes):
+        return f"INTERVAL '{interval_text(*unpack(value))}'"
+    if type_.kind is Kind.UUID and isinstance(value, bytes):
+        return f"UUID '{uuid_text(value)}'"
+    if isinstance(value, tuple):
+        return _nested_text(value, type_)
     if isinstance(value, bytes):
         return "'\\x" + value[: TEXT_SHOWN // 2].hex() + "'"
     if type_.kind is Kind.DECIMAL and isinstance(value, int):
@@ -98,6 +125,14 @@ def value_text(value: PhysicalValue, type_: SqlType) -> str:
     if isinstance(value, int) and type_.kind in _TEMPORAL:
         return _TEMPORAL[type_.kind](value)
     return str(value)
+
+
+def _nested_text(value: tuple[PhysicalValue, ...], type_: SqlType) -> str:
+    if type_.element is None:
+        fields = zip(value, type_.fields, strict=True)
+        return "ROW(" + ", ".join(value_text(item, t) for item, (_, t) in fields) + ")"
+    shown = [value_text(item, type_.element) for item in value[:LIST_ITEMS_SHOWN]]
+    return f"ARRAY[{', '.join(shown)}{', …' if len(value) > LIST_ITEMS_SHOWN else ''}]"
 
 
 def _decimal_text(unscaled: int, scale: int) -> str:
@@ -156,8 +191,31 @@ def _text(expression: Expression, names: ColumnNames, outer: int) -> str:
             return _parenthesized(text, _COMPARE, outer)
         case Call():
             return _call_text(expression, names, outer)
+        case Subquery():
+            return _subquery_text(expression, names)
         case _:
             return type(expression).__name__
+
+
+def _subquery_text(subquery: Subquery, names: ColumnNames) -> str:
+    """What is asked of the subquery; its plan is printed elsewhere, if at all."""
+    text = "subquery"
+    given = [
+        f"{names(parameter, None)} := {_text(argument, names, _OR)}"
+        for parameter, argument in zip(subquery.parameters, subquery.arguments, strict=True)
+        if not (isinstance(argument, ColumnRef) and argument.column == parameter)
+    ]
+    if given:
+        text += f"({', '.join(given)})"
+    match subquery.kind:
+        case SubqueryKind.EXISTS:
+            return f"EXISTS {text}"
+        case SubqueryKind.ANY:
+            assert subquery.condition is not None
+            return f"ANY {text} ({_text(subquery.condition, names, _OR)})"
+        case SubqueryKind.SCALAR:
+            column = subquery.plan.output[subquery.column]
+            return f"{text}.{names(column.id, column.name)}"
 
 
 def _list_text(values: tuple[Expression, ...], names: ColumnNames) -> str:

@@ -101,18 +101,24 @@ def _choice(
             pass
         case _:
             return None
-    while isinstance(operand, Cast) and _is_lossless(operand):
-        operand = operand.operand
+    operand = without_widening(operand)
     if not isinstance(operand, ColumnRef) or operand.column not in by_column:
         return None
     if any(columns_of(value) for value in values):
         return None
     position = by_column[operand.column]
     type_ = schema.columns[position].type
-    exact = [e for value in values if (e := _exactly(value, type_)) is not None]
+    exact = [e for value in values if (e := exactly(value, type_)) is not None]
     if len(exact) != len(values):
         return None
     return position, tuple(exact)
+
+
+def without_widening(operand: Expression) -> Expression:
+    """``operand`` without casts that change no value."""
+    while isinstance(operand, Cast) and _is_lossless(operand):
+        operand = operand.operand
+    return operand
 
 
 def _is_lossless(cast: Cast) -> bool:
@@ -127,7 +133,7 @@ def _is_lossless(cast: Cast) -> bool:
     return False
 
 
-def _exactly(value: Expression, type_: SqlType) -> Expression | None:
+def exactly(value: Expression, type_: SqlType) -> Expression | None:
     """``value`` as an expression of ``type_``, which decides its hash; None when it cannot be."""
     while isinstance(value, Cast) and _is_lossless(value) and value.type.kind is not type_.kind:
         value = value.operand

@@ -21,18 +21,24 @@ from remuda.plan.expression import (
 from remuda.plan.functions import SCALAR_FUNCTIONS
 from remuda.plan.logical import (
     Aggregate,
+    DependentJoin,
+    Expand,
     Filter,
     Join,
     JoinKind,
     Logical,
+    MarkJoin,
     OutputColumn,
     Project,
+    SetOperation,
     Sort,
+    Unfold,
     Union,
     Values,
     Window,
     inputs_of,
 )
+from remuda.plan.uses import operators_of, subqueries_of
 from remuda.plan.windows import WindowCall, rewritten
 
 TRUE = Literal(BOOLEAN, True)
@@ -42,7 +48,7 @@ LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)
 
 
 def columns(node: Logical) -> frozenset[ColumnId]:
-    return frozenset(column.id for column in node.output)
+    return node.column_ids
 
 
 def nodes_of(node: Logical) -> Iterator[Logical]:
@@ -52,7 +58,10 @@ def nodes_of(node: Logical) -> Iterator[Logical]:
 
 
 def highest_column(node: Logical) -> ColumnId:
-    return max((c.id for n in nodes_of(node) for c in n.output), default=0)
+    """The highest id in use, those inside of subqueries included."""
+    operators = list(operators_of(node))
+    highest = max((c.id for n in operators for c in n.output), default=0)
+    return max([highest, *(p for n in operators for s in subqueries_of(n) for p in s.parameters)])
 
 
 def with_inputs(node: Logical, inputs: tuple[Logical, ...]) -> Logical:
@@ -64,11 +73,19 @@ def with_inputs(node: Logical, inputs: tuple[Logical, ...]) -> Logical:
             return Sort(inputs[0].output, inputs[0], keys, limit, offset)
         case Join(kind=kind, condition=condition):
             return make_join(kind, inputs[0], inputs[1], condition)
+        case MarkJoin(guard=guard, condition=condition):
+            return make_mark_join(inputs[0], inputs[1], guard, condition, node.mark)
+        case DependentJoin():
+            return replace(node, left=inputs[0], right=inputs[1])
         case Project() | Aggregate():
             return replace(node, input=inputs[0])
+        case Expand():
+            return make_expand(node, inputs[0])
+        case Unfold():
+            return make_unfold(node, inputs[0])
         case Window(partition=partition, order=order, calls=calls):
             return make_window(inputs[0], partition, order, calls, window_results(node))
-        case Union(inputs=old):
+        case Union(inputs=old) | SetOperation(inputs=old):
             pairs = zip(inputs, old, strict=True)
             return replace(node, inputs=tuple(in_order(new, was.output) for new, was in pairs))
         case _:
@@ -97,6 +114,16 @@ def make_join(kind: JoinKind, left: Logical, right: Logical, condition: Expressi
     return Join(output, kind, left, right, condition)
 
 
+def make_mark_join(
+    left: Logical,
+    right: Logical,
+    guard: Expression | None,
+    condition: Expression | None,
+    mark: OutputColumn,
+) -> MarkJoin:
+    return MarkJoin((*left.output, mark), left, right, guard, condition)
+
+
 def make_project(node: Logical, output: tuple[OutputColumn, ...]) -> Project:
     """``node`` reduced to, or reordered as, ``output`` (columns of ``node``)."""
     return Project(output, node, tuple(reference(column) for column in output))
@@ -110,6 +137,27 @@ def make_window(
     results: tuple[OutputColumn, ...],
 ) -> Window:
     return Window((*node.output, *results), node, partition, order, calls)
+
+
+def make_expand(expand: Expand, node: Logical) -> Expand:
+    """``expand`` over another input that has its sources."""
+    return replace(expand, input=node, output=(*node.output, *expand_results(expand)))
+
+
+def expand_results(expand: Expand) -> tuple[OutputColumn, ...]:
+    """The copies, then the number of the set."""
+    return expand.output[len(expand.output) - len(expand.sources) - 1 :]
+
+
+def make_unfold(unfold: Unfold, node: Logical) -> Unfold:
+    """``unfold`` over another input that has the columns of its calls."""
+    return replace(unfold, input=node, output=(*node.output, *unfold_results(unfold)))
+
+
+def unfold_results(unfold: Unfold) -> tuple[OutputColumn, ...]:
+    """The columns of the calls, and the ordinality."""
+    results = sum(len(call.types) for call in unfold.calls) + unfold.ordinality
+    return unfold.output[len(unfold.output) - results :]
 
 
 def window_results(window: Window) -> tuple[OutputColumn, ...]:
@@ -181,11 +229,7 @@ def rename(expression: Expression, names: Mapping[ColumnId, OutputColumn]) -> Ex
 
 
 def rename_call(call: AggregateCall, names: Mapping[ColumnId, OutputColumn]) -> AggregateCall:
-    return replace(
-        call,
-        argument=None if call.argument is None else rename(call.argument, names),
-        filter=None if call.filter is None else rename(call.filter, names),
-    )
+    return call.rewritten(lambda expression: rename(expression, names))
 
 
 def rename_window_call(call: WindowCall, names: Mapping[ColumnId, OutputColumn]) -> WindowCall:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 
 from remuda.plan.expression import ColumnId, Expression, columns_of, conjunction
 from remuda.plan.logical import OutputColumn, Scan
 from remuda.plan.physical import (
     AggregatePhase,
     Exchange,
+    ExpandRows,
     FilterRows,
+    GroupLimitRows,
     HashAggregate,
     HashJoin,
+    IndexScan,
     KeyLookup,
     LimitRows,
+    LookupJoin,
     MapDependency,
     NestedLoopJoin,
     Physical,
     ProjectRows,
     SortRows,
+    SpoolScan,
+    SuppliedScan,
     TableScan,
     Traits,
+    UnfoldRows,
     UnionRows,
     ValuesScan,
     WindowRows,
@@ -34,13 +42,19 @@ from remuda.planner.candidate import (
     ExchangeStep,
     JoinStep,
     LimitStep,
+    LookupJoinStep,
     LookupStep,
     ScanStep,
     SortStep,
 )
 from remuda.planner.memo import (
+    ExpandOperator,
     FilterOperator,
+    GroupLimitOperator,
     ProjectOperator,
+    SharedOperator,
+    SuppliedOperator,
+    UnfoldOperator,
     UnionOperator,
     ValuesOperator,
     WindowOperator,
@@ -63,35 +77,30 @@ class Builder:
         match step:
             case ScanStep() | LookupStep():
                 return self._access(candidate, step, needed)
-            case ValuesOperator():
-                return self._values(candidate, step, needed)
+            case ValuesOperator() | SharedOperator() | SuppliedOperator():
+                return self._given(candidate, step, needed)
             case FilterOperator(condition=condition):
-                child = self._input(candidate, needed | columns_of(condition))
+                child = self.build(candidate.inputs[0], needed | columns_of(condition))
                 rows = FilterRows(child.output, _traits(candidate), child, condition)
                 return _narrowed(rows, needed)
             case ProjectOperator():
                 return self._project(candidate, step, needed)
             case JoinStep():
                 return self._join(candidate, step, needed)
+            case LookupJoinStep():
+                return self._lookup_join(candidate, step, needed)
             case AggregateStep():
                 return self._aggregate(candidate, step)
+            case UnfoldOperator():
+                return self._unfold(candidate, step, needed)
+            case ExpandOperator() | GroupLimitOperator():
+                return self._grouping(candidate, step, needed)
             case WindowOperator():
                 return self._window(candidate, step, needed)
-            case SortStep(keys=keys, limit=limit):
-                child = self._input(candidate, needed | {key.column for key in keys})
-                return SortRows(child.output, _traits(candidate), child, keys, limit)
-            case LimitStep(limit=limit, offset=offset):
-                child = self._input(candidate, needed)
-                return LimitRows(child.output, _traits(candidate), child, limit, offset)
-            case ExchangeStep(kind=kind, keys=hash_keys, collation=collation):
-                used = needed | set(hash_keys) | {key.column for key in collation}
-                child = self._input(candidate, used)
-                return Exchange(child.output, _traits(candidate), child, kind, hash_keys, collation)
+            case SortStep() | LimitStep() | ExchangeStep():
+                return self._arrangement(candidate, step, needed)
             case UnionOperator():
                 return self._union(candidate, step, needed)
-
-    def _input(self, candidate: Candidate, needed: Columns) -> Physical:
-        return self.build(candidate.inputs[0], needed)
 
     # --- leaves ---
 
@@ -122,6 +131,9 @@ class Builder:
                 _filter_columns(scan, step.condition),
                 step.partitioned_replica,
             )
+            if step.access is not None:
+                shared = {field.name: getattr(node, field.name) for field in fields(node)}
+                node = IndexScan(**shared, access=step.access, order=step.order)
             keys = pruning_keys(scan, step.condition)
         else:
             node = KeyLookup(
@@ -141,12 +153,47 @@ class Builder:
             self.pruning[id(node)] = keys
         return node
 
+    def _given(
+        self,
+        candidate: Candidate,
+        step: ValuesOperator | SharedOperator | SuppliedOperator,
+        needed: Columns,
+    ) -> Physical:
+        match step:
+            case ValuesOperator():
+                return self._values(candidate, step, needed)
+            case SharedOperator():
+                return self._shared(candidate, step, needed)
+            case _:
+                return self._supplied(candidate, step, needed)
+
     def _values(self, candidate: Candidate, step: ValuesOperator, needed: Columns) -> Physical:
         every = candidate.group.output
         kept = [i for i, column in enumerate(every) if column.id in needed]
         output = tuple(every[i] for i in kept)
         rows = tuple(tuple(row[i] for i in kept) for row in step.rows)
         return ValuesScan(output, _traits(candidate), rows)
+
+    def _shared(self, candidate: Candidate, step: SharedOperator, needed: Columns) -> Physical:
+        pairs = zip(step.output, step.positions, strict=True)
+        kept = [(column, place) for column, place in pairs if column.id in needed]
+        return SpoolScan(
+            tuple(column for column, _ in kept),
+            _traits(candidate),
+            step.spool,
+            tuple(place for _, place in kept),
+        )
+
+    def _supplied(self, candidate: Candidate, step: SuppliedOperator, needed: Columns) -> Physical:
+        pairs = zip(step.output, step.positions, strict=True)
+        kept = [(column, position) for column, position in pairs if column.id in needed]
+        return SuppliedScan(
+            tuple(column for column, _ in kept),
+            _traits(candidate),
+            step.relation,
+            step.alias,
+            tuple(position for _, position in kept),
+        )
 
     # --- inner operators ---
 
@@ -157,7 +204,7 @@ class Builder:
             if column.id in needed
         ]
         expressions = tuple(expression for _, expression in kept)
-        child = self._input(candidate, _used(expressions))
+        child = self.build(candidate.inputs[0], _used(expressions))
         output = tuple(column for column, _ in kept)
         return ProjectRows(output, _traits(candidate), child, expressions)
 
@@ -173,6 +220,8 @@ class Builder:
             for column in (*left.output, *right.output)
             if column.id in needed
         )
+        if step.mark is not None:
+            output = (*(c for c in output if c.id in left_group.columns), step.mark)
         residual = conjunction(step.residual)
         if not step.pairs:
             return NestedLoopJoin(output, _traits(candidate), step.kind, left, right, residual)
@@ -185,6 +234,48 @@ class Builder:
             tuple(a for a, _ in step.pairs),
             tuple(b for _, b in step.pairs),
             residual,
+            step.null_aware,
+        )
+
+    def _lookup_join(self, candidate: Candidate, step: LookupJoinStep, needed: Columns) -> Physical:
+        schema = step.scan.schema
+        self.dependencies[schema.name] = MapDependency(schema.name, schema.map_id, schema.version)
+        outer = candidate.inputs[0]
+        used = needed | _used(step.residual)
+        keys = tuple(a for a, _ in step.pairs)
+        child = self.build(outer, (used | set(keys)) & outer.group.columns.keys())
+        inner = [
+            (column, position)
+            for column, position in zip(step.scan.output, step.scan.positions, strict=True)
+            if column.id in used
+        ]
+        names = {
+            column.id: schema.columns[position].name
+            for column, position in zip(step.scan.output, step.scan.positions, strict=True)
+        }
+        known = candidate.group.columns
+        output = tuple(
+            known.get(column.id, column)
+            for column in (*child.output, *(column for column, _ in inner))
+            if column.id in needed
+        )
+        return LookupJoin(
+            output,
+            _traits(candidate),
+            step.kind,
+            child,
+            schema.name,
+            schema.map_id,
+            schema.version,
+            step.scan.alias,
+            tuple(column for column, _ in inner),
+            tuple(position for _, position in inner),
+            "" if step.index is None else step.index.name,
+            0 if step.index is None else step.index.index_id,
+            keys,
+            tuple(names[b] for _, b in step.pairs),
+            conjunction(step.residual),
+            step.spread,
         )
 
     def _aggregate(self, candidate: Candidate, step: AggregateStep) -> Physical:
@@ -194,9 +285,9 @@ class Builder:
         if step.phase is AggregatePhase.FINAL:
             needed = frozenset(operator.group) | {column.id for column in state_columns}
         else:
-            parts = [e for call in operator.calls for e in (call.argument, call.filter) if e]
+            parts = [e for call in operator.calls for e in call.expressions]
             needed = frozenset(operator.group) | _used(parts)
-        child = self._input(candidate, needed)
+        child = self.build(candidate.inputs[0], needed)
         results = state_columns if step.phase is AggregatePhase.PARTIAL else operator.results
         states = tuple(tuple(c.id for c in columns) for columns in operator.states)
         return HashAggregate(
@@ -207,6 +298,63 @@ class Builder:
             operator.group,
             operator.calls,
             () if step.phase is AggregatePhase.SINGLE else states,
+            # The partial phases have put it out already.
+            () if step.phase is AggregatePhase.FINAL else operator.always,
+        )
+
+    def _unfold(self, candidate: Candidate, step: UnfoldOperator, needed: Columns) -> Physical:
+        below = candidate.inputs[0]
+        kept = needed & below.group.columns.keys()
+        used = _used(part for call in step.calls for part in call.arguments)
+        child = self.build(below, kept | used)
+        output = tuple(column for column in child.output if column.id in kept)
+        rows = UnfoldRows(
+            (*output, *step.results),
+            _traits(candidate),
+            child,
+            step.calls,
+            step.ordinality,
+            step.outer,
+            step.results,
+        )
+        return _narrowed(rows, needed)
+
+    def _grouping(
+        self, candidate: Candidate, step: ExpandOperator | GroupLimitOperator, needed: Columns
+    ) -> Physical:
+        if isinstance(step, GroupLimitOperator):
+            return self._group_limit(candidate, step, needed)
+        below = candidate.inputs[0]
+        kept = needed & below.group.columns.keys()
+        child = self.build(below, kept | set(step.sources))
+        output = tuple(column for column in child.output if column.id in kept)
+        return ExpandRows(
+            (*output, *step.results), _traits(candidate), child, step.sources, step.sets
+        )
+
+    def _arrangement(
+        self, candidate: Candidate, step: SortStep | LimitStep | ExchangeStep, needed: Columns
+    ) -> Physical:
+        """The same rows in another order, fewer of them, or elsewhere."""
+        match step:
+            case SortStep(keys=keys, limit=limit):
+                child = self.build(candidate.inputs[0], needed | {key.column for key in keys})
+                return SortRows(child.output, _traits(candidate), child, keys, limit)
+            case LimitStep(limit=limit, offset=offset):
+                child = self.build(candidate.inputs[0], needed)
+                return LimitRows(child.output, _traits(candidate), child, limit, offset)
+            case ExchangeStep(kind=kind, keys=hash_keys, collation=collation):
+                used = needed | set(hash_keys) | {key.column for key in collation}
+                child = self.build(candidate.inputs[0], used)
+                return Exchange(child.output, _traits(candidate), child, kind, hash_keys, collation)
+
+    def _group_limit(
+        self, candidate: Candidate, step: GroupLimitOperator, needed: Columns
+    ) -> Physical:
+        used = set(step.partition) | {key.column for key in step.order}
+        child = self.build(candidate.inputs[0], needed | used)
+        return GroupLimitRows(
+            child.output, _traits(candidate), child, step.partition, step.order, step.limit
         )
 
     def _window(self, candidate: Candidate, step: WindowOperator, needed: Columns) -> Physical:

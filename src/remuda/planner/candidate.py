@@ -5,15 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from remuda.datatypes.index import IndexDefinition
 from remuda.plan.expression import ColumnId, Expression, SortKey
-from remuda.plan.logical import JoinKind, Scan
-from remuda.plan.physical import AggregatePhase, Distribution, ExchangeKind
+from remuda.plan.index_access import IndexAccess
+from remuda.plan.logical import JoinKind, OutputColumn, Scan
+from remuda.plan.physical import AggregatePhase, Distribution, ExchangeKind, IndexOrder
 from remuda.planner.memo import (
     AggregateOperator,
+    ExpandOperator,
     FilterOperator,
     Group,
+    GroupLimitOperator,
     Keys,
     ProjectOperator,
+    SharedOperator,
+    SuppliedOperator,
+    UnfoldOperator,
     UnionOperator,
     ValuesOperator,
     WindowOperator,
@@ -26,6 +33,9 @@ class ScanStep:
     scan: Scan
     condition: Expression | None
     partitioned_replica: bool = False
+    access: IndexAccess | None = None
+    """The rows that secondary indexes name, instead of all."""
+    order: IndexOrder = IndexOrder.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,21 @@ class JoinStep:
     kind: JoinKind
     pairs: tuple[tuple[ColumnId, ColumnId], ...]
     residual: tuple[Expression, ...]
+    mark: OutputColumn | None = None
+    null_aware: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LookupJoinStep:
+    """The rows of the input find their matches among the rows of ``scan``, by ``index`` or by key
+    (None). ``pairs`` are (outer column, inner column). ``spread``: the input is on all members."""
+
+    kind: JoinKind
+    scan: Scan
+    index: IndexDefinition | None
+    pairs: tuple[tuple[ColumnId, ColumnId], ...]
+    residual: tuple[Expression, ...]
+    spread: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +98,16 @@ Step: TypeAlias = (
     ScanStep
     | LookupStep
     | ValuesOperator
+    | SuppliedOperator
+    | SharedOperator
     | FilterOperator
     | ProjectOperator
     | JoinStep
+    | LookupJoinStep
     | AggregateStep
+    | ExpandOperator
+    | GroupLimitOperator
+    | UnfoldOperator
     | WindowOperator
     | SortStep
     | LimitStep

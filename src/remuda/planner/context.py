@@ -18,9 +18,11 @@ Fold: TypeAlias = Callable[[Expression], PhysicalValue]
 @dataclass(frozen=True, slots=True)
 class PlanningContext:
     """``members`` counts the members that own partitions. Without ``fold`` only boolean
-    simplification happens, no constant folding."""
+    simplification happens, no constant folding. ``perturb`` (tests only) replaces the cost by
+    which an alternative is chosen, so that plans are picked that the cost model would not."""
 
     statistics: StatisticsReader = FixedStatistics()  # noqa: RUF009 (immutable)
     members: int = 1
     parameter_types: tuple[SqlType, ...] = ()
     fold: Fold | None = None
+    perturb: Callable[[float], float] | None = None

@@ -19,6 +19,8 @@ SCAN = 1.0
 FILTER = 0.8
 PROJECT = 0.5
 KEY_LOOKUP = 250.0
+LOOKUP_KEY = 1_000.0
+"""Reading one row of a lookup join by key; no lookup costs less."""
 BUILD = 17.0
 PROBE = 5.0
 MATCH = 1.0

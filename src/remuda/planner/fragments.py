@@ -7,6 +7,7 @@ data: its own scans, or rows sent by hash. Otherwise the initiator has all it ne
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from remuda.plan.logical import OutputColumn
@@ -16,6 +17,7 @@ from remuda.plan.physical import (
     Exchange,
     Fragment,
     KeyLookup,
+    LookupJoin,
     Physical,
     Placement,
     Pruning,
@@ -23,6 +25,8 @@ from remuda.plan.physical import (
     Root,
     Send,
     Site,
+    SpoolScan,
+    Store,
     TableScan,
     UnionRows,
     inputs_of,
@@ -68,6 +72,9 @@ class _Cutter:
         be, and no row may arrive by hash, for it could be meant for a member left out."""
         keys: dict[tuple[object, ...], None] = {}
         confined = False
+        if isinstance(root, Store):
+            # Whoever reads it may not be confined.
+            return None
         stack = [root]
         while stack:
             node = stack.pop()
@@ -79,7 +86,9 @@ class _Cutter:
                     confined = True
                 elif node.traits.distribution.placement is Placement.PARTITIONED:
                     return None
-            elif isinstance(node, Receive):
+            elif isinstance(node, LookupJoin) and node.limited:
+                return None
+            elif isinstance(node, Receive | SpoolScan):
                 placement = node.traits.distribution.placement
                 if placement is Placement.PARTITIONED:
                     return None
@@ -89,14 +98,23 @@ class _Cutter:
 
 
 def cut_fragments(
-    root: Physical, output: tuple[OutputColumn, ...], pruning: dict[int, PruningKeys]
+    root: Physical,
+    output: tuple[OutputColumn, ...],
+    pruning: dict[int, PruningKeys],
+    stored: Sequence[Physical] = (),
 ) -> tuple[Fragment, ...]:
-    """``root`` delivers to the initiator; ``output`` is what the user's cursor gets."""
+    """``root`` delivers to the initiator; ``output`` is what the user's cursor gets. ``stored`` are
+    the shared sub-plans: their place is the number of their spool."""
     cutter = _Cutter(pruning)
     number = cutter.number()
     top = ordered(cutter.cut(root, number), output)
     traits = replace(top.traits, distribution=SINGLETON)
     cutter.finish(number, Root(output, traits, top), SINGLETON)
+    for spool, definition in enumerate(stored):
+        number = cutter.number()
+        below = cutter.cut(definition, number)
+        store = Store(below.output, below.traits, below, spool)
+        cutter.finish(number, store, definition.traits.distribution)
     return tuple(cutter.done[i] for i in sorted(cutter.done))
 
 

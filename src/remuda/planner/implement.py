@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import takewhile
 
 from remuda.plan.expression import ColumnRef, Literal, conjuncts
+from remuda.plan.functions import is_volatile
 from remuda.plan.physical import (
     REPLICATED,
     SINGLETON,
@@ -15,17 +18,25 @@ from remuda.planner.access import whole_key
 from remuda.planner.candidate import Candidate, LimitStep, LookupStep, ScanStep
 from remuda.planner.cost import FILTER, KEY_LOOKUP, PROJECT, SCAN, SCAN_START
 from remuda.planner.implement_aggregate import implement_aggregate
+from remuda.planner.implement_group_limit import implement_group_limit
+from remuda.planner.implement_index import implement_index_scan, ordered_project, ordered_scan
 from remuda.planner.implement_join import implement_hash_join, implement_loop_join
+from remuda.planner.implement_lookup import implement_lookup_join
 from remuda.planner.implement_window import implement_window
 from remuda.planner.memo import (
     AccessOperator,
     AggregateOperator,
+    ExpandOperator,
     FilterOperator,
     Group,
+    GroupLimitOperator,
     JoinOperator,
     Operator,
     ProjectOperator,
+    SharedOperator,
     SortOperator,
+    SuppliedOperator,
+    UnfoldOperator,
     UnionOperator,
     ValuesOperator,
     WindowOperator,
@@ -95,6 +106,25 @@ def _values(
     yield Candidate(group, operator, (), where, float(len(operator.rows)), group.estimate.rows)
 
 
+def _supplied(
+    _search: Search, group: Group, operator: Operator, _: Inputs, _required: Required
+) -> Iterator[Candidate]:
+    """Only the initiator has these rows."""
+    assert isinstance(operator, SuppliedOperator)
+    rows = group.estimate.rows
+    yield Candidate(group, operator, (), SINGLETON, rows, rows)
+
+
+def _shared(
+    search: Search, group: Group, operator: Operator, _: Inputs, _required: Required
+) -> Iterator[Candidate]:
+    """What is stored is read where it is."""
+    assert isinstance(operator, SharedOperator)
+    rows = group.estimate.rows
+    cost = SCAN * search.model.on_one(rows, operator.distribution)
+    yield Candidate(group, operator, (), operator.distribution, cost, rows)
+
+
 def _filter(
     search: Search, group: Group, operator: Operator, inputs: Inputs, required: Required
 ) -> Iterator[Candidate]:
@@ -103,7 +133,15 @@ def _filter(
     if source is not None:
         rows = search.model.on_one(source.rows, source.distribution)
         cost = source.cost + FILTER * rows * len(conjuncts(operator.condition))
-        yield Candidate(group, operator, (source,), source.distribution, cost, group.estimate.rows)
+        yield Candidate(
+            group,
+            operator,
+            (source,),
+            source.distribution,
+            cost,
+            group.estimate.rows,
+            source.collation,
+        )
 
 
 def _project(
@@ -124,9 +162,44 @@ def _project(
     if required.keys and required.keys not in kept:
         kept.append(required.keys)
     distribution = Distribution(source.distribution.placement, tuple(kept))
+    by_chance = any(is_volatile(e) for e in operator.expressions)
+    if by_chance and distribution.placement is Placement.REPLICATED:
+        distribution = SINGLETON  # each member would have values of its own
     computed = sum(1 for e in operator.expressions if not isinstance(e, ColumnRef | Literal))
     cost = source.cost + PROJECT * computed * search.model.on_one(source.rows, distribution)
-    yield Candidate(group, operator, (source,), distribution, cost, source.rows)
+    kept_order = tuple(
+        replace(key, column=names[key.column])
+        for key in takewhile(lambda key: key.column in names, source.collation)
+    )
+    yield Candidate(group, operator, (source,), distribution, cost, source.rows, kept_order)
+
+
+def _expand(
+    search: Search, group: Group, operator: Operator, inputs: Inputs, required: Required
+) -> Iterator[Candidate]:
+    """Rows are repeated where they are."""
+    assert isinstance(operator, ExpandOperator)
+    if any(key not in inputs[0].columns for key in required.keys):
+        return
+    source = search.best(inputs[0], required)
+    if source is not None:
+        rows = source.rows * len(operator.sets)
+        cost = source.cost + PROJECT * search.model.on_one(rows, source.distribution)
+        yield Candidate(group, operator, (source,), source.distribution, cost, rows)
+
+
+def _unfold(
+    search: Search, group: Group, operator: Operator, inputs: Inputs, required: Required
+) -> Iterator[Candidate]:
+    """Rows are made where their input rows are."""
+    assert isinstance(operator, UnfoldOperator)
+    if any(key not in inputs[0].columns for key in required.keys):
+        return
+    source = search.best(inputs[0], required)
+    if source is not None:
+        rows = max(group.estimate.rows, 1.0)
+        cost = source.cost + PROJECT * search.model.on_one(rows, source.distribution)
+        yield Candidate(group, operator, (source,), source.distribution, cost, rows)
 
 
 def _sort(
@@ -196,14 +269,33 @@ def _union(
 
 
 IMPLEMENTATIONS: dict[type, tuple[tuple[str, Implementation], ...]] = {
-    AccessOperator: (("table scan", _scan), ("key lookup", _key_lookup)),
+    AccessOperator: (
+        ("table scan", _scan),
+        ("key lookup", _key_lookup),
+        ("index scan", implement_index_scan),
+    ),
     ValuesOperator: (("values", _values),),
+    SharedOperator: (("shared rows", _shared),),
+    SuppliedOperator: (("supplied rows", _supplied),),
     FilterOperator: (("filter", _filter),),
     ProjectOperator: (("project", _project),),
-    JoinOperator: (("hash join", implement_hash_join), ("nested loops", implement_loop_join)),
+    JoinOperator: (
+        ("hash join", implement_hash_join),
+        ("nested loops", implement_loop_join),
+        ("lookup join", implement_lookup_join),
+    ),
     AggregateOperator: (("hash aggregate", implement_aggregate),),
+    ExpandOperator: (("expand", _expand),),
+    UnfoldOperator: (("unfold", _unfold),),
+    GroupLimitOperator: (("group limit", implement_group_limit),),
     WindowOperator: (("window", implement_window),),
     SortOperator: (("sort", _sort),),
     UnionOperator: (("union", _union),),
 }
 """Operator -> its implementation rules by name."""
+
+ORDERED_IMPLEMENTATIONS: dict[type, Implementation] = {
+    AccessOperator: ordered_scan,
+    ProjectOperator: ordered_project,
+}
+"""Operator -> the implementation rule that delivers an order."""

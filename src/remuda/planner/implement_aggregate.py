@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import sqrt
 
+from remuda.plan.function_aggregates import splits
 from remuda.plan.physical import (
     AggregatePhase,
     Distribution,
@@ -61,7 +62,8 @@ def _in_one_phase(
         if source is None:
             continue
         spread = source.distribution.placement is Placement.PARTITIONED
-        if spread and not option.keys:
+        if spread and (not option.keys or operator.always):
+            # What is always there, every member would put out.
             continue
         groups, likely = _groups(operator, below)
         rows = search.model.on_one(_rows(below), source.distribution)
@@ -138,8 +140,8 @@ def _in_two_phases(
 
 
 def _splits(operator: AggregateOperator) -> bool:
-    """Distinct values cannot be counted member by member."""
-    return not any(call.distinct for call in operator.calls)
+    """Distinct values, say, cannot be counted member by member."""
+    return all(splits(call) for call in operator.calls)
 
 
 def _groups(operator: AggregateOperator, below: Group) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remuda.plan.expression import ColumnId
 from remuda.plan.logical import JoinKind
 from remuda.plan.physical import Distribution, Placement
 from remuda.planner.candidate import Candidate, JoinStep
@@ -24,7 +25,7 @@ from remuda.planner.properties import (
     mapped_keys,
     partitioned,
 )
-from remuda.planner.search import Search
+from remuda.planner.search import JoinKeys, Search
 
 Sides = tuple[Required, Required]
 ALTERNATIVES_MAX = 6
@@ -41,10 +42,10 @@ def implement_hash_join(
     assert isinstance(operator, JoinOperator)
     if not operator.equalities:
         return
-    step = JoinStep(operator.kind, operator.equalities, operator.residual)
+    step = _step(operator)
     options = _by_replica(search, group, operator, inputs, required)
-    if not search.alone:
-        options += _by_keys(group, operator, inputs, required)
+    if not search.alone and not operator.null_aware:
+        options += _by_keys(search, group, operator, inputs, required)
     for left, right in _plans(search, inputs, options):
         probe = search.model.on_one(left.rows, left.distribution)
         build = search.model.on_one(right.rows, right.distribution)
@@ -64,7 +65,7 @@ def implement_loop_join(
     assert isinstance(operator, JoinOperator)
     if operator.equalities:
         return
-    step = JoinStep(operator.kind, (), operator.residual)
+    step = _step(operator)
     for left, right in _plans(
         search, inputs, _by_replica(search, group, operator, inputs, required)
     ):
@@ -73,6 +74,16 @@ def implement_loop_join(
         distribution = _distribution(group, operator, left, right)
         cost = left.cost + right.cost + search.model.loop_join(outer, inner)
         yield Candidate(group, step, (left, right), distribution, cost, group.estimate.rows)
+
+
+def _step(operator: JoinOperator) -> JoinStep:
+    return JoinStep(
+        operator.kind,
+        operator.equalities,
+        operator.residual,
+        operator.mark,
+        operator.null_aware,
+    )
 
 
 def _plans(
@@ -130,45 +141,62 @@ def _partitioned_by_replica(
         # Some side would have to be moved: better the result (or both sides, by join keys).
         return []
     ways = []
-    left = _keys_in(required.keys, group, inputs[0])
+    left = keys_in(required.keys, group, inputs[0])
     if left is not None:
         ways.append((partitioned(left), EVERYWHERE))
-    right = _keys_in(required.keys, group, inputs[1]) if both_ways else None
+    right = keys_in(required.keys, group, inputs[1]) if both_ways else None
     if right is not None:
         ways.append((EVERYWHERE, partitioned(right)))
     return ways
 
 
-def _keys_in(keys: Keys, group: Group, side: Group) -> Keys | None:
+def keys_in(keys: Keys, group: Group, side: Group) -> Keys | None:
     """``keys`` of a join as columns of one of its sides."""
-    names = {group.same.get(column, column): column for column in side.columns}
-    names.update((column, column) for column in side.columns)
-    return mapped_keys(keys, names)
+    return mapped_keys(keys, _names_in(group, side))
+
+
+def _names_in(group: Group, side: Group) -> dict[ColumnId, ColumnId]:
+    same = group.same
+    names = {same.get(column, column): column for column in side.columns}
+    names.update({column: column for column in side.columns})
+    return names
 
 
 def _by_keys(
-    group: Group, operator: JoinOperator, inputs: tuple[Group, ...], required: Required
+    search: Search,
+    group: Group,
+    operator: JoinOperator,
+    inputs: tuple[Group, ...],
+    required: Required,
 ) -> list[Sides]:
     """Both sides partitioned by the same join keys, whichever side is so already."""
     if required.placement not in (Placement.ANY, Placement.PARTITIONED):
         return []
+    known = _join_keys(search, group, operator, inputs)
+    if not required.keys:
+        return [(partitioned(a), partitioned(b)) for a, b in known.choices]
+    keys = mapped_keys(required.keys, known.left)
+    other = None if keys is None else mapped_keys(inputs[0].canonical(keys), known.to_right)
+    return [] if keys is None or other is None else [(partitioned(keys), partitioned(other))]
+
+
+def _join_keys(
+    search: Search, group: Group, operator: JoinOperator, inputs: tuple[Group, ...]
+) -> JoinKeys:
     left, right = inputs
-    to_right = {left.same.get(a, a): b for a, b in operator.equalities}
-    to_left = {right.same.get(b, b): a for a, b in operator.equalities}
-    choices: list[tuple[Keys, Keys]] = []
-    if required.keys:
-        keys = _keys_in(required.keys, group, left)
-        other = None if keys is None else mapped_keys(left.canonical(keys), to_right)
-        if keys is not None and other is not None:
-            choices.append((keys, other))
-    else:
+    place = (id(operator), left.id, right.id)
+    known = search.join_keys.get(place)
+    if known is None:
+        to_right = {left.same.get(a, a): b for a, b in operator.equalities}
+        to_left = {right.same.get(b, b): a for a, b in operator.equalities}
         ours = [(keys, mapped_keys(keys, to_right)) for keys in left.natural]
-        choices += [(keys, other) for keys, other in ours if other is not None]
         theirs = [(mapped_keys(keys, to_left), keys) for keys in right.natural]
-        choices += [(other, keys) for other, keys in theirs if other is not None]
+        choices = [(a, b) for a, b in (*ours, *theirs) if a is not None and b is not None]
         if not choices:
             choices.append((tuple(to_right), tuple(to_right.values())))
-    return [(partitioned(a), partitioned(b)) for a, b in choices]
+        known = JoinKeys(to_right, _names_in(group, left), tuple(choices))
+        search.join_keys[place] = known
+    return known
 
 
 def _distribution(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remuda.plan.expression import SortKey
 from remuda.plan.physical import SINGLETON, Distribution, Placement
 from remuda.planner.candidate import Candidate
 from remuda.planner.cost import PROJECT
@@ -36,7 +37,14 @@ def implement_window(
         cost = search.model.sort(rows, None) if operator.partition or operator.order else 0.0
         cost += PROJECT * rows * len(operator.calls)
         yield Candidate(
-            group, operator, (source,), distribution, source.cost + cost, group.estimate.rows
+            group,
+            operator,
+            (source,),
+            distribution,
+            source.cost + cost,
+            group.estimate.rows,
+            # The operator puts rows out as it sorted them: an ORDER BY above may need nothing more.
+            (*(SortKey(column) for column in operator.partition), *operator.order),
         )
 
 

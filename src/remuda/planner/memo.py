@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
 from remuda.plan.logical import JoinKind, OutputColumn, Scan
+from remuda.plan.physical import Distribution
+from remuda.plan.set_functions import SetCall
 from remuda.plan.windows import WindowCall
 from remuda.planner.cardinality import Estimate
 from remuda.planner.properties import Required
@@ -41,6 +43,25 @@ class ValuesOperator:
 
 
 @dataclass(frozen=True, slots=True)
+class SuppliedOperator:
+    output: tuple[OutputColumn, ...]
+    relation: str
+    alias: str
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedOperator:
+    """A read of spool ``spool``: ``output[i]`` is its column ``positions[i]``. ``distribution`` is
+    where its rows are, in the columns read."""
+
+    output: tuple[OutputColumn, ...]
+    spool: int
+    positions: tuple[int, ...]
+    distribution: Distribution
+
+
+@dataclass(frozen=True, slots=True)
 class FilterOperator:
     condition: Expression
 
@@ -53,11 +74,14 @@ class ProjectOperator:
 
 @dataclass(frozen=True, slots=True)
 class JoinOperator:
-    """``equalities`` are (left column, right column)."""
+    """``equalities`` are (left column, right column). ``mark`` is the column of a MARK join;
+    ``null_aware``: see ``physical.HashJoin``, needs the whole right side wherever left rows are."""
 
     kind: JoinKind
     equalities: tuple[tuple[ColumnId, ColumnId], ...]
     residual: tuple[Expression, ...]
+    mark: OutputColumn | None = None
+    null_aware: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +92,33 @@ class AggregateOperator:
     results: tuple[OutputColumn, ...]
     calls: tuple[AggregateCall, ...]
     states: tuple[tuple[OutputColumn, ...], ...]
+    always: tuple[tuple[PhysicalValue, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandOperator:
+    """``results`` are the copies and the number of the set."""
+
+    sources: Keys
+    sets: tuple[tuple[int, ...], ...]
+    results: tuple[OutputColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnfoldOperator:
+    calls: tuple[SetCall, ...]
+    ordinality: bool
+    outer: bool
+    results: tuple[OutputColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLimitOperator:
+    """See ``plan.physical.GroupLimitRows``."""
+
+    partition: Keys
+    order: tuple[SortKey, ...]
+    limit: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +146,15 @@ class UnionOperator:
 Operator: TypeAlias = (
     AccessOperator
     | ValuesOperator
+    | SuppliedOperator
+    | SharedOperator
     | FilterOperator
     | ProjectOperator
     | JoinOperator
     | AggregateOperator
+    | ExpandOperator
+    | GroupLimitOperator
+    | UnfoldOperator
     | WindowOperator
     | SortOperator
     | UnionOperator
@@ -144,10 +200,30 @@ class Group:
         return self.estimate.width(self.columns)
 
 
+EXPRESSIONS_MAX = 6_000
+"""The effort of one statement, about 100 µs each: beyond it, join orders are found by heuristic
+and optional alternatives are left out. It counts steps and not time, so plans do not depend on how
+busy the machine is."""
+
+
 class Memo:
-    def __init__(self) -> None:
+    """``notes`` says where the effort was cut short; EXPLAIN shows it."""
+
+    def __init__(self, expressions_max: int = EXPRESSIONS_MAX) -> None:
         self.groups: list[Group] = []
+        self.expressions_max = expressions_max
+        self.notes: list[str] = []
+        self.joined_max = 0
+        """Relations of the largest region of joins."""
         self._interned: dict[Hashable, int] = {}
+
+    def left(self) -> int:
+        """Expressions that the effort still allows."""
+        return max(0, self.expressions_max - len(self._interned))
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
 
     def __getitem__(self, group: int) -> Group:
         return self.groups[group]

@@ -19,6 +19,7 @@ from remuda.planner.rules.filters import (
     ORDER_CONJUNCTS,
     PUSH_FILTER_INTO_JOIN,
     PUSH_FILTER_THROUGH_AGGREGATE,
+    PUSH_FILTER_THROUGH_EXPAND,
     PUSH_FILTER_THROUGH_PROJECT,
     PUSH_FILTER_THROUGH_SORT,
     PUSH_FILTER_THROUGH_UNION,
@@ -32,12 +33,26 @@ from remuda.planner.rules.joins import (
 )
 from remuda.planner.rules.limits import (
     MERGE_SORTS,
+    PUSH_LIMIT_INTO_LEFT_JOIN,
     PUSH_LIMIT_INTO_UNION,
     PUSH_LIMIT_THROUGH_PROJECT,
     REMOVE_USELESS_SORT,
 )
+from remuda.planner.rules.mark_joins import (
+    COMPUTE_MARK_JOIN_KEYS,
+    MARK_JOIN_TO_SEMI_JOIN,
+    PRUNE_EMPTY_MARK_JOIN,
+    PUSH_FILTER_INTO_MARK_JOIN,
+)
+from remuda.planner.rules.null_safe import NULL_SAFE_KEYS
 from remuda.planner.rules.rule import Rewriting, Rule
+from remuda.planner.rules.set_operations import (
+    PRUNE_SET_OPERATION,
+    SET_OPERATION_TO_AGGREGATE,
+    SET_OPERATION_TO_JOIN,
+)
 from remuda.planner.rules.windows import PUSH_FILTER_THROUGH_WINDOW, REWRITE_WINDOW_AVG
+from remuda.planner.unnest.unnest import unnest
 
 SIMPLIFY: tuple[Rule, ...] = (
     FOLD_CONSTANTS,
@@ -45,13 +60,20 @@ SIMPLIFY: tuple[Rule, ...] = (
     FACTOR_OR,
     REMOVE_TRUE_FILTER,
     PRUNE_EMPTY,
+    PRUNE_SET_OPERATION,
+    SET_OPERATION_TO_JOIN,
+    SET_OPERATION_TO_AGGREGATE,
     RIGHT_TO_LEFT,
     SIMPLIFY_OUTER_JOIN,
     MERGE_FILTERS,
+    PRUNE_EMPTY_MARK_JOIN,
+    MARK_JOIN_TO_SEMI_JOIN,
+    PUSH_FILTER_INTO_MARK_JOIN,
     PUSH_FILTER_THROUGH_PROJECT,
     PUSH_FILTER_INTO_JOIN,
     PUSH_JOIN_CONDITION,
     PUSH_FILTER_THROUGH_AGGREGATE,
+    PUSH_FILTER_THROUGH_EXPAND,
     PUSH_FILTER_THROUGH_UNION,
     PUSH_FILTER_THROUGH_SORT,
     PUSH_FILTER_THROUGH_WINDOW,
@@ -60,6 +82,7 @@ SIMPLIFY: tuple[Rule, ...] = (
     REMOVE_USELESS_SORT,
     PUSH_LIMIT_THROUGH_PROJECT,
     PUSH_LIMIT_INTO_UNION,
+    PUSH_LIMIT_INTO_LEFT_JOIN,
     DROP_USELESS_DISTINCT,
     SPLIT_DISTINCT,
     REWRITE_AVG,
@@ -75,17 +98,17 @@ DERIVE: tuple[Rule, ...] = (DERIVE_FILTERS_FROM_OR,)
 
 FINISH: tuple[Rule, ...] = (
     *SIMPLIFY,
+    NULL_SAFE_KEYS,
     COMPUTE_JOIN_KEYS,
+    COMPUTE_MARK_JOIN_KEYS,
     ORDER_CONJUNCTS,
     PRUNE_COLUMNS,
 )
 
-STAGES: tuple[tuple[tuple[Rule, ...], bool], ...] = (
-    (SIMPLIFY, True),
-    (DERIVE, False),
-    (FINISH, True),
-)
+Stages = tuple[tuple[tuple[Rule, ...], bool], ...]
 """(rules, whether they run to a fixed point)."""
+FIRST: Stages = ((SIMPLIFY, True), (DERIVE, False))
+LAST: Stages = ((FINISH, True),)
 
 PASSES_MAX = 50
 REWRITES_PER_NODE_MAX = 100
@@ -93,7 +116,21 @@ REWRITES_PER_NODE_MAX = 100
 
 def normalize(root: Logical, rewriting: Rewriting) -> Logical:
     """``rewriting.fired`` counts the rules that fired."""
-    for rules, repeat in STAGES:
+    return finished(simplified(root, rewriting), rewriting)
+
+
+def simplified(root: Logical, rewriting: Rewriting) -> Logical:
+    """Everything but what depends on the columns that are asked for: equal sub-plans are still
+    equal in the result."""
+    return _staged(unnest(root, rewriting), rewriting, FIRST)
+
+
+def finished(root: Logical, rewriting: Rewriting) -> Logical:
+    return _staged(root, rewriting, LAST)
+
+
+def _staged(root: Logical, rewriting: Rewriting, stages: Stages) -> Logical:
+    for rules, repeat in stages:
         clean: dict[int, Logical] = {}
         for _ in range(PASSES_MAX if repeat else 1):
             new = rewrite_once(root, rules, rewriting, repeat, clean)
@@ -144,18 +181,22 @@ class _Pass:
     def rewrite(self, node: Logical) -> Logical:
         if id(node) in self.clean:
             return node
-        inputs = inputs_of(node)
-        new_inputs = tuple(self.rewrite(child) for child in inputs)
-        if any(new is not old for new, old in zip(new_inputs, inputs, strict=True)):
-            node = with_inputs(node, new_inputs)
         for _ in range(REWRITES_PER_NODE_MAX if self.repeat else 1):
+            node = self._with_rewritten_inputs(node)
             new = self._apply_first(node)
             if new is None:
-                # What a rule put below this node has not been looked at yet.
                 if all(id(child) in self.clean for child in inputs_of(node)):
                     self.clean[id(node)] = node
                 break
+            # What the rule put below is rewritten next, so one pass takes a filter all the way.
             node = new
+        return node
+
+    def _with_rewritten_inputs(self, node: Logical) -> Logical:
+        inputs = inputs_of(node)
+        new_inputs = tuple([self.rewrite(child) for child in inputs])
+        if any(new is not old for new, old in zip(new_inputs, inputs, strict=True)):
+            return with_inputs(node, new_inputs)
         return node
 
     def _apply_first(self, node: Logical) -> Logical | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from remuda.plan.expression import (
@@ -60,8 +61,9 @@ def point_read(plan: PhysicalPlan) -> PointRead | None:
     while not isinstance(node, KeyLookup):
         match node:
             case ProjectRows(input=child):
-                expressions = tuple(_through(e, node) for e in expressions)
-                filters = tuple(_through(e, node) for e in filters)
+                computed = _computed(node)
+                expressions = tuple(_through(e, computed) for e in expressions)
+                filters = tuple(_through(e, computed) for e in filters)
                 node = child
             case FilterRows(input=child, condition=condition):
                 filters = (*conjuncts(condition), *filters)
@@ -91,12 +93,13 @@ def point_read(plan: PhysicalPlan) -> PointRead | None:
     )
 
 
-def _through(expression: Expression, project: ProjectRows) -> Expression:
-    """``expression`` over the input of ``project``."""
-    computed = {
-        column.id: source
-        for column, source in zip(project.output, project.expressions, strict=True)
-    }
+def _computed(project: ProjectRows) -> dict[ColumnId, Expression]:
+    pairs = zip(project.output, project.expressions, strict=True)
+    return {column.id: source for column, source in pairs}
+
+
+def _through(expression: Expression, computed: Mapping[ColumnId, Expression]) -> Expression:
+    """``expression`` over the input of the projection that computes these columns."""
 
     def rewrite(part: Expression) -> Expression:
         return computed.get(part.column, part) if isinstance(part, ColumnRef) else part

@@ -13,9 +13,23 @@ from dataclasses import dataclass
 from remuda.plan.expression import ColumnId, Expression, columns_of
 from remuda.plan.logical import JoinKind, OutputColumn
 from remuda.planner.algebra import LEFT_ONLY, column_equality
-from remuda.planner.joinorder import bits, components, connected_pairs, greedy_pairs
+from remuda.planner.cardinality import equalities_selectivity
+from remuda.planner.joinorder import (
+    PAIRS_MAX,
+    bits,
+    block_pairs,
+    blocks,
+    components,
+    connected_pairs,
+    greedy_tree,
+)
+from remuda.planner.joinsize import JoinSizes, SizedRelation
 from remuda.planner.memo import Group, JoinOperator, Memo
 from remuda.planner.operators import OperatorGroups
+from remuda.planner.selectivity import selectivity
+
+BLOCK_PAIRS_MAX = 250
+"""Pairs enumerated in one piece of a join tree that was found greedily."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,42 +160,93 @@ class RegionExplorer:
 
     def explore(self) -> Group:
         count = len(self.relations)
+        self.memo.joined_max = max(self.memo.joined_max, count)
         whole = (1 << count) - 1
         edges = self._edges()
-        pairs = connected_pairs(count, edges)
+        # A pair makes two expressions.
+        budget = min(PAIRS_MAX, self.memo.left() // 2)
+        pairs = connected_pairs(count, edges, budget)
         if pairs is None:
-            greedy_pairs(count, edges, self._join_rows)
-        else:
-            for a, b in pairs:
-                self._join(a, b)
+            pairs = self._heuristic_pairs(count, edges)
+            self.memo.note(f"join order of {count} relations found by heuristic")
+        for a, b in pairs:
+            self._join(a, b)
         if whole not in self.sets:
             # No connected order is valid: join in the written order, which always is.
             for i in range(1, count):
                 self._join((1 << i) - 1, 1 << i)
         return self.sets[whole]
 
-    def _join_rows(self, a: int, b: int) -> float | None:
-        self._join(a, b)
-        group = self.sets.get(a | b)
-        return None if group is None else group.estimate.rows
+    def _heuristic_pairs(self, count: int, edges: list[int]) -> list[tuple[int, int]]:
+        """A greedy tree, and every other order within its pieces."""
+        sizes = self._sizes()
+
+        def join(a: int, b: int) -> float | None:
+            match self._how(a, b):
+                case None:
+                    return None
+                case (left, right, _):
+                    return sizes.outer(left, right)
+                case _:
+                    return sizes.joined(a, b)
+
+        tree = greedy_tree(count, edges, join)
+        if tree is None:
+            return []
+        pairs: list[tuple[int, int]] = []
+        for operands, joins in blocks(tree):
+            left = self.memo.left() // 2 - len(pairs) - count
+            pairs += block_pairs(operands, joins, edges, max(0, min(BLOCK_PAIRS_MAX, left)))
+        return pairs
+
+    def _sizes(self) -> JoinSizes:
+        relations = []
+        every = {c: e for r in self.relations for c, e in r.group.estimate.columns.items()}
+        for relation in self.relations:
+            chance = 1.0
+            for part in relation.condition:
+                pair = column_equality(part)
+                if pair is None:
+                    chance *= selectivity(part, every)
+                else:
+                    ids = ((pair[0].column, pair[1].column),)
+                    both = relation.group.estimate.with_columns(every)
+                    chance *= equalities_selectivity(both, both, ids)
+            rows = relation.group.estimate.rows
+            relations.append(SizedRelation(rows, relation.kind, chance))
+        predicates = [(p.mask, selectivity(p.expression, every)) for p in self.predicates]
+        classes = [
+            {i: every[c].distinct if c in every else 10.0 for i, c in members.items()}
+            for members in self.classes
+        ]
+        return JoinSizes(relations, predicates, classes)
 
     def _join(self, a: int, b: int) -> None:
         """Put the joins of the sets ``a`` and ``b`` into the MEMO, where they are valid."""
         if a not in self.sets or b not in self.sets:
             return
+        match self._how(a, b):
+            case None:
+                return
+            case (left, right, index):
+                self._join_outer(left, right, index)
+            case _:
+                self._join_inner(a, b)
+
+    def _how(self, a: int, b: int) -> tuple[int, int, int] | bool | None:
+        """(left, right, index of the right relation) of an outer, semi or anti join; True for an
+        inner join; None when the sets cannot be joined yet."""
         for left, right in ((a, b), (b, a)):
             if right & self.outer and right & (right - 1) == 0:
                 index = right.bit_length() - 1
-                if self._closed(left) and self.requires[index] & ~left == 0:
-                    self._join_outer(left, right, index)
-                return
-        if self._closed(a) and self._closed(b):
-            self._join_inner(a, b)
+                if not self._closed(left) or self.requires[index] & ~left:
+                    return None
+                if any(not p.mask & ~(left | right) and p.mask & right for p in self.predicates):
+                    return None
+                return left, right, index
+        return True if self._closed(a) and self._closed(b) else None
 
     def _join_outer(self, left: int, right: int, index: int) -> None:
-        both = left | right
-        if any(not p.mask & ~both and p.mask & right for p in self.predicates):
-            return
         relation = self.relations[index]
         equalities, residual = self._split(relation.condition, left, right)
         self._add(left, right, relation.kind, equalities, residual)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import (
     Call,
     Cast,
@@ -15,25 +14,27 @@ from remuda.plan.expression import (
     InList,
     Literal,
     columns_of,
+    conjuncts,
+)
+from remuda.planner.distribution import (
+    RANGE,
+    ColumnEstimate,
+    equal_share,
+    join_share,
+    prefix_share,
+    range_share,
+    value_in,
+    with_values,
+    within_range,
 )
 
 UNKNOWN = 0.25
 """Hazelcast's default for predicates that nothing is known about."""
-RANGE = 1 / 3
+EQUAL = 0.1
 LIKE = 0.1
 LIKE_PREFIX = 0.05
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnEstimate:
-    distinct: float
-    null_fraction: float = 0.0
-    minimum: PhysicalValue = None
-    maximum: PhysicalValue = None
-    width: float = 8.0
-
 
 Columns = Mapping[ColumnId, ColumnEstimate]
 
@@ -42,11 +43,8 @@ def selectivity(condition: Expression, columns: Columns) -> float:
     match condition:
         case Literal(value=value):
             return 1.0 if value is True else 0.0
-        case Call(function="and", arguments=arguments):
-            result = 1.0
-            for part in arguments:
-                result *= selectivity(part, columns)
-            return result
+        case Call(function="and"):
+            return _all_of(condition, columns)
         case Call(function="or", arguments=arguments):
             missed = 1.0
             for part in arguments:
@@ -55,19 +53,33 @@ def selectivity(condition: Expression, columns: Columns) -> float:
         case Call(function="not", arguments=(operand,)):
             return 1.0 - selectivity(operand, columns)
         case InList(operand=operand, values=values):
-            return min(1.0, len(values) * _equality(operand, columns))
+            return min(1.0, sum(_equality(operand, value, columns) for value in values))
         case Call(function="is_null" | "is_not_null" as test, arguments=(operand,)):
             known = _column(operand, columns)
             nulls = known.null_fraction if known else 0.05
             return nulls if test == "is_null" else 1.0 - nulls
-        case Call(function="like" | "ilike", arguments=(_, pattern, *_)):
-            return _like(pattern)
-        case Call(function="starts_with"):
-            return LIKE_PREFIX
+        case Call(function="like" | "ilike" as function, arguments=(operand, pattern, *_)):
+            return _like(operand, pattern, columns, function == "like")
+        case Call(function="sampled", arguments=(Literal(value=value), *_)):
+            return min(1.0, max(0.0, float(str(value)) / 100))
+        case Call(function="starts_with", arguments=(operand, prefix)):
+            return _prefix(operand, prefix, columns)
         case Call(function=function, arguments=(left, right)) if function in _FLIPPED:
             return _comparison(function, left, right, columns)
+        case ColumnRef(column=column) if column in columns:
+            return equal_share(columns[column], True)
         case _:
             return UNKNOWN
+
+
+def _all_of(condition: Expression, columns: Columns) -> float:
+    """Two bounds of one column are an interval, and not independent of each other."""
+    result = 1.0
+    known = dict(columns)
+    for part in conjuncts(condition):
+        result *= selectivity(part, known)
+        restrict(part, known)
+    return result
 
 
 def restrict(condition: Expression, columns: MutableMapping[ColumnId, ColumnEstimate]) -> None:
@@ -75,89 +87,89 @@ def restrict(condition: Expression, columns: MutableMapping[ColumnId, ColumnEsti
     match condition:
         case Call(function="=", arguments=(left, right)):
             for side, other in ((left, right), (right, left)):
-                if isinstance(side, ColumnRef) and not columns_of(other):
-                    _narrow(side.column, 1.0, columns)
-        case InList(operand=ColumnRef(column=column), values=values):
-            _narrow(column, float(len(values)), columns)
+                if not columns_of(other):
+                    _confine(side, (other,), columns)
+        case InList(operand=operand, values=values):
+            _confine(operand, values, columns)
         case Call(function="<" | "<=" | ">" | ">=" as function, arguments=(left, right)):
             for side, other, op in ((left, right, function), (right, left, _FLIPPED[function])):
-                if isinstance(side, ColumnRef) and not columns_of(other):
-                    _narrow_range(side.column, op, other, columns)
+                ref = _ref(side)
+                if ref is not None and ref.column in columns and not columns_of(other):
+                    value = value_in(other, ref.type)
+                    columns[ref.column] = within_range(columns[ref.column], op, value)
+        case Call(function="is_not_null", arguments=(operand,)):
+            ref = _ref(operand)
+            if ref is not None and ref.column in columns:
+                columns[ref.column] = replace(columns[ref.column], null_fraction=0.0)
 
 
-def _narrow(
-    column: ColumnId, distinct: float, columns: MutableMapping[ColumnId, ColumnEstimate]
-) -> None:
-    known = columns.get(column)
-    if known is not None:
-        columns[column] = replace(known, distinct=min(known.distinct, distinct), null_fraction=0.0)
-
-
-def _narrow_range(
-    column: ColumnId,
-    function: str,
-    value: Expression,
+def _confine(
+    operand: Expression,
+    values: tuple[Expression, ...],
     columns: MutableMapping[ColumnId, ColumnEstimate],
 ) -> None:
-    known = columns.get(column)
-    if known is None:
-        return
-    share = _range_share(function, known, value)
-    bound = value.value if isinstance(value, Literal) else None
-    low = bound if function in (">", ">=") and bound is not None else known.minimum
-    high = bound if function in ("<", "<=") and bound is not None else known.maximum
-    columns[column] = replace(
-        known,
-        distinct=max(1.0, known.distinct * share),
-        minimum=low,
-        maximum=high,
-        null_fraction=0.0,
-    )
+    ref = _ref(operand)
+    if ref is not None and ref.column in columns:
+        found = [value_in(value, ref.type) for value in values]
+        columns[ref.column] = with_values(columns[ref.column], found)
+
+
+def _ref(expression: Expression) -> ColumnRef | None:
+    while isinstance(expression, Cast):
+        expression = expression.operand
+    return expression if isinstance(expression, ColumnRef) else None
 
 
 def _column(expression: Expression, columns: Columns) -> ColumnEstimate | None:
-    while isinstance(expression, Cast):
-        expression = expression.operand
-    return columns.get(expression.column) if isinstance(expression, ColumnRef) else None
+    ref = _ref(expression)
+    return None if ref is None else columns.get(ref.column)
 
 
-def _equality(operand: Expression, columns: Columns) -> float:
-    known = _column(operand, columns)
-    if known is None:
-        return 0.1
-    return (1.0 - known.null_fraction) / max(known.distinct, 1.0)
+def _equality(operand: Expression, value: Expression, columns: Columns) -> float:
+    ref = _ref(operand)
+    known = None if ref is None else columns.get(ref.column)
+    if ref is None or known is None:
+        return EQUAL
+    return equal_share(known, value_in(value, ref.type))
 
 
 def _comparison(function: str, left: Expression, right: Expression, columns: Columns) -> float:
     if columns_of(left) and columns_of(right):
         if function == "=":
-            return min(_equality(left, columns), _equality(right, columns))
+            first, second = _column(left, columns), _column(right, columns)
+            if first is not None and second is not None:
+                return join_share(first, second)
+            return EQUAL if first is second else 1.0 / max((first or second).distinct, 1.0)  # type: ignore[union-attr]
         return 0.9 if function == "<>" else RANGE
     if not columns_of(left):
         left, right, function = right, left, _FLIPPED[function]
     if function in ("=", "<>"):
-        equal = _equality(left, columns)
+        equal = _equality(left, right, columns)
         return equal if function == "=" else 1.0 - equal
-    known = _column(left, columns)
-    if known is None:
+    ref = _ref(left)
+    known = None if ref is None else columns.get(ref.column)
+    if ref is None or known is None:
         return RANGE
-    return _range_share(function, known, right) * (1.0 - known.null_fraction)
+    return range_share(known, function, value_in(right, ref.type))
 
 
-def _range_share(function: str, known: ColumnEstimate, value: Expression) -> float:
-    """The share of the interval [minimum, maximum] that lies on the right side of ``value``."""
-    low, high = known.minimum, known.maximum
-    bound = value.value if isinstance(value, Literal) else None
-    numbers = [v for v in (low, high, bound) if isinstance(v, int | float)]
-    if len(numbers) < 3 or numbers[1] <= numbers[0]:
-        return RANGE
-    minimum, maximum, limit = (float(v) for v in numbers)
-    below = min(1.0, max(0.0, (limit - minimum) / (maximum - minimum)))
-    share = below if function in ("<", "<=") else 1.0 - below
-    return max(share, 1.0 / max(known.distinct, 1.0))
+def _like(operand: Expression, pattern: Expression, columns: Columns, exact: bool) -> float:
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        return LIKE
+    text = pattern.value
+    prefix = text[: min((i for i, c in enumerate(text) if c in "%_\\"), default=len(text))]
+    if not prefix:
+        return 1.0 if text == "%" else LIKE
+    known = _column(operand, columns)
+    share = prefix_share(known, prefix) if known is not None and exact else None
+    if share is None:
+        return LIKE_PREFIX
+    return share if text[len(prefix) :] == "%" else share * (2 * LIKE)
 
 
-def _like(pattern: Expression) -> float:
-    if isinstance(pattern, Literal) and isinstance(pattern.value, str):
-        return LIKE if pattern.value.startswith(("%", "_")) else LIKE_PREFIX
-    return LIKE
+def _prefix(operand: Expression, prefix: Expression, columns: Columns) -> float:
+    known = _column(operand, columns)
+    if known is None or not isinstance(prefix, Literal) or not isinstance(prefix.value, str):
+        return LIKE_PREFIX
+    share = prefix_share(known, prefix.value)
+    return LIKE_PREFIX if share is None else share

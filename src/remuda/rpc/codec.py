@@ -10,8 +10,16 @@ from functools import lru_cache
 
 from google.protobuf.message import DecodeError
 
-from remuda.datatypes.schema import Column, MapSchema, ValueShape
-from remuda.datatypes.sql import Kind, SqlType, decimal
+from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
+from remuda.datatypes.schema import (
+    Check,
+    Column,
+    Default,
+    MapSchema,
+    ValueShape,
+    ViewDefinition,
+)
+from remuda.datatypes.sql import Kind, SqlType, array, decimal, row
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import ErrorReport, Position, ProtocolError, RemudaError, from_report
@@ -40,6 +48,9 @@ def fill_value(message: common_pb2.Value, value: PhysicalValue) -> None:
         message.boolean = value  # type: ignore[assignment]
     elif kind is bytes:
         message.binary = value  # type: ignore[assignment]
+    elif kind is tuple:
+        message.items.SetInParent()
+        fill_row(message.items, value)  # type: ignore[arg-type]
     elif value is not None:
         raise TypeError(f"{kind.__name__} is not a physical value")
 
@@ -54,6 +65,8 @@ def decode_value(message: common_pb2.Value) -> PhysicalValue:
     kind = message.WhichOneof("kind")
     if kind is None:
         return None
+    if kind == "items":
+        return decode_row(message.items)
     value: PhysicalValue = getattr(message, kind)
     return int(value) if kind == "big_integer" else value  # type: ignore[arg-type]
 
@@ -117,7 +130,12 @@ def decode_types(data: bytes) -> tuple[SqlType, ...]:
 
 def encode_type(t: SqlType) -> common_pb2.SqlType:
     return common_pb2.SqlType(
-        kind=t.kind.name, precision=t.precision, scale=t.scale, length=t.length
+        kind=t.kind.name,
+        precision=t.precision,
+        scale=t.scale,
+        length=t.length,
+        element=None if t.element is None else encode_type(t.element),
+        fields=[common_pb2.SqlField(name=name, type=encode_type(f)) for name, f in t.fields],
     )
 
 
@@ -131,20 +149,77 @@ def decode_type(message: common_pb2.SqlType) -> SqlType:
             return decimal(message.precision, message.scale)
         except ValueError as problem:
             raise ProtocolError(str(problem)) from problem
+    if kind in (Kind.ARRAY, Kind.ROW):
+        return _decode_nested(kind, message)
     length = message.length if message.HasField("length") else None
     if length is not None and length < 1:
         raise ProtocolError(f"{kind.value}({length}) is out of range")
     return SqlType(kind, length=length)
 
 
+def _decode_nested(kind: Kind, message: common_pb2.SqlType) -> SqlType:
+    try:
+        if kind is Kind.ARRAY:
+            return array(decode_type(message.element))
+        return row((field.name, decode_type(field.type)) for field in message.fields)
+    except (ValueError, RecursionError) as problem:
+        raise ProtocolError(str(problem)) from problem
+
+
 def encode_column(column: Column) -> common_pb2.Column:
-    return common_pb2.Column(
-        name=column.name, type=encode_type(column.type), nullable=column.nullable
+    message = common_pb2.Column(
+        name=column.name,
+        type=encode_type(column.type),
+        nullable=column.nullable,
+        comment=column.comment or None,
+        id=column.id or None,
     )
+    if column.default is not None:
+        message.default_text = column.default.text
+        message.default_constant = column.default.constant
+        fill_value(message.default_value, column.default.value)
+    if column.missing is not None:
+        fill_value(message.missing, column.missing)
+    return message
 
 
 def decode_column(message: common_pb2.Column) -> Column:
-    return Column(message.name, decode_type(message.type), message.nullable)
+    default = None
+    if message.HasField("default_text"):
+        value = decode_value(message.default_value)
+        default = Default(message.default_text, message.default_constant, value)
+    return Column(
+        message.name,
+        decode_type(message.type),
+        message.nullable,
+        default=default,
+        comment=message.comment,
+        id=message.id,
+        missing=decode_value(message.missing),
+    )
+
+
+def _encode_index(index: IndexDefinition) -> common_pb2.Index:
+    return common_pb2.Index(
+        name=index.name,
+        kind=index.kind.value,
+        columns=index.names,
+        descending=[column.descending for column in index.columns],
+        index_id=index.index_id,
+        ready=index.ready,
+    )
+
+
+def _decode_index(message: common_pb2.Index) -> IndexDefinition:
+    try:
+        kind = IndexKind(message.kind)
+        columns = [
+            IndexedColumn(name, descending)
+            for name, descending in zip(message.columns, message.descending, strict=True)
+        ]
+    except ValueError as problem:
+        raise ProtocolError(f"an index cannot be read: {problem}") from problem
+    return IndexDefinition(message.name, kind, tuple(columns), message.index_id, message.ready)
 
 
 def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
@@ -157,6 +232,11 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
         value_shape=schema.value_shape.value,
         map_id=schema.map_id,
         version=schema.version,
+        checks=[common_pb2.Check(name=check.name, text=check.text) for check in schema.checks],
+        comment=schema.comment or None,
+        columns_made=schema.columns_made,
+        key_name=schema.key_name or None,
+        indexes=[_encode_index(index) for index in schema.indexes],
     )
 
 
@@ -170,6 +250,35 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
         value_shape=ValueShape(message.value_shape or ValueShape.ROW.value),
         map_id=message.map_id,
         version=message.version,
+        checks=tuple(Check(check.name, check.text) for check in message.checks),
+        comment=message.comment,
+        columns_made=message.columns_made,
+        key_name=message.key_name,
+        indexes=tuple(_decode_index(index) for index in message.indexes),
+    )
+
+
+def encode_view_definition(view: ViewDefinition) -> common_pb2.ViewDefinition:
+    return common_pb2.ViewDefinition(
+        name=view.name,
+        text=view.text,
+        columns=[encode_column(column) for column in view.columns],
+        names=view.names,
+        uses=view.uses,
+        comment=view.comment or None,
+        view_id=view.view_id,
+    )
+
+
+def decode_view_definition(message: common_pb2.ViewDefinition) -> ViewDefinition:
+    return ViewDefinition(
+        name=message.name,
+        text=message.text,
+        columns=tuple(decode_column(column) for column in message.columns),
+        names=tuple(message.names),
+        uses=tuple(message.uses),
+        comment=message.comment,
+        view_id=message.view_id,
     )
 
 

@@ -7,9 +7,11 @@ a row needs no tags::
     ceil(n / 8) bytes   one bit per column, lowest first; set = NULL
     per column          little-endian: BOOLEAN 1 byte, TINYINT 1, SMALLINT 2, INTEGER and DATE 4,
                         BIGINT, TIME, TIMESTAMP, TIMESTAMPTZ, DECIMAL(p <= 18) (unscaled) 8, REAL
-                        and DOUBLE 8 (IEEE); text, binary and longer decimals 4 for a length
-    the rest            the columns with a length, one after the other: UTF-8, bytes, unscaled
-                        values as big-endian two's complement
+                        and DOUBLE 8 (IEEE); all others 4 for a length
+    the rest            the columns with a length, one after the other: UTF-8 (JSON: its text),
+                        bytes (UUID and INTERVAL: 16), unscaled values as big-endian two's
+                        complement; ROW a packed row of its fields; ARRAY per element 4 bytes for
+                        a length and a packed row of this one column
 
 NULL leaves zeros in its place, and takes no length.
 """
@@ -40,6 +42,7 @@ _CODES: Final = {
     Kind.DOUBLE: "d",
 }
 _LENGTH: Final = "I"
+_item_length: Final = struct.Struct("<I")
 _PACKERS_KEPT: Final = 1024
 
 
@@ -141,13 +144,41 @@ def _code(sql_type: SqlType) -> str:
 
 
 def _variable(sql_type: SqlType) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
-    if sql_type.is_text:
+    if sql_type.holds_text:
         return str.encode, bytes.decode
-    if sql_type.kind is Kind.BYTEA:
+    if sql_type.holds_bytes:
         return bytes.__bytes__, bytes.__bytes__
+    if sql_type.element is not None:
+        return _array_codec(sql_type.element)
+    if sql_type.kind is Kind.ROW:
+        fields = RowPacker([t for _, t in sql_type.fields])
+        # NULL leaves no bytes behind; a row always has some.
+        return fields.pack, lambda data: fields.unpack(data) if data else None
     if sql_type.kind is Kind.DECIMAL:
         return _integer_bytes, _integer_of
     raise ProtocolError(f"a row cannot hold {sql_type}")
+
+
+def _array_codec(element: SqlType) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
+    one = RowPacker([element])
+
+    def encode(items: tuple[PhysicalValue, ...]) -> bytes:
+        parts: list[bytes] = []
+        for item in items:
+            data = one.pack((item,))
+            parts += (_item_length.pack(len(data)), data)
+        return b"".join(parts)
+
+    def decode(data: bytes) -> tuple[PhysicalValue, ...]:
+        items: list[PhysicalValue] = []
+        at = 0
+        while at < len(data):
+            (size,) = _item_length.unpack_from(data, at)
+            at += _item_length.size + size
+            items.append(one.unpack(data[at - size : at])[0])
+        return tuple(items)
+
+    return encode, decode
 
 
 def _integer_bytes(value: int) -> bytes:

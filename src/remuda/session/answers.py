@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from remuda.catalog.catalog import Catalog
+from remuda.catalog.definition_text import definition_of
 from remuda.datatypes.arrow import external_schema
-from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
 from remuda.datatypes.sql import BOOLEAN, INTEGER, VARCHAR
-from remuda.execution.context import FragmentProfile
-from remuda.plan.explain import OperatorProfile, explain
-from remuda.session.planning import PlannedChange, PlannedExplain, PlannedInsert
+from remuda.sql.constraints import condition_columns
 from remuda.sql.statements import ShowKind, ShowStatement
 
 Answer = tuple[tuple[Column, ...], pa.RecordBatch]
@@ -24,66 +23,87 @@ MAP_COLUMNS = (
     Column("columns", INTEGER, nullable=False),
     Column("key", VARCHAR, nullable=False),
     Column("replicated", BOOLEAN, nullable=False),
+    Column("comment", VARCHAR),
+)
+VIEW_COLUMNS = (
+    Column("name", VARCHAR, nullable=False),
+    Column("columns", INTEGER, nullable=False),
+    Column("definition", VARCHAR, nullable=False),
+    Column("comment", VARCHAR),
+)
+CREATE_COLUMNS = (
+    Column("name", VARCHAR, nullable=False),
+    Column("definition", VARCHAR, nullable=False),
 )
 COLUMN_COLUMNS = (
     Column("column", VARCHAR, nullable=False),
     Column("type", VARCHAR, nullable=False),
     Column("nullable", BOOLEAN, nullable=False),
     Column("key", BOOLEAN, nullable=False),
+    Column("default", VARCHAR),
+    Column("checks", VARCHAR),
+    Column("comment", VARCHAR),
 )
 
 
-def explained(
-    planned: PlannedExplain, profiles: Sequence[FragmentProfile] = (), seconds: float | None = None
-) -> Answer:
-    """The plan, one line per row; with ``profiles`` what each operator did on each member."""
-    statement = planned.statement
-    query = statement.source if isinstance(statement, PlannedInsert | PlannedChange) else statement
-    profile: dict[tuple[int, int], dict[int, OperatorProfile]] = {}
-    for fragment in profiles:
-        for operator in fragment.operators:
-            by_member = profile.setdefault((fragment.fragment, operator.index), {})
-            by_member[fragment.member] = OperatorProfile(
-                operator.rows, operator.batches, operator.seconds
-            )
-    text = explain(query.plan, verbose=planned.verbose, profile=profile or None)
-    lines = text.splitlines()
-    if isinstance(statement, PlannedChange):
-        lines.insert(0, _modify(statement))
-    if isinstance(statement, PlannedInsert):
-        how = "INSERT INTO" if statement.insert_only else "SINK INTO"
-        lines.insert(0, f"{how} {statement.schema.name} (staged on the owners, then committed)")
-    if seconds is not None:
-        lines.append(f"Execution time: {seconds * 1000:.3f} ms")
-    return PLAN_COLUMNS, _rows(PLAN_COLUMNS, [(line,) for line in lines])
-
-
-def _modify(change: PlannedChange) -> str:
-    """The line above the plan of the rows that change."""
-    verb = {"INSERT": "INSERT INTO", "SINK": "SINK INTO", "DELETE": "DELETE FROM"}.get(change.verb)
-    returning = ", returning" if change.returning else ""
-    return (
-        f"Modify: {verb or change.verb} {change.schema.name} "
-        f"(staged on the owners, then committed{returning})"
-    )
-
-
 def shown(statement: ShowStatement, catalog: Catalog) -> Answer:
+    relation = statement.relation
     if statement.kind is ShowKind.COLUMNS:
-        assert statement.schema is not None
-        return COLUMN_COLUMNS, _rows(COLUMN_COLUMNS, _column_rows(statement.schema))
+        assert relation is not None
+        return COLUMN_COLUMNS, _rows(COLUMN_COLUMNS, _column_rows(relation))
+    if statement.kind is ShowKind.CREATE:
+        assert relation is not None
+        return CREATE_COLUMNS, _rows(CREATE_COLUMNS, [(relation.name, definition_of(relation))])
+    if statement.kind is ShowKind.VIEWS:
+        return VIEW_COLUMNS, _rows(VIEW_COLUMNS, _view_rows(catalog))
     rows = [
-        (schema.name, len(schema.columns), ", ".join(schema.key), schema.replicated)
+        (
+            schema.name,
+            len(schema.shown),
+            "" if schema.has_row_ids else ", ".join(schema.key),
+            schema.replicated,
+            schema.comment or None,
+        )
         for schema in sorted(catalog.maps, key=lambda schema: schema.name)
     ]
     return MAP_COLUMNS, _rows(MAP_COLUMNS, rows)
 
 
-def _column_rows(schema: MapSchema) -> list[tuple[object, ...]]:
+def _view_rows(catalog: Catalog) -> list[tuple[object, ...]]:
     return [
-        (column.name, str(column.type), column.nullable, column.name in schema.key)
-        for column in schema.columns
+        (view.name, len(view.columns), view.text, view.comment or None)
+        for view in sorted(catalog.views, key=lambda view: view.name)
     ]
+
+
+def _column_rows(relation: MapSchema | ViewDefinition) -> list[tuple[object, ...]]:
+    schema = relation if isinstance(relation, MapSchema) else None
+    return [
+        (
+            column.name,
+            str(column.type),
+            column.nullable,
+            schema is not None and column.name in schema.key,
+            column.default.text if column.default is not None else None,
+            "; ".join(_conditions(schema, column)) or None if schema is not None else None,
+            column.comment or None,
+        )
+        for column in (relation.columns if schema is None else schema.shown)
+    ]
+
+
+def _conditions(schema: MapSchema, column: Column) -> list[str]:
+    """The CHECK constraints that look at a column."""
+    position = schema.position[column.name]
+    return [
+        f"CHECK ({check.text})"
+        for check in schema.checks
+        if position in condition_columns(schema, check)
+    ]
+
+
+def answer_rows(columns: tuple[Column, ...], rows: Sequence[tuple[object, ...]]) -> Answer:
+    return columns, _rows(columns, rows)
 
 
 def _rows(columns: tuple[Column, ...], rows: Sequence[Sequence[object]]) -> pa.RecordBatch:

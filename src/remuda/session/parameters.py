@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.values import PhysicalValue, from_physical, to_physical
 from remuda.errors import InputError, WrongParameters
-from remuda.plan.expression import Call, Expression, Parameter, transform
-from remuda.plan.logical import Logical
+from remuda.plan.expression import Call, Expression, Parameter, Subquery, transform
+from remuda.plan.logical import Logical, Values
 
+Plan = TypeVar("Plan", Logical, tuple[Expression, ...])
 CLOCK_FUNCTIONS = ("current_date", "current_timestamp")
 _MICROS_PER_DAY = 86_400_000_000
 
@@ -22,13 +23,17 @@ def check_count(wanted: int, given: int) -> None:
         raise WrongParameters(f"the statement has {wanted} parameters, {given} were given")
 
 
+_WITH_PARTS: Final = (Kind.DECIMAL, Kind.ARRAY, Kind.ROW)
+"""Kinds of which two types may have different values."""
+
+
 def fitted(
     values: Sequence[PhysicalValue], given: Sequence[SqlType], wanted: Sequence[SqlType]
 ) -> tuple[PhysicalValue, ...] | None:
     """The same values in the wanted types; None when one of them has no exact counterpart."""
     result: list[PhysicalValue] = []
     for value, have, want in zip(values, given, wanted, strict=True):
-        same = have.kind is want.kind and have.kind is not Kind.DECIMAL and want.length is None
+        same = have.kind is want.kind and have.kind not in _WITH_PARTS and want.length is None
         if value is None or have == want or same:
             result.append(value)
             continue
@@ -39,7 +44,7 @@ def fitted(
     return tuple(result)
 
 
-def with_clock_parameters(plan: Logical, first: int) -> tuple[Logical, tuple[str, ...]]:
+def with_clock_parameters(plan: Plan, first: int) -> tuple[Plan, tuple[str, ...]]:
     """Replace ``current_date`` and ``current_timestamp`` by parameters counted from ``first``, so
     that the plan may be cached while each execution has its own moment. The names, in order."""
     names: list[str] = []
@@ -49,6 +54,9 @@ def with_clock_parameters(plan: Logical, first: int) -> tuple[Logical, tuple[str
             if expression.function not in names:
                 names.append(expression.function)
             return Parameter(expression.type, first + names.index(expression.function))
+        if isinstance(expression, Subquery):
+            inner = _rewritten((expression.plan, expression.condition), rewrite)
+            return replace(expression, plan=inner[0], condition=inner[1])
         return expression
 
     return _rewritten(plan, rewrite), tuple(names)
@@ -62,6 +70,8 @@ def clock_values(names: Sequence[str], now_micros: int) -> tuple[PhysicalValue, 
 
 def _rewritten(value: Any, rewrite: Callable[[Expression], Expression]) -> Any:
     """``value`` (a plan, an expression, a tuple of such) with its expressions rewritten."""
+    if isinstance(value, Values):
+        return value  # it may be long, and there are no expressions in it
     if isinstance(value, Expression):
         return transform(value, rewrite)
     if isinstance(value, tuple):

@@ -12,33 +12,44 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.statistics import StatisticsReader
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
 from remuda.errors import LimitExceeded, RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.limits import PLAN_CACHE_ENTRIES, PLAN_CACHE_SIZE_MAX, STATEMENT_LENGTH_MAX
 from remuda.plan.codec import encode_plan
-from remuda.plan.expression import Parameter
-from remuda.plan.logical import Logical, Scan, inputs_of
+from remuda.plan.expression import Literal, Parameter
+from remuda.plan.logical import Logical, Project, Scan, Sort, Supplied, inputs_of
 from remuda.plan.physical import PhysicalPlan
+from remuda.plan.uses import operators_of
 from remuda.planner.context import PlanningContext
 from remuda.planner.planner import plan_query
 from remuda.planner.point import PointRead, point_read
 from remuda.session.answer_form import AnswerForm
-from remuda.session.parameters import check_count, with_clock_parameters
+from remuda.session.definitions import settled
+from remuda.session.parameters import check_count, clock_values, with_clock_parameters
 from remuda.session.shape import ResultShape
-from remuda.sql.binder import bind
+from remuda.sql.binder import bind, bind_arguments
+from remuda.sql.literal_rows import literal_insert
 from remuda.sql.parser import parse
+from remuda.sql.session_trees import ExecuteTree
 from remuda.sql.statements import (
+    AnalyzeStatement,
     BoundQuery,
     BoundStatement,
+    CatalogStatement,
     ChangeStatement,
+    CreateAsStatement,
+    CreateIndexStatement,
     CreateMapStatement,
-    DropMapStatement,
+    DropIndexStatement,
     ExplainStatement,
     InsertStatement,
     Repeats,
+    SessionStatement,
     ShowStatement,
     TruncateStatement,
 )
+from remuda.sql.syntax import ExplainOptions
 
 CACHED_TEXT_MAX = 16 * 1024
 """Characters of a statement whose plan is kept: machines write longer ones, each for one run."""
@@ -60,6 +71,7 @@ class PlannedQuery:
     point: PointRead | None
     route: tuple[int, ...] | None = None
     """See ``route_of``."""
+    supplied: tuple[PlannedSupply, ...] = ()
 
     @cached_property
     def shape(self) -> ResultShape:
@@ -68,6 +80,37 @@ class PlannedQuery:
     @cached_property
     def form(self) -> AnswerForm:
         return AnswerForm(self.columns, self.parameter_types, self.route)
+
+
+@dataclass(frozen=True)
+class PlannedSupply:
+    """A relation that the initiator must have before the query starts: one that the member knows
+    by name, or a recursive CTE."""
+
+    relation: str
+    recursion: PlannedRecursion | None = None
+    enough: int | None = None
+    """The query reads no more than so many rows of it, whichever they are."""
+
+    def mentions(self, relation: str) -> bool:
+        """Whether it is made from ``relation``, or is it."""
+        if self.relation == relation:
+            return True
+        inner = self.recursion
+        return inner is not None and any(
+            supply.mentions(relation) for supply in (*inner.base.supplied, *inner.step.supplied)
+        )
+
+
+@dataclass(frozen=True)
+class PlannedRecursion:
+    """See ``logical.Recursion``. ``base`` and ``step`` share the statement's parameters."""
+
+    name: str
+    working: str
+    base: PlannedQuery
+    step: PlannedQuery
+    distinct: bool
 
 
 @dataclass(frozen=True)
@@ -81,8 +124,9 @@ class PlannedInsert:
 
 @dataclass(frozen=True)
 class PlannedChange:
-    """``source`` puts out ``written`` columns of rows to write, then ``removed`` key columns of
-    rows to remove, then those of RETURNING. See ``ChangeStatement``."""
+    """``source`` puts out ``written`` columns of rows to write (the first one is the action, if it
+    ``chooses``), then ``removed`` key columns of rows to remove, then those of RETURNING. See
+    ``ChangeStatement``."""
 
     source: PlannedQuery
     schema: MapSchema
@@ -93,6 +137,7 @@ class PlannedChange:
     reads_target: bool
     repeats: Repeats
     returning: tuple[Column, ...]
+    chooses: bool = False
 
     @cached_property
     def shape(self) -> ResultShape:
@@ -101,9 +146,11 @@ class PlannedChange:
 
 @dataclass(frozen=True)
 class PlannedExplain:
-    analyze: bool
-    verbose: bool
+    """``title``: see ``ExplainStatement``."""
+
+    options: ExplainOptions
     statement: PlannedQuery | PlannedInsert | PlannedChange
+    title: str = ""
 
 
 Planned: TypeAlias = (
@@ -112,9 +159,14 @@ Planned: TypeAlias = (
     | PlannedChange
     | PlannedExplain
     | CreateMapStatement
-    | DropMapStatement
+    | CreateAsStatement
+    | CatalogStatement
     | TruncateStatement
     | ShowStatement
+    | AnalyzeStatement
+    | SessionStatement
+    | CreateIndexStatement
+    | DropIndexStatement
 )
 
 
@@ -145,6 +197,9 @@ def bound(text: str, types: Sequence[SqlType] | None, catalog: Catalog) -> Bound
     """Raises SqlSyntaxError and the binder's InputErrors, all with the statement attached."""
     if len(text) > STATEMENT_LENGTH_MAX:
         raise LimitExceeded(f"a statement has at most {STATEMENT_LENGTH_MAX} characters")
+    plain = None if types else literal_insert(text, catalog)
+    if plain is not None:
+        return plain
     try:
         parsed = parse(text)
         if types is not None:
@@ -158,6 +213,14 @@ def bound(text: str, types: Sequence[SqlType] | None, catalog: Catalog) -> Bound
 
 
 def planned(statement: BoundStatement, environment: Environment) -> Planned:
+    """Raises LimitExceeded for what is nested too deeply."""
+    try:
+        return _planned(statement, environment)
+    except RecursionError:
+        raise LimitExceeded("the statement is nested too deeply to be planned") from None
+
+
+def _planned(statement: BoundStatement, environment: Environment) -> Planned:
     match statement:
         case BoundQuery():
             names = statement.names
@@ -169,16 +232,18 @@ def planned(statement: BoundStatement, environment: Environment) -> Planned:
         case ChangeStatement():
             return _change(statement, environment)
         case ExplainStatement():
-            inner = planned(statement.statement, environment)
+            inner = _planned(statement.statement, environment)
             assert isinstance(inner, PlannedQuery | PlannedInsert | PlannedChange)
-            return PlannedExplain(statement.analyze, statement.verbose, inner)
+            return PlannedExplain(statement.options, inner, statement.title)
+        case CreateMapStatement() | CreateAsStatement():
+            return replace(statement, schema=settled(statement.schema))
         case _:
             return statement
 
 
 def _change(statement: ChangeStatement, environment: Environment) -> PlannedChange:
     schema = statement.schema
-    written = len(schema.columns) if statement.writes else 0
+    written = len(schema.columns) + statement.chooses if statement.writes else 0
     removed = len(schema.key) if statement.removes else 0
     names = [column.name for column in statement.source.output[: written + removed]]
     names += statement.returning
@@ -193,12 +258,15 @@ def _change(statement: ChangeStatement, environment: Environment) -> PlannedChan
         reads_target=statement.reads_target,
         repeats=statement.repeats,
         returning=source.columns[written + removed :],
+        chooses=statement.chooses,
     )
 
 
 def _query(
     plan: Logical, names: Sequence[str], types: tuple[SqlType, ...], environment: Environment
 ) -> PlannedQuery:
+    enough = rows_wanted(plan)
+    supplied = tuple(_supply(node, types, environment, enough) for node in _supplied(plan))
     plan, clock_parameters = with_clock_parameters(plan, len(types))
     context = PlanningContext(
         statistics=environment.statistics,
@@ -221,7 +289,53 @@ def _query(
         clock_parameters=clock_parameters,
         point=point,
         route=route_of(point, schema) if point is not None and schema is not None else None,
+        supplied=supplied,
     )
+
+
+def _supplied(plan: Logical) -> tuple[Supplied, ...]:
+    """The relations that ``plan`` reads besides maps, each once."""
+    return tuple({n.relation: n for n in _leaves(plan) if isinstance(n, Supplied)}.values())
+
+
+def rows_wanted(plan: Logical) -> int | None:
+    """How many rows the query reads at most, when it only projects and cuts off: as many of a
+    recursive CTE are enough (PostgreSQL's executor stops there, too)."""
+    wanted: int | None = None
+    while True:
+        match plan:
+            case Project(input=plan):
+                continue
+            case Sort(input=plan, keys=(), limit=Literal(value=int(limit)), offset=None):
+                wanted = limit if wanted is None else min(wanted, limit)
+            case Sort(
+                input=plan,
+                keys=(),
+                limit=Literal(value=int(limit)),
+                offset=Literal(value=int(offset)),
+            ):
+                wanted = limit + offset
+            case Supplied():
+                return wanted
+            case _:
+                return None
+
+
+def _supply(
+    node: Supplied, types: tuple[SqlType, ...], environment: Environment, enough: int | None
+) -> PlannedSupply:
+    definition = node.definition
+    if definition is None:
+        return PlannedSupply(node.relation)
+    names = [column.name for column in definition.base.output]
+    recursion = PlannedRecursion(
+        definition.name,
+        definition.working,
+        _query(definition.base, names, types, environment),
+        _query(definition.step, names, types, environment),
+        definition.distinct,
+    )
+    return PlannedSupply(node.relation, recursion, enough)
 
 
 def maps_of(statement: BoundStatement) -> tuple[MapSchema, ...]:
@@ -236,11 +350,33 @@ def maps_of(statement: BoundStatement) -> tuple[MapSchema, ...]:
             return ()
 
 
+def _leaves(plan: Logical) -> Iterator[Logical]:
+    """Also those in the plans of subqueries."""
+    yield from (node for node in operators_of(plan) if not inputs_of(node))
+
+
 def _scans(plan: Logical) -> Iterator[Scan]:
-    if isinstance(plan, Scan):
-        yield plan
-    for child in inputs_of(plan):
-        yield from _scans(child)
+    """Every scan, those of the definitions of recursive CTEs included."""
+    for leaf in _leaves(plan):
+        if isinstance(leaf, Scan):
+            yield leaf
+        elif isinstance(leaf, Supplied) and leaf.definition is not None:
+            yield from _scans(leaf.definition.base)
+            yield from _scans(leaf.definition.step)
+
+
+def argument_values(
+    text: str, tree: ExecuteTree, types: Sequence[SqlType], catalog: Catalog, now_micros: int
+) -> tuple[PhysicalValue, ...]:
+    """The values of EXECUTE's arguments. Raises InputErrors and DataErrors."""
+    try:
+        bound_arguments = bind_arguments(text, tree, types, catalog)
+    except RemudaError as error:
+        error.statement = text
+        raise
+    bound_arguments, clock = with_clock_parameters(bound_arguments, 0)
+    moments = clock_values(clock, now_micros)
+    return tuple(evaluate_constant(argument, moments) for argument in bound_arguments)
 
 
 class PlanCache:

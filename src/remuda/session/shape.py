@@ -84,7 +84,7 @@ def _cell(sql_type: SqlType) -> Cell:
             return general(value)
         return build(arrow, 1, [None, wrap(value.to_bytes(16, "little", signed=True))])
 
-    if sql_type.is_text or sql_type.kind is Kind.BYTEA:
+    if sql_type.is_text or sql_type.kind in (Kind.BYTEA, Kind.JSON):
         return text
     if sql_type.kind is Kind.DECIMAL:
         return short_decimal

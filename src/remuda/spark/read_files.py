@@ -30,8 +30,8 @@ from remuda.spark.splits import Split, compression_of, first_line
 BATCH_ROWS: Final = 256 * 1024
 JSON_BLOCK_SIZE: Final = 4 * 1024 * 1024
 CSV_BLOCK_SIZE: Final = 4 * 1024 * 1024
-_QUOTED_IN_JSON: Final = (Kind.DATE, Kind.TIME, Kind.BYTEA)
-_TEXT_FIRST: Final = (Kind.BYTEA,)
+_QUOTED_IN_JSON: Final = (Kind.DATE, Kind.TIME, Kind.BYTEA, Kind.UUID, Kind.INTERVAL)
+_TEXT_FIRST: Final = (Kind.BYTEA, Kind.UUID, Kind.INTERVAL, Kind.JSON, Kind.ARRAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +222,10 @@ def _no_rows(schema: MapSchema) -> pa.RecordBatch:
 def _json(split: Split, schema: MapSchema) -> Iterator[Piece]:
     data = split_bytes(split)
     if split.stop is not None or not _array_text(data):
+        if any(c.type.kind is Kind.JSON or c.type.is_nested for c in schema.columns):
+            # Arrow's reader takes documents apart, and knows no UUIDs inside lists.
+            yield from _json_lines(data, schema)
+            return
         try:
             table = _json_table(data, schema)
         except pa.ArrowInvalid:
@@ -314,16 +318,23 @@ def _json_row(record: Any, schema: MapSchema) -> list[PhysicalValue]:
     for column in schema.columns:
         value = record.get(column.name)
         try:
-            if isinstance(value, str) and not column.type.is_text:
-                row.append(parse_text(value, column.type))
-            else:
-                row.append(to_physical(value, column.type))
+            row.append(_physical(value, column.type))
         except DataError as error:
             raise DataError(f"column {column.name}: {error.message}") from error
         if value is None and not column.nullable:
             what = "key column" if column.name in schema.key else "column"
             raise DataError(f"{what} {column.name} is NULL")
     return row
+
+
+def _physical(value: Any, sql_type: SqlType) -> PhysicalValue:
+    """What is text in JSON because JSON has no such values is read as SQL reads text."""
+    if isinstance(value, str) and not sql_type.holds_text:
+        return parse_text(value, sql_type)
+    if isinstance(value, list) and sql_type.element is not None:
+        element = sql_type.element
+        return tuple([_physical(item, element) for item in value])
+    return to_physical(value, sql_type)
 
 
 def _plain(value: Any) -> Any:

@@ -16,7 +16,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from remuda.client.client import Client
+from remuda.datatypes.buffers import list_over
 from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.uuids import uuid_texts
 from remuda.datatypes.view import View
 from remuda.errors import TypeMismatch, UndefinedColumn
 from remuda.spark.grid import connect
@@ -173,11 +175,24 @@ def arrow_schema(wanted: StructType) -> pa.Schema:
     return to_arrow_schema(wanted, timezone="UTC")
 
 
+def without_extensions(array: pa.Array) -> pa.Array:
+    """UUIDs and JSON as text, also inside arrays: Spark has no types for them."""
+    if array.type == pa.uuid():
+        return uuid_texts(array.storage)
+    if isinstance(array, pa.ExtensionArray):
+        return array.storage
+    if pa.types.is_list(array.type) and isinstance(array.type.value_type, pa.BaseExtensionType):
+        values = without_extensions(array.values)
+        return list_over(array, values, pa.list_(values.type))
+    return array
+
+
 def exact(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
     """The columns that ``target`` names, in its order and types; any other column is left out."""
     arrays: list[Any] = []
     for field in target:
         array = batch.column(field.name)
+        array = without_extensions(array)
         arrays.append(array if array.type == field.type else array.cast(field.type))
     if not arrays:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))

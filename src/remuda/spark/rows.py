@@ -19,6 +19,10 @@ from remuda.errors import DataError, InputError, NotNullViolation
 
 Convert = Callable[[pa.Array, SqlType], pa.Array]
 
+_READ_BY_SQL: Final = (
+    Kind.BYTEA, Kind.BOOLEAN, Kind.DECIMAL, Kind.UUID, Kind.INTERVAL, Kind.JSON, Kind.ARRAY,
+)  # fmt: skip
+"""Arrow would read the text of these in another way, or not at all."""
 ONE_BY_ONE_ROWS: Final = 32
 """Below this, a piece with a bad value is tried value by value instead of being halved again."""
 
@@ -30,7 +34,9 @@ def engine_batch(
     arrays = []
     for column, position in zip(schema.columns, positions, strict=True):
         try:
-            array = to_engine(batch.column(position), column.type)
+            # Spark has UUIDs as text only; other types of text are refused as such.
+            convert = text_to_engine if column.type.kind is Kind.UUID else to_engine
+            array = convert(batch.column(position), column.type)
         except InputError as error:
             raise type(error)(
                 f"column {column.name} of map {schema.name}: {error.message}",
@@ -110,7 +116,7 @@ def text_to_engine(array: pa.Array, sql_type: SqlType) -> pa.Array:
     """Text in SQL's input syntax as engine values; an already typed array is converted as such."""
     if not pa.types.is_string(array.type) or sql_type.is_text:
         return to_engine(array, sql_type)
-    if sql_type.kind not in (Kind.BYTEA, Kind.BOOLEAN, Kind.DECIMAL):
+    if sql_type.kind not in _READ_BY_SQL:
         try:
             return array.cast(engine_type(sql_type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

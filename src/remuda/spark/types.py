@@ -14,6 +14,7 @@ from remuda.datatypes.sql import (
     DATE,
     DOUBLE,
     INTEGER,
+    INTERVAL,
     REAL,
     SMALLINT,
     TIME,
@@ -23,6 +24,7 @@ from remuda.datatypes.sql import (
     VARCHAR,
     Kind,
     SqlType,
+    array,
     decimal,
 )
 from remuda.errors import NotSupported
@@ -45,7 +47,10 @@ _TO_SPARK: Final[dict[Kind, T.DataType]] = {
     Kind.TIMESTAMP: T.TimestampNTZType(),
     Kind.TIMESTAMPTZ: T.TimestampType(),
     Kind.NULL: T.StringType(),
+    Kind.UUID: T.StringType(),
+    Kind.JSON: T.StringType(),
 }
+"""UUID and JSON are text in Spark; INTERVAL has no type there that holds months and days."""
 
 _FROM_SPARK: Final[dict[type[T.DataType], SqlType]] = {
     T.BooleanType: BOOLEAN,
@@ -61,6 +66,7 @@ _FROM_SPARK: Final[dict[type[T.DataType], SqlType]] = {
     T.TimeType: TIME,
     T.TimestampNTZType: TIMESTAMP,
     T.TimestampType: TIMESTAMPTZ,
+    T.DayTimeIntervalType: INTERVAL,
 }
 
 INTEGER_DIGITS: Final = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19}
@@ -71,14 +77,22 @@ def spark_type(sql: SqlType) -> T.DataType:
     """The Spark type that holds every value of ``sql``."""
     if sql.kind is Kind.DECIMAL:
         return T.DecimalType(sql.precision or 38, sql.scale or 0)
+    if sql.element is not None:
+        return T.ArrayType(spark_type(sql.element))
     found = _TO_SPARK.get(sql.kind)
     if found is None:
-        raise NotSupported(f"type {sql} cannot be read into Spark")
+        raise NotSupported(
+            f"type {sql} cannot be read into Spark",
+            hint="Read a query that converts the column, for example CAST(x AS TEXT).",
+        )
     return found
 
 
 def sql_type(spark: T.DataType) -> SqlType | None:
-    """The SQL type of a Spark type; None for those that have none (arrays, maps, structs...)."""
+    """The SQL type of a Spark type; None for those that have none (maps, structs...)."""
+    if isinstance(spark, T.ArrayType):
+        element = sql_type(spark.elementType)
+        return None if element is None or element.element is not None else array(element)
     if isinstance(spark, T.DecimalType):
         return decimal(spark.precision, spark.scale)
     if isinstance(spark, T.VarcharType):
@@ -94,10 +108,13 @@ def spark_schema(columns: tuple[Column, ...]) -> T.StructType:
 
 
 def fits(found: SqlType, expected: SqlType) -> bool:
-    """Whether every value of ``found`` fits ``expected``; lengths of text are seen per row."""
+    """Whether every value of ``found`` fits ``expected``; lengths of text, and whether it is a UUID
+    or JSON, are seen per row."""
+    if found.element is not None and expected.element is not None:
+        return fits(found.element, expected.element)
     if found.kind is Kind.NULL or found.kind is expected.kind is not Kind.DECIMAL:
         return True
-    if found.is_text and expected.is_text:
+    if found.is_text and (expected.is_text or expected.kind in (Kind.UUID, Kind.JSON)):
         return True
     if found.is_integer and expected.is_integer:
         return _INTEGER_ORDER.index(found.kind) <= _INTEGER_ORDER.index(expected.kind)

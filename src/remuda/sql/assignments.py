@@ -10,11 +10,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 _T = TokenType
 _OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.CASE})
 _CLOSING: Final = frozenset({_T.R_PAREN, _T.R_BRACKET, _T.END})
-_ENDS: Final = frozenset({_T.FROM, _T.WHERE, _T.RETURNING})
+_ENDS: Final = frozenset({_T.FROM, _T.WHERE, _T.WHEN, _T.RETURNING})
 
 
 def enclose_assignments(tokens: list[Token]) -> list[Token]:
-    """The tokens of an UPDATE or an INSERT ... ON CONFLICT DO UPDATE."""
+    """The tokens of an UPDATE, an INSERT ... ON CONFLICT DO UPDATE, or a MERGE, which may have
+    several SET clauses."""
     start = _after_set(tokens)
     if start is None:
         return tokens
@@ -28,7 +29,7 @@ def enclose_assignments(tokens: list[Token]) -> list[Token]:
             result.append(_parenthesis(_T.R_PAREN, ")", previous))
             inside = False
         if depth == 0 and not inside and _ends(token, previous):
-            return result + tokens[index:]
+            return result + enclose_assignments(tokens[index:])
         depth += (kind in _OPENING) - (kind in _CLOSING)
         result.append(token)
         following = tokens[index + 1] if index + 1 < len(tokens) else None

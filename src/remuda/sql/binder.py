@@ -5,34 +5,62 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from sqlglot import exp
+
 from remuda.datatypes.sql import SqlType
-from remuda.errors import RemudaError
+from remuda.errors import NotSupported, RemudaError
+from remuda.plan.expression import Expression
+from remuda.plan.logical import Logical
+from remuda.sql.alter import bind_alter
+from remuda.sql.analyze import bind_analyze
 from remuda.sql.changes import bind_insert
 from remuda.sql.context import Context
+from remuda.sql.expressions import ExpressionBinder, Forbidding
+from remuda.sql.index_definitions import bind_create_index, bind_drop_index
+from remuda.sql.merge import bind_merge
 from remuda.sql.modify import bind_change, bind_truncate
 from remuda.sql.queries import bind_query
 from remuda.sql.relations import Environment
-from remuda.sql.schemas import bind_create, bind_drop, bind_show
+from remuda.sql.schemas import bind_comment, bind_create, bind_drop, bind_show
+from remuda.sql.scope import Scope
+from remuda.sql.session_trees import (
+    DeallocateTree,
+    DiscardTree,
+    ExecuteTree,
+    PrepareTree,
+    SetTree,
+    ShowSettingTree,
+)
 from remuda.sql.statements import (
     BoundQuery,
     BoundStatement,
     CatalogReader,
     ChangeStatement,
+    CreateAsStatement,
     ExplainStatement,
     InsertStatement,
     ParsedStatement,
+    SessionStatement,
 )
 from remuda.sql.syntax import (
+    AlterTree,
+    AnalyzeTree,
     ChangeTree,
+    CommentTree,
+    CreateIndexTree,
     CreateTree,
+    CreateViewTree,
+    DropIndexTree,
     DropTree,
     ExplainTree,
     InsertTree,
+    MergeTree,
     QueryTree,
     ShowTree,
     TruncateTree,
 )
 from remuda.sql.tokens import too_deep
+from remuda.sql.views import bind_create_view
 
 
 def bind(
@@ -59,26 +87,88 @@ def bind(
 
 def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:
     match parsed.tree:
-        case QueryTree() | InsertTree() | ChangeTree() as tree:
+        case QueryTree() | InsertTree() | ChangeTree() | MergeTree() as tree:
             return _bind_runnable(context, tree)
         case TruncateTree() as tree:
             return bind_truncate(context, tree)
-        case ExplainTree(analyze=analyze, verbose=verbose, statement=statement):
-            return ExplainStatement(analyze, verbose, _bind_runnable(context, statement))
+        case ExplainTree() as tree:
+            return _bind_explain(context, tree)
         case CreateTree() as tree:
-            return bind_create(context, tree)
+            return bind_create(context, tree, _bind_alone)
+        case CreateViewTree() as tree:
+            return bind_create_view(context, tree, _bind_alone)
+        case AlterTree() as tree:
+            return bind_alter(context, tree, _bind_alone)
+        case CreateIndexTree() as tree:
+            return bind_create_index(context, tree)
+        case CommentTree() as tree:
+            return bind_comment(context, tree)
         case DropTree() as tree:
-            return bind_drop(context, tree)
+            return bind_drop(context, tree, _bind_alone)
+        case AnalyzeTree() as tree:
+            return bind_analyze(context, tree)
+        case _:
+            return _bind_other(context, parsed)
+
+
+def _bind_explain(context: Context, tree: ExplainTree) -> ExplainStatement:
+    statement = tree.statement
+    if not isinstance(statement, CreateTree):
+        return ExplainStatement(tree.options, _bind_runnable(context, statement))
+    made = bind_create(context, statement, _bind_alone)
+    if not isinstance(made, CreateAsStatement) or made.source is None:
+        raise NotSupported("this statement has no plan", position=statement.name.position)
+    if tree.options.analyze:
+        raise NotSupported(
+            "EXPLAIN ANALYZE of CREATE TABLE AS is not supported",
+            position=statement.name.position,
+            hint="EXPLAIN ANALYZE its query.",
+        )
+    names = tuple(column.name for column in made.source.output)
+    query = BoundQuery(made.source, names, context.finish_parameters())
+    return ExplainStatement(tree.options, query, f"CREATE TABLE {made.schema.name} AS")
+
+
+def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
+    match parsed.tree:
         case ShowTree() as tree:
             return bind_show(context, tree)
+        case DropIndexTree() as tree:
+            return bind_drop_index(context, tree)
+        case SetTree() | ShowSettingTree() | PrepareTree() as tree:
+            return SessionStatement(tree)
+        case ExecuteTree() | DeallocateTree() | DiscardTree() as tree:
+            return SessionStatement(tree)
+        case _:
+            raise AssertionError(f"{type(parsed.tree).__name__} is bound elsewhere")
+
+
+def bind_arguments(
+    text: str, tree: ExecuteTree, types: Sequence[SqlType], catalog: CatalogReader
+) -> tuple[Expression, ...]:
+    """The arguments of an EXECUTE in ``text``, constants of the parameters' ``types``."""
+    context = Context(text, catalog, 0)
+    binder = ExpressionBinder(context, Scope(), Forbidding(context, "EXECUTE parameters"))
+    return tuple(
+        binder.convert.assigned(binder.bind(node), wanted, node, f"parameter ${number}")
+        for number, (node, wanted) in enumerate(zip(tree.arguments, types, strict=True), 1)
+    )
+
+
+def _bind_alone(context: Context, node: exp.Expr) -> Logical:
+    """A query that sees nothing around it."""
+    return bind_query(context, node, Environment())
 
 
 def _bind_runnable(
-    context: Context, tree: QueryTree | InsertTree | ChangeTree
+    context: Context, tree: QueryTree | InsertTree | ChangeTree | MergeTree
 ) -> BoundQuery | InsertStatement | ChangeStatement:
     if isinstance(tree, InsertTree):
         insert = bind_insert(context, tree)
         return dataclasses.replace(insert, parameter_types=context.finish_parameters())
+    if isinstance(tree, MergeTree):
+        merge = bind_merge(context, tree.root)
+        return dataclasses.replace(merge, parameter_types=context.finish_parameters())
     if isinstance(tree, ChangeTree):
         change = bind_change(context, tree)
         return dataclasses.replace(change, parameter_types=context.finish_parameters())

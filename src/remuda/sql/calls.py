@@ -6,9 +6,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from remuda.datatypes.sql import BIGINT, DATE, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
+from remuda.datatypes.sql import TIME, TIMESTAMP, VARCHAR, Kind, SqlType
 from remuda.datatypes.text import type_name
-from remuda.errors import DataError, GroupingError, UndefinedFunction, WrongObjectType
+from remuda.errors import GroupingError, SqlSyntaxError, UndefinedFunction, WrongObjectType
 from remuda.plan.datetime_fields import EXTRACT_FIELDS, TRUNC_FIELDS
 from remuda.plan.expression import Call, Expression, Literal
 from remuda.plan.functions import (
@@ -21,12 +21,15 @@ from remuda.plan.functions import (
     callable_names,
     extract_signature,
 )
-from remuda.sql.constants import add_interval
+from remuda.plan.set_functions import SET_FUNCTIONS
+from remuda.sql.aggregates import call_inside
 from remuda.sql.conversion import is_untyped
-from remuda.sql.expressions import ExpressionBinder, Handler, register
-from remuda.sql.intervals import IntervalValue, parse_interval
+from remuda.sql.expressions import CALL_HANDLERS, ExpressionBinder, Handler, register, register_call
+from remuda.sql.intervals import interval_literal, make_interval
+from remuda.sql.nested import at_time_zone, row_value
 from remuda.sql.suggest import did_you_mean
 from remuda.sql.tokens import CALL_MARK
+from remuda.sql.typed_tokens import INTERVAL_CALL
 
 _NOT_CALLABLE: Final = OPERATORS | INTERNAL
 
@@ -41,24 +44,46 @@ def function_name(node: exp.Expr) -> str:
 
 def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     name = function_name(node)
+    if name == INTERVAL_CALL:
+        return interval_literal(binder, node)
+    if name == "row":
+        return row_value(binder, node)
+    if name == "timezone" and len(node.expressions) == 2:
+        zone, source = node.expressions
+        return at_time_zone(binder, zone, source, node)
     if name in AGGREGATE_FUNCTIONS:
         return binder.surroundings.aggregate(name, node, None)
+    if name in SET_FUNCTIONS:
+        return binder.surroundings.set_function(name, node.expressions, node)
+    if name == "grouping":
+        return binder.surroundings.grouping_operation(node)
     if name in WINDOW_FUNCTIONS:
         raise binder.context.error(
             WrongObjectType, f"window function {name} requires an OVER clause", node
         )
+    if name in CALL_HANDLERS:
+        return CALL_HANDLERS[name](binder, node)
     catalog_name = ALIASES.get(name, name)
-    if name == "strpos":
-        catalog_name = "position"
     if catalog_name not in SCALAR_FUNCTIONS or name in _NOT_CALLABLE:
         raise _undefined(binder, node, name)
-    if catalog_name == "extract":
-        return _date_part(binder, node)
-    if catalog_name == "date_trunc":
-        return _date_trunc(binder, node)
-    if name == "strpos":
-        return binder.call("position", *reversed(node.expressions), node=node, shown=name)
+    if catalog_name == "make_interval":
+        return make_interval(binder, node)
     return binder.call(catalog_name, *node.expressions, node=node, shown=name)
+
+
+def _strpos(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    return binder.call("position", *reversed(node.expressions), node=node, shown="strpos")
+
+
+def _log(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    """``log(x)`` is of base 10, ``log(b, x)`` of base b."""
+    name = "log10" if len(node.expressions) == 1 else "log"
+    return binder.call(name, *node.expressions, node=node, shown="log")
+
+
+def _unnest(binder: ExpressionBinder, node: exp.Explode) -> Expression:
+    """``unnest(array)`` outside of FROM, which sqlglot takes for something else."""
+    return binder.surroundings.set_function("unnest", [node.this], node)
 
 
 def _undefined(binder: ExpressionBinder, node: exp.Expr, name: str) -> UndefinedFunction:
@@ -80,12 +105,22 @@ def _undefined(binder: ExpressionBinder, node: exp.Expr, name: str) -> Undefined
 
 def _filtered(binder: ExpressionBinder, node: exp.Filter) -> Expression:
     """``aggregate(...) FILTER (WHERE condition)``"""
-    inner = node.this
-    if isinstance(inner, exp.Anonymous) and function_name(inner) in AGGREGATE_FUNCTIONS:
+    inner, call = node.this, call_inside(node.this)
+    if isinstance(call, exp.Anonymous) and function_name(call) in AGGREGATE_FUNCTIONS:
         condition = node.args["expression"].this
-        return binder.surroundings.aggregate(function_name(inner), inner, condition)
+        return binder.surroundings.aggregate(function_name(call), inner, condition)
     raise binder.context.error(
         GroupingError, "FILTER is specified, but the function is not an aggregate", inner
+    )
+
+
+def _within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Expression:
+    """``aggregate(...) WITHIN GROUP (ORDER BY ...)``"""
+    call = node.this
+    if isinstance(call, exp.Anonymous) and function_name(call) in AGGREGATE_FUNCTIONS:
+        return binder.surroundings.aggregate(function_name(call), node, None)
+    raise binder.context.error(
+        WrongObjectType, "WITHIN GROUP specified, but the function is not an aggregate", call
     )
 
 
@@ -96,9 +131,33 @@ def _constant_call(name: str) -> Handler:
     return bind
 
 
-def _local_timestamp(binder: ExpressionBinder, node: exp.Expr) -> Expression:
-    now = binder.call("current_timestamp", node=node)
-    return binder.convert.explicit(now, TIMESTAMP, node)
+def _now_as(target: SqlType) -> Handler:
+    """localtimestamp, localtime, current_time (PostgreSQL's has a time zone: here all are UTC)"""
+
+    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+        now = binder.call("current_timestamp", node=node)
+        return binder.convert.explicit(now, target, node)
+
+    return bind
+
+
+def _overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Expression:
+    """``(start, end) OVERLAPS (start, end)``; an end may be given as the length of the period."""
+    points: list[Expression] = []
+    places: list[exp.Expr] = []
+    for side in (node.this, node.args["expression"]):
+        parts = list(side.expressions) if isinstance(side, exp.Tuple) else []
+        if len(parts) != 2:
+            raise binder.context.error(
+                SqlSyntaxError, "OVERLAPS compares two pairs: (start, end) OVERLAPS (start, end)",
+                side,
+            )  # fmt: skip
+        start, end = (binder.bind(part) for part in parts)
+        if end.type.kind is Kind.INTERVAL:
+            end = binder.convert.call("+", [start, end], parts, node)
+        points += [start, end]
+        places += parts
+    return binder.convert.call("overlaps", points, places, node, "OVERLAPS")
 
 
 # --- calls with words inside -------------------------------------------------------------------
@@ -166,14 +225,6 @@ def _date_trunc(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     return binder.convert.call("date_trunc", arguments, [unit, source], node)
 
 
-def _substring(binder: ExpressionBinder, node: exp.Substring) -> Expression:
-    start, length = node.args.get("start"), node.args.get("length")
-    if start is None:
-        start = exp.Literal.number(1)
-    parts = [node.this, start] + ([] if length is None else [length])
-    return binder.call("substring", *parts, node=node)
-
-
 def _position(binder: ExpressionBinder, node: exp.StrPosition) -> Expression:
     return binder.call("position", node.args["substr"], node.this, node=node)
 
@@ -188,92 +239,21 @@ def _trim(binder: ExpressionBinder, node: exp.Trim) -> Expression:
     return binder.call(name, *parts, node=node)
 
 
-# --- intervals ---------------------------------------------------------------------------------
-
-
-def is_interval(node: exp.Expr) -> bool:
-    inner = node.unnest()
-    if isinstance(inner, exp.Cast):
-        return inner.args["to"].this is exp.DataType.Type.INTERVAL
-    return isinstance(inner, exp.Interval) or (
-        isinstance(inner, exp.Neg) and is_interval(inner.this)
-    )
-
-
-def interval_value(binder: ExpressionBinder, node: exp.Expr) -> IntervalValue:
-    """The value of an interval literal (under parentheses, minus, or as a cast of text)."""
-    inner = node.unnest()
-    if isinstance(inner, exp.Neg):
-        return -interval_value(binder, inner.this)
-    unit = inner.args.get("unit") if isinstance(inner, exp.Interval) else None
-    text = inner.this.unnest() if isinstance(inner.this, exp.Expr) else None
-    if unit is not None and not isinstance(unit, exp.Var):
-        raise binder.context.unsupported("INTERVAL with a range of units", text)
-    if not isinstance(text, exp.Literal):
-        raise binder.context.unsupported(
-            "INTERVAL of an expression", node, hint="Write a literal: INTERVAL '3' MONTH."
-        )
-    try:
-        return parse_interval(str(text.this), "" if unit is None else str(unit.this))
-    except DataError as error:
-        raise binder.context.located(error, text) from None
-
-
-def interval_arithmetic(
-    binder: ExpressionBinder,
-    name: str,
-    left: exp.Expr,
-    right: exp.Expr,
-    node: exp.Expr,
-) -> Expression:
-    """``date + interval``, ``interval + date``, ``date - interval``: the call ``add_interval``."""
-    if is_interval(left) and is_interval(right):
-        raise binder.context.unsupported("INTERVAL outside date arithmetic", node)
-    if name == "+" and is_interval(left):
-        left, right = right, left
-    if name not in ("+", "-") or not is_interval(right):
-        raise binder.context.unsupported(
-            f"INTERVAL with the operator {name}",
-            node,
-            hint="Supported: a date or timestamp plus or minus an interval literal.",
-        )
-    value = interval_value(binder, right)
-    if name == "-":
-        value = -value
-    operand = binder.bind(left)
-    amounts = (value.months, value.days, value.micros)
-    if isinstance(operand, Literal) and operand.type in (DATE, TIMESTAMP, TIMESTAMPTZ):
-        return _moved_constant(binder, operand, amounts, left)
-    parts = [operand, *(Literal(BIGINT, amount) for amount in amounts)]
-    if not is_untyped(operand) and operand.type.kind not in (
-        Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ,
-    ):  # fmt: skip
-        raise binder.context.error(
-            UndefinedFunction,
-            f"operator does not exist: {type_name(operand.type)} {name} interval",
-            node,
-        )
-    return binder.convert.call("add_interval", parts, [left, right, right, right], node)
-
-
-def _moved_constant(
-    binder: ExpressionBinder, operand: Literal, amounts: tuple[int, int, int], node: exp.Expr
-) -> Expression:
-    result = TIMESTAMPTZ if operand.type == TIMESTAMPTZ else TIMESTAMP
-    if operand.value is None:
-        return Literal(result, None)
-    try:
-        return Literal(result, add_interval(operand.value, operand.type, *amounts))
-    except DataError as error:
-        raise binder.context.located(error, node) from None
-
-
 register(exp.Anonymous, _call, "this", "expressions")
+register_call("strpos", _strpos)
+register_call("log", _log)
+for _name in ("extract", "date_part"):
+    register_call(_name, _date_part)
+register_call("date_trunc", _date_trunc)
+register(exp.Explode, _unnest, "this")
 register(exp.Filter, _filtered, "this", "expression")
+register(exp.WithinGroup, _within_group, "this", "expression")
 register(exp.CurrentDate, _constant_call("current_date"))
 register(exp.CurrentTimestamp, _constant_call("current_timestamp"))
-register(exp.Localtimestamp, _local_timestamp)
+register(exp.Localtimestamp, _now_as(TIMESTAMP))
+register(exp.Localtime, _now_as(TIME))
+register(exp.CurrentTime, _now_as(TIME))
+register(exp.Overlaps, _overlaps, "this", "expression")
 register(exp.Extract, _extract, "this", "expression")
-register(exp.Substring, _substring, "this", "start", "length")
 register(exp.StrPosition, _position, "this", "substr")
 register(exp.Trim, _trim, "this", "position", "expression")

@@ -7,26 +7,24 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.datatypes.sql import SqlType
 from remuda.errors import (
-    DuplicateColumn,
     NotNullViolation,
     SqlSyntaxError,
-    UndefinedColumn,
 )
 from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical
 from remuda.sql.conflict import bind_conflict
-from remuda.sql.context import Context, identifier
+from remuda.sql.constraints import default_of
+from remuda.sql.context import Context
 from remuda.sql.conversion import Converter
 from remuda.sql.modify import target_of
 from remuda.sql.output import project
 from remuda.sql.queries import ValuesBinder, analyze_query, rows_plan
 from remuda.sql.relations import Environment
 from remuda.sql.returning import Outcome, returned
+from remuda.sql.rows import insert_positions, require_key
 from remuda.sql.scope import Scope, column_refs
 from remuda.sql.statements import ChangeStatement, InsertStatement, Repeats
-from remuda.sql.suggest import did_you_mean
 from remuda.sql.syntax import InsertTree
 
 
@@ -40,13 +38,19 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
         context.only(target, "this", "expressions")
         names, target = list(target.expressions), target.this
     schema, alias = target_of(context, target, "this", "alias")
-    if node.args.get("default") or node.expression is None:
+    if node.args.get("default"):
+        require_key(context, schema, [], target)
+        source = _rows(context, schema, [[default_of(column) for column in schema.columns]])
+    elif node.expression is None:
         raise context.unsupported("INSERT without VALUES or a query", target)
-    _move_common_tables(context, node)
-    positions = _positions(context, schema, names)
-    _require_key(context, schema, positions, target)
-    source = _source(context, schema, positions, node.expression, names or [target])
+    else:
+        _move_common_tables(context, node)
+        positions = insert_positions(context, schema, names)
+        require_key(context, schema, positions, target)
+        source = _source(context, schema, positions, node.expression, names or [target])
     conflict, clause = node.args.get("conflict"), node.args.get("returning")
+    if conflict is not None and schema.has_row_ids and not conflict.args.get("conflict_keys"):
+        conflict = None  # every row gets a key of its own
     if conflict is None and clause is None:
         return InsertStatement(schema, source, "sink" if tree.sink else "insert")
     repeats = Repeats.NEVER
@@ -82,37 +86,6 @@ def _move_common_tables(context: Context, node: exp.Insert) -> None:
     query.args["with_"] = common
 
 
-def _positions(context: Context, schema: MapSchema, names: list[exp.Expr]) -> list[int]:
-    if not names:
-        return list(range(len(schema.columns)))
-    found: list[int] = []
-    for node in names:
-        name = identifier(node)
-        position = schema.position.get(name)
-        if position is None:
-            raise context.error(
-                UndefinedColumn,
-                f'column "{name}" of map "{schema.name}" does not exist',
-                node,
-                hint=did_you_mean(name, schema.position),
-            )
-        if position in found:
-            raise context.error(DuplicateColumn, f'column "{name}" specified more than once', node)
-        found.append(position)
-    return found
-
-
-def _require_key(context: Context, schema: MapSchema, positions: list[int], node: exp.Expr) -> None:
-    """Columns that are left out become NULL: keys and NOT NULL columns cannot."""
-    for position, column in enumerate(schema.columns):
-        if position not in positions and (not column.nullable or position in schema.key_positions):
-            raise context.error(
-                NotNullViolation,
-                f'column "{column.name}" of map "{schema.name}" is NOT NULL and gets no value',
-                node,
-            )
-
-
 def _source(
     context: Context,
     schema: MapSchema,
@@ -123,7 +96,8 @@ def _source(
     if isinstance(node, exp.Values) and node.args.get("alias") is not None:
         raise context.unsupported("an alias for the rows of INSERT", node.args["alias"])
     columns = [schema.columns[position] for position in positions]
-    pending = analyze_query(context, _without_defaults(node), Environment())
+    node, defaults = _without_defaults(node)
+    pending = analyze_query(context, node, Environment())
     given = len(pending.names)
     if given > len(columns):
         raise context.error(
@@ -134,43 +108,50 @@ def _source(
             SqlSyntaxError, "INSERT has more target columns than expressions", places[given]
         )
     if given < len(columns):
-        _require_key(context, schema, list(positions[:given]), places[0])
+        require_key(context, schema, list(positions[:given]), places[0])
         columns, positions = columns[:given], positions[:given]
     if isinstance(pending, ValuesBinder):
-        return _values(context, schema, pending, columns, positions)
+        return _values(context, schema, pending, columns, positions, defaults)
     plan = pending.build([column.type for column in columns])
     return _converted(context, schema, plan, columns, positions)
 
 
-def _without_defaults(node: exp.Expr) -> exp.Expr:
-    """VALUES with NULL for DEFAULT: columns have no other default."""
+def _without_defaults(node: exp.Expr) -> tuple[exp.Expr, set[tuple[int, int]]]:
+    """VALUES with NULL for DEFAULT, and where that was: (row, cell)."""
+    found: set[tuple[int, int]] = set()
     if not isinstance(node, exp.Values) or node.find(exp.Var) is None:
-        return node
+        return node, found
     rows = node.copy()
-    for row in rows.expressions:
-        for cell in list(row.expressions) if isinstance(row, exp.Tuple) else []:
+    for number, row in enumerate(rows.expressions):
+        for place, cell in enumerate(list(row.expressions) if isinstance(row, exp.Tuple) else []):
             if isinstance(cell, exp.Var) and str(cell.this).upper() == "DEFAULT":
                 null = exp.Null()
                 null.update_positions(cell)
                 cell.replace(null)
-    return rows
+                found.add((number, place))
+    return rows, found
 
 
-def _values(
+def _values(  # noqa: PLR0917 (where the rows come from and where they go)
     context: Context,
     schema: MapSchema,
     pending: ValuesBinder,
     columns: Sequence[Column],
     positions: Sequence[int],
+    defaults: set[tuple[int, int]],
 ) -> Logical:
     """VALUES cell by cell, so that every literal is checked against its column at its place."""
     convert = pending.binder.convert
-    rows: list[tuple[Expression, ...]] = []
-    types: list[SqlType] = [column.type for column in schema.columns]
-    for cells, nodes in zip(pending.rows, pending.nodes, strict=True):
-        row: list[Expression] = [Literal(t, None) for t in types]
-        for cell, node, column, position in zip(cells, nodes, columns, positions, strict=True):
-            value = convert.assigned(cell, column.type, node, f'column "{column.name}"')
+    rows: list[list[Expression]] = []
+    for number, (cells, nodes) in enumerate(zip(pending.rows, pending.nodes, strict=True)):
+        row = [default_of(column) for column in schema.columns]
+        for place, (cell, node, column, position) in enumerate(
+            zip(cells, nodes, columns, positions, strict=True)
+        ):
+            if (number, place) in defaults:
+                value = row[position]
+            else:
+                value = convert.assigned(cell, column.type, node, f'column "{column.name}"')
             if (
                 isinstance(value, Literal)
                 and value.value is None
@@ -183,8 +164,14 @@ def _values(
                     node,
                 )
             row[position] = value
-        rows.append(tuple(row))
-    return rows_plan(context, [column.name for column in schema.columns], types, rows)
+        rows.append(row)
+    return _rows(context, schema, rows)
+
+
+def _rows(context: Context, schema: MapSchema, rows: Sequence[Sequence[Expression]]) -> Logical:
+    names = [column.name for column in schema.columns]
+    types = [column.type for column in schema.columns]
+    return rows_plan(context, names, types, [tuple(row) for row in rows])
 
 
 def _converted(
@@ -202,7 +189,6 @@ def _converted(
             reference, column.type, None, f'column "{column.name}"'
         )
     expressions = [
-        by_position.get(index, Literal(column.type, None))
-        for index, column in enumerate(schema.columns)
+        by_position.get(index) or default_of(column) for index, column in enumerate(schema.columns)
     ]
     return project(context, plan, [column.name for column in schema.columns], expressions)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlglot import exp
 
 from remuda.datatypes.sql import BIGINT
-from remuda.errors import AmbiguousColumn, InputError, InvalidDefinition
-from remuda.plan.expression import Expression, Literal, Parameter, SortKey
+from remuda.errors import AmbiguousColumn, InvalidColumnReference, InvalidRowCount, SqlSyntaxError
+from remuda.plan.expression import Expression, Literal, SortKey
 from remuda.plan.logical import Logical, Sort
 from remuda.sql import calls
 from remuda.sql.context import Context, identifier
-from remuda.sql.expressions import ExpressionBinder, Forbidding
+from remuda.sql.expressions import Embedding, ExpressionBinder
+from remuda.sql.first_rows import with_ties
 from remuda.sql.scope import Scope
 
 
@@ -33,8 +34,9 @@ def conjunct_nodes(node: exp.Expr) -> list[exp.Expr]:
 
 
 def ordinal_of(node: exp.Expr) -> int | None:
-    if isinstance(node, exp.Literal) and not node.args["is_string"] and str(node.this).isdecimal():
-        return int(node.this)
+    inner = node.unnest()
+    if isinstance(inner, exp.Literal) and not inner.args["is_string"]:
+        return int(inner.this) if str(inner.this).isdecimal() else None
     return None
 
 
@@ -42,12 +44,20 @@ def first_part(node: exp.Expr) -> exp.Expr:
     return next(iter(node.iter_expressions()), node)
 
 
-def matching_output(context: Context, items: Sequence[Any], node: exp.Column) -> int | None:
+def refuse_constant(context: Context, node: exp.Expr, clause: str) -> None:
+    """A number that is no place, a text, TRUE or NULL says nothing about rows."""
+    if isinstance(node.unnest(), exp.Literal | exp.Boolean | exp.Null):
+        raise context.error(SqlSyntaxError, f"non-integer constant in {clause}", node)
+
+
+def matching_output(
+    context: Context, items: Sequence[Any], node: exp.Column, clause: str = "ORDER BY"
+) -> int | None:
     """The index of the output column called like ``node``; AmbiguousColumn if two differ."""
     name = identifier(node.this)
     found = [index for index, item in enumerate(items) if item.name == name]
     if len({items[index].expression for index in found}) > 1:
-        raise context.error(AmbiguousColumn, f'ORDER BY "{name}" is ambiguous', node)
+        raise context.error(AmbiguousColumn, f'{clause} "{name}" is ambiguous', node)
     return found[0] if found else None
 
 
@@ -59,20 +69,29 @@ def default_name(node: exp.Expr) -> str:
     if isinstance(inner, exp.Cast):
         named = default_name(inner.this)
         return named if named != "?column?" else inner.args["to"].sql("postgres").lower()
-    if isinstance(inner, exp.Filter | exp.Window | exp.RespectNulls):
+    if isinstance(inner, exp.Filter | exp.Window | exp.RespectNulls | exp.WithinGroup):
         return default_name(inner.this)
     if isinstance(inner, exp.Anonymous):
         return calls.function_name(inner)
     if isinstance(inner, exp.Case):
         return "case"
-    if isinstance(inner, exp.Subquery) and isinstance(inner.this, exp.Select):
-        selected = inner.this.expressions
-        first = selected[0] if selected else inner
+    if isinstance(inner, exp.Bracket):
+        return default_name(inner.this)
+    if isinstance(inner, exp.Dot):
+        return identifier(inner.expression)
+    if isinstance(inner, exp.Select):
+        # Parentheses around a query are gone as well.
+        selected = inner.expressions
+        first = selected[0] if selected else exp.Null()
         return (
             identifier(first.args["alias"]) if isinstance(first, exp.Alias) else default_name(first)
         )
     names: dict[type[exp.Expr], str] = {
+        exp.Exists: "exists",
         exp.Extract: "extract",
+        exp.Array: "array",
+        exp.Tuple: "row",
+        exp.AtTimeZone: "timezone",
         exp.Substring: "substring",
         exp.StrPosition: "position",
         exp.Trim: "btrim",
@@ -80,54 +99,94 @@ def default_name(node: exp.Expr) -> str:
         exp.CurrentDate: "current_date",
         exp.CurrentTimestamp: "current_timestamp",
         exp.Localtimestamp: "localtimestamp",
+        exp.CurrentTime: "current_time",
+        exp.Localtime: "localtime",
+        exp.Overlay: "overlay",
     }
     return names.get(type(inner), "?column?")
 
 
-def limited(context: Context, plan: Logical, keys: tuple[SortKey, ...], node: exp.Expr) -> Logical:
-    """``plan`` under the ORDER BY keys and the LIMIT, OFFSET, FETCH of ``node``."""
+def limited(
+    context: Context,
+    plan: Logical,
+    keys: tuple[SortKey, ...],
+    node: exp.Expr,
+    plan_of: Callable[[exp.Expr], Logical],
+) -> Logical:
+    """``plan`` under the ORDER BY keys and the LIMIT, OFFSET, FETCH of ``node``; ``plan_of`` binds
+    subqueries in these."""
     limit = offset = None
+    ties = False
     if (clause := node.args.get("limit")) is not None:
-        limit = _limit(context, clause)
+        limit = _limit(context, clause, plan_of)
+        ties = _has_ties(context, clause, keys, limit)
     if (clause := node.args.get("offset")) is not None:
         context.only(clause, "expression")
-        offset = _count(context, clause.args["expression"], "OFFSET")
+        offset = _count(context, clause.args["expression"], "OFFSET", plan_of)
     if not keys and limit is None and offset is None:
         return plan
+    if ties and limit is not None:
+        return with_ties(context, plan, keys, limit, offset)
     return Sort(plan.output, plan, keys, limit, offset)
 
 
-def _limit(context: Context, clause: exp.Expr) -> Expression | None:
+def _has_ties(
+    context: Context, clause: exp.Expr, keys: tuple[SortKey, ...], limit: Expression | None
+) -> bool:
+    options = clause.args.get("limit_options")
+    if options is None or not options.args.get("with_ties"):
+        return False
+    place = clause.args.get("count") or clause.args.get("expression")
+    if isinstance(clause, exp.Limit):
+        raise context.error(
+            SqlSyntaxError,
+            "LIMIT has no WITH TIES",
+            place,
+            hint="Write FETCH FIRST n ROWS WITH TIES.",
+        )
+    if not keys:
+        raise context.error(
+            SqlSyntaxError, "WITH TIES cannot be specified without ORDER BY clause", place
+        )
+    if limit is None:
+        raise context.error(
+            InvalidRowCount, "row count cannot be null in FETCH FIRST ... WITH TIES clause", place
+        )
+    return True
+
+
+def _limit(
+    context: Context, clause: exp.Expr, plan_of: Callable[[exp.Expr], Logical]
+) -> Expression | None:
     options = clause.args.get("limit_options")
     if options is not None:
-        context.only(options, "rows")
+        context.only(options, "rows", "with_ties")
     if isinstance(clause, exp.Fetch):
         context.only(clause, "direction", "count", "limit_options")
         count = clause.args.get("count")
-        return Literal(BIGINT, 1) if count is None else _count(context, count, "FETCH")
+        return Literal(BIGINT, 1) if count is None else _count(context, count, "FETCH", plan_of)
     context.only(clause, "expression", "limit_options")
     value = clause.args["expression"]
     if isinstance(value, exp.Var) and str(value.this).upper() == "ALL":
         return None
-    return _count(context, value, "LIMIT")
+    return _count(context, value, "LIMIT", plan_of)
 
 
-def _count(context: Context, node: exp.Expr, clause: str) -> Expression | None:
-    column = node.find(exp.Column)
+def _count(
+    context: Context, node: exp.Expr, clause: str, plan_of: Callable[[exp.Expr], Logical]
+) -> Expression | None:
+    outside = node.walk(prune=lambda part: isinstance(part, exp.Query))
+    column = next((part for part in outside if isinstance(part, exp.Column)), None)
     if column is not None:
         raise context.error(
-            InvalidDefinition, f"argument of {clause} must not contain variables", column
+            InvalidColumnReference, f"argument of {clause} must not contain variables", column
         )
-    binder = ExpressionBinder(context, Scope(), Forbidding(context, clause))
+    binder = ExpressionBinder(context, Scope(), Embedding(context, clause, plan_of))
     bound = binder.bind(node)
-    value = binder.convert.implicit(bound, BIGINT, node, f"argument of {clause}")
+    value = binder.convert.assigned(bound, BIGINT, node, f"argument of {clause}")
     if isinstance(value, Literal):
         if value.value is None:
             return None
         if isinstance(value.value, int) and value.value < 0:
-            raise context.error(InputError, f"{clause} must not be negative", node)
-    elif not isinstance(value, Parameter):
-        raise context.unsupported(
-            f"an expression in {clause}", node, hint="Write a number or a parameter."
-        )
+            raise context.error(InvalidRowCount, f"{clause} must not be negative", node)
     return value

@@ -7,18 +7,26 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import InvalidColumnReference, SqlSyntaxError, UndefinedColumn
-from remuda.plan.expression import Case, ColumnRef, Expression, Literal, conjunction
+from remuda.errors import (
+    InvalidColumnReference,
+    SqlSyntaxError,
+    UndefinedColumn,
+    UndefinedObject,
+)
+from remuda.plan.expression import Case, ColumnRef, Expression, conjunction
 from remuda.plan.logical import Filter, JoinKind, Logical, OutputColumn
+from remuda.sql.constraints import default_of
 from remuda.sql.context import Context, identifier
 from remuda.sql.conversion import Converter
-from remuda.sql.expressions import ExpressionBinder, Forbidding
+from remuda.sql.expressions import Embedding, ExpressionBinder
 from remuda.sql.modify import assignments_of
 from remuda.sql.output import joined, project
 from remuda.sql.places import end_of
-from remuda.sql.relations import scan
+from remuda.sql.queries import bind_query
+from remuda.sql.relations import Environment, scan
 from remuda.sql.scope import Scope, column_refs
 from remuda.sql.statements import Repeats
+from remuda.sql.subqueries import SubqueryPlans
 from remuda.sql.suggest import did_you_mean
 
 CLAUSE = "ON CONFLICT DO UPDATE"
@@ -37,10 +45,12 @@ def bind_conflict(
 ) -> Resolved:
     """``source`` puts out the rows that were to be inserted."""
     context.only(node, "action", "conflict_keys", "expressions", "where", "constraint")
-    if node.args.get("constraint") is not None:
-        raise context.unsupported(
-            "ON CONFLICT ON CONSTRAINT",
-            node.args["constraint"],
+    constraint = node.args.get("constraint")
+    if constraint is not None and identifier(constraint) != schema.primary_key:
+        raise context.error(
+            UndefinedObject,
+            f'constraint "{identifier(constraint)}" for map "{schema.name}" is not its primary key',
+            constraint,
             hint=f"Name the key columns: ON CONFLICT ({', '.join(schema.key)}).",
         )
     action = str(node.args["action"].this).upper() if node.args.get("action") else ""
@@ -60,7 +70,7 @@ def bind_conflict(
     )
     if action == "DO NOTHING":
         return Resolved(joined(JoinKind.ANTI, source, target, equal), Repeats.FIRST)
-    if not keys:
+    if not keys and constraint is None:
         raise context.error(
             SqlSyntaxError,
             f"{CLAUSE} needs the key columns",
@@ -104,7 +114,7 @@ def _updated(
     scope = Scope()
     scope.add(context, alias, column_refs(target), node)
     scope.add(context, "excluded", column_refs(excluded), node)
-    binder = ExpressionBinder(context, scope, Forbidding(context, CLAUSE))
+    binder = ExpressionBinder(context, scope, _embedding(context, scope))
     is_new = binder.convert.call("is_null", [_ref(target[schema.key_positions[0]])], [None], None)
     values: dict[int, Expression] = {}
     for assignment in assignments_of(context, schema, node.expressions):
@@ -113,7 +123,7 @@ def _updated(
             raise context.unsupported(f"changing a key column in {CLAUSE}", assignment.place)
         value = assignment.value
         values[assignment.position] = (
-            Literal(column.type, None)
+            default_of(column)
             if value is None
             else binder.convert.assigned(
                 binder.bind(value), column.type, value, f'column "{column.name}"'
@@ -132,6 +142,12 @@ def _updated(
             new = Case(column.type, ((is_new, new),), old)
         rows.append(new)
     return project(context, plan, [column.name for column in schema.columns], rows)
+
+
+def _embedding(context: Context, scope: Scope) -> Embedding:
+    environment = Environment({}, scope)
+    plans = SubqueryPlans(lambda inner: bind_query(context, inner, environment))
+    return Embedding(context, CLAUSE, plans.plan)
 
 
 def _ref(column: OutputColumn) -> ColumnRef:

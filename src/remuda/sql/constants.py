@@ -9,12 +9,14 @@ from decimal import Decimal
 from typing import Final
 
 from remuda.datatypes.coercion import integer_range
+from remuda.datatypes.intervals import pack, unpack
 from remuda.datatypes.sql import (
     BIGINT,
     DATE,
     DECIMAL_PRECISION_MAX,
     DOUBLE,
     INTEGER,
+    INTERVAL,
     TIMESTAMP,
     TIMESTAMPTZ,
     Kind,
@@ -61,6 +63,9 @@ def number_literal(text: str) -> Literal:
 def negated(literal: Literal) -> Literal | None:
     """``-literal`` in the narrowest type again (-2147483648 is INTEGER)."""
     value = literal.value
+    if literal.type == INTERVAL and isinstance(value, bytes):
+        months, days, micros = unpack(value)
+        return Literal(INTERVAL, pack(-months, -days, -micros))
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if literal.type == BIGINT and value == 2**31:

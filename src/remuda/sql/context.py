@@ -35,12 +35,26 @@ class Context:
         self.parameter_types: list[SqlType | None] = [None] * parameters
         for index, found in enumerate((known or ())[:parameters]):
             self.parameter_types[index] = found
+        self.uses: set[str] = set()
+        """The maps and views that have been named so far."""
+        self.inside: list[str] = []
+        """The views that are being bound, the outermost first."""
         self._last_id = 0
         self._relations = 0
+        self._names: set[str] = set()
 
     def new_id(self) -> ColumnId:
         self._last_id += 1
         return self._last_id
+
+    def unique(self, name: str) -> str:
+        """``name``, or one like it that was not given out before."""
+        found, number = name, 1
+        while found in self._names:
+            number += 1
+            found = f"{name} ({number})"
+        self._names.add(found)
+        return found
 
     def count_relation(self, node: exp.Expr) -> None:
         self._relations += 1

@@ -20,8 +20,9 @@ from remuda.datatypes.coercion import (
 )
 from remuda.datatypes.sql import BOOLEAN, INTEGER, VARCHAR, Kind, SqlType, decimal
 from remuda.datatypes.text import check_length, parse_text, type_name
-from remuda.errors import DataError, TypeMismatch, UndefinedFunction
+from remuda.errors import CannotCoerce, DataError, TypeMismatch, UndefinedFunction
 from remuda.plan.expression import Call, Cast, Expression, Literal, Parameter
+from remuda.plan.function_dates import number_signature
 from remuda.plan.functions import SCALAR_FUNCTIONS, Signature, with_digits
 from remuda.sql.constants import exactly, folded_cast, minimal_decimal
 from remuda.sql.context import Context
@@ -33,12 +34,20 @@ _SAME_TYPE: Final = COMPARISONS | {"coalesce", "nullif", "greatest", "least"}
 _ARITHMETIC: Final = frozenset({"+", "-", "*", "/", "%"})
 FREE_DECIMAL: Final = decimal(28, 10)
 """The type of a parameter of which only ``some exact number`` is known."""
-_TO_TEXT: Final = frozenset({"||", "concat"})
+_TO_TEXT: Final = frozenset(
+    {"||", "concat", "concat_ws", "format", "quote_literal", "quote_nullable"}
+)
 """Functions that turn any argument into text."""
-_SYMBOLS: Final = frozenset({"+", "-", "*", "/", "%", "||", "=", "<>", "<", "<=", ">", ">="})
+_SYMBOLS: Final = frozenset(
+    {"+", "-", "*", "/", "%", "||", "=", "<>", "<", "<=", ">", ">="}
+    | {"~", "~*", "&", "|", "#", "<<", ">>", "@>", "<@", "&&"}
+)
 _WORDS: Final = {
     "is_distinct_from": "IS DISTINCT FROM",
     "is_not_distinct_from": "IS NOT DISTINCT FROM",
+    "similar_to": "SIMILAR TO",
+    "bit_not": "~",
+    "neg": "-",
 }
 
 
@@ -125,7 +134,7 @@ class Converter:
             return expression
         if not is_explicit(expression.type, target):
             raise self.context.error(
-                TypeMismatch,
+                CannotCoerce,
                 f"cannot cast type {type_name(expression.type)} to {type_name(target)}",
                 node,
             )
@@ -297,8 +306,8 @@ class Converter:
                 return self.context.undetermined(argument.index, place)
         types = ["unknown" if is_untyped(e) else type_name(e.type) for e in arguments]
         place = node if node is not None else _last_of(nodes)
-        if name in _SYMBOLS or name in _WORDS or name == "neg":
-            symbol = "-" if name == "neg" else _WORDS.get(name, name)
+        if name in _SYMBOLS or name in _WORDS:
+            symbol = _WORDS.get(name, name)
             call = f"{symbol} {types[0]}" if len(types) == 1 else f"{types[0]} {symbol} {types[-1]}"
             hint = "Convert one side with CAST." if len(types) == 2 else ""
             return self.context.error(
@@ -338,6 +347,8 @@ def _arithmetic_literals(arguments: list[Expression]) -> list[Expression]:
 
 def _sharpened(name: str, signature: Signature, arguments: Sequence[Expression]) -> Signature:
     """Result types that depend on a literal argument: ``round(x, 2)``."""
+    if name == "to_number" and isinstance(template := arguments[1], Literal):
+        return number_signature(signature, str(template.value))
     if name in ("round", "trunc") and len(arguments) == 2:
         digits = arguments[1]
         if isinstance(digits, Literal) and isinstance(digits.value, int):

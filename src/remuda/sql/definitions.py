@@ -1,36 +1,44 @@
-"""CREATE, DROP, SHOW and DESCRIBE: a small recursive-descent parser over the tokens.
+"""CREATE, DROP, COMMENT, SHOW and DESCRIBE: a small recursive-descent parser over the tokens.
 
 ::
 
     CREATE TABLE|MAPPING [IF NOT EXISTS] name (element, ...)
         [WITH (option = value, ...)] [REPLICATED]
-    element   column type [NOT NULL | NULL | PRIMARY KEY]...  |  PRIMARY KEY (column, ...)
+    CREATE TABLE|MAPPING [IF NOT EXISTS] name [(column, ..., PRIMARY KEY (column, ...))]
+        [WITH (option = value, ...)] [REPLICATED] AS query [WITH [NO] DATA]
     option    replicated = true|false  |  partition_by = 'column, ...'
-    DROP TABLE|MAPPING [IF EXISTS] name
-    SHOW TABLES|MAPS|MAPPINGS  |  SHOW COLUMNS FROM name  |  DESCRIBE name
+    CREATE [OR REPLACE] VIEW name [(column, ...)] AS query
+    DROP TABLE|MAPPING|VIEW [IF EXISTS] name, ... [CASCADE | RESTRICT]
+    COMMENT ON TABLE|VIEW name | COLUMN name.column IS 'text' | NULL
+    SHOW TABLES|MAPS|MAPPINGS|VIEWS  |  SHOW COLUMNS FROM name  |  DESCRIBE name
+    SHOW CREATE TABLE|VIEW name
+
+Elements are read in ``table_elements``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
 
-from sqlglot.tokenizer_core import Token, TokenType
-
-from remuda.errors import InvalidDefinition, NotSupported, Position, SqlSyntaxError
-from remuda.sql.places import end_of, position_at, position_of_token
-from remuda.sql.syntax import ColumnDefinition, CreateTree, DropTree, Name, ShowTree
-from remuda.sql.tokens import CALL_MARK, near
-from remuda.sql.types import type_from_name
-
-_T = TokenType
-_NOT_NAMES: Final = frozenset({_T.STRING, _T.NUMBER, _T.PARAMETER, _T.PLACEHOLDER})
-_NOT_COLUMNS: Final = frozenset({"constraint", "check", "unique", "foreign", "like", "exclude"})
-_COLUMN_OPTIONS: Final = frozenset(
-    {"default", "check", "unique", "references", "generated", "collate", "constraint", "as"}
+from remuda.errors import InvalidDefinition, SqlSyntaxError
+from remuda.sql.index_syntax import read_create_index, read_drop_index, read_show_indexes
+from remuda.sql.places import position_at
+from remuda.sql.syntax import (
+    CommentTree,
+    CreateIndexTree,
+    CreateTree,
+    CreateViewTree,
+    DropIndexTree,
+    DropTree,
+    Name,
+    ShowTree,
+    Snippet,
+    TableElements,
 )
-_TWO_WORD_TYPES: Final = {("double", "precision"), ("character", "varying")}
-_ZONE_WORDS: Final = ("time", "zone")
+from remuda.sql.table_elements import ElementReader
+
+_CREATES: Final = "CREATE TABLE name (column type, ..., PRIMARY KEY (...)), CREATE VIEW name AS ..."
 
 
 @dataclass(slots=True)
@@ -40,195 +48,74 @@ class _Options:
     seen: set[str] = field(default_factory=set)
 
 
-class DefinitionParser:
+class DefinitionParser(ElementReader):
     """Reads one definition from its tokens; every error has a position."""
 
-    def __init__(self, text: str, tokens: list[Token]) -> None:
-        self.text = text
-        self.tokens = tokens
-        self.index = 0
+    # --- CREATE ---
 
-    # --- tokens ---
-
-    def peek(self) -> Token | None:
-        return self.tokens[self.index] if self.index < len(self.tokens) else None
-
-    def word(self) -> str:
-        """The current token as a lower-case word; "" at the end and for quoted text."""
-        token = self.peek()
-        if token is None or token.token_type in (_T.STRING, _T.IDENTIFIER):
-            return ""
-        return " ".join(token.text.removeprefix(CALL_MARK).lower().split())
-
-    def fail(self, hint: str = "") -> NoReturn:
-        token = self.peek()
-        if token is None:
-            raise SqlSyntaxError(
-                "syntax error at end of input", position=end_of(self.text), hint=hint
-            )
-        raise near(self.text, token, hint)
-
-    def position(self) -> Position:
-        token = self.peek()
-        return end_of(self.text) if token is None else position_of_token(self.text, token)
-
-    def accept(self, *words: str) -> bool:
-        """Skip ``words`` if they come next. A multi-word keyword may be one token or several."""
-        start = self.index
-        wanted = list(words)
-        while wanted:
-            current = self.word()
-            if not current:
-                break
-            parts = current.split()
-            if wanted[: len(parts)] != parts:
-                break
-            del wanted[: len(parts)]
-            self.index += 1
-        if wanted:
-            self.index = start
-        return not wanted
-
-    def expect(self, *words: str, hint: str = "") -> None:
-        if not self.accept(*words):
-            self.fail(hint)
-
-    def end(self) -> None:
-        if self.peek() is not None:
-            self.fail()
-
-    # --- names ---
-
-    def name(self, hint: str = "") -> Name:
-        token = self.peek()
-        if token is None or token.token_type in _NOT_NAMES:
-            self.fail(hint)
-        text = token.text.removeprefix(CALL_MARK)
-        if token.token_type is _T.IDENTIFIER:
-            if not text:
-                raise SqlSyntaxError("zero-length delimited identifier", position=self.position())
-        elif not text.replace("_", "a").replace("$", "a").isalnum():
-            self.fail(hint)
-        else:
-            text = text.lower()
-        position = self.position()
-        self.index += 1
-        return Name(text, position)
-
-    def map_name(self) -> Name:
-        name = self.name()
-        if self.word() == ".":
-            raise NotSupported(
-                "schemas are not supported",
-                position=name.position,
-                hint="Write the name of the map alone.",
-            )
-        return name
-
-    def names(self) -> tuple[Name, ...]:
-        """``( name, ... )``"""
-        self.expect("(")
-        found = [self.name()]
-        while self.accept(","):
-            found.append(self.name())
-        self.expect(")")
-        return tuple(found)
-
-    # --- statements ---
-
-    def create(self) -> CreateTree:
+    def create(self) -> CreateTree | CreateViewTree | CreateIndexTree:
         self.expect("create")
-        if not (self.accept("table") or self.accept("mapping")):
-            self.unsupported("CREATE", "CREATE TABLE name (column type, ..., PRIMARY KEY (...))")
+        or_replace = self.accept("or", "replace")
+        if self.accept("view"):
+            return self.view(or_replace)
+        if not or_replace and self.word() in ("index", "unique"):
+            return read_create_index(self)
+        if or_replace or not (self.accept("table") or self.accept("mapping")):
+            self.unsupported("CREATE", _CREATES)
         if_not_exists = self.accept("if", "not", "exists")
         name = self.map_name()
-        if self.word() == "as":
-            self.unsupported("CREATE TABLE AS", "CREATE TABLE and INSERT INTO ... SELECT")
-        columns, key = self.elements()
+        elements = TableElements()
+        if self.word() != "as" and not (self.word() == "with" or self.word() == "replicated"):
+            elements = self.elements()
         options = self.options()
+        query, with_data = None, True
+        if self.accept("as"):
+            query, with_data = self.query()
+        elif not (elements.columns or elements.like):
+            self.fail("A map needs columns: name (column type, ..., PRIMARY KEY (...)).")
+        else:
+            self._refuse_untyped(elements)
         self.end()
         return CreateTree(
-            name, if_not_exists, columns, key, options.replicated, options.partition_by
+            name,
+            if_not_exists,
+            elements,
+            options.replicated,
+            options.partition_by,
+            query,
+            with_data,
         )
 
-    def unsupported(self, what: str, instead: str) -> NoReturn:
-        word = self.word()
-        full = f"{what} {word.upper()}" if word and word.isalpha() and what == "CREATE" else what
-        raise NotSupported(
-            f"{full} is not supported", position=self.position(), hint=f"Supported: {instead}."
-        )
-
-    def elements(self) -> tuple[tuple[ColumnDefinition, ...], tuple[Name, ...]]:
-        self.expect("(", hint="A map needs columns: name (column type, ..., PRIMARY KEY (...)).")
-        columns: list[ColumnDefinition] = []
-        keys: list[tuple[Name, ...]] = []
-        while True:
-            start = self.position()
-            if self.accept("primary", "key"):
-                keys.append(self.names())
-            elif self.word() in _NOT_COLUMNS:
-                self.unsupported(
-                    f"the constraint {self.word().upper()}", "PRIMARY KEY (column, ...)"
+    def _refuse_untyped(self, elements: TableElements) -> None:
+        for column in elements.columns:
+            if column.type is None:
+                raise SqlSyntaxError(
+                    f'column "{column.name.text}" has no type', position=column.name.position
                 )
-            else:
-                column, is_key = self.column()
-                columns.append(column)
-                if is_key:
-                    keys.append((column.name,))
-            if len(keys) > 1:
-                raise InvalidDefinition("multiple primary keys are not allowed", position=start)
-            if not self.accept(","):
-                break
-        self.expect(")")
-        return tuple(columns), keys[0] if keys else ()
 
-    def column(self) -> tuple[ColumnDefinition, bool]:
-        name = self.name()
-        type_position = self.position()
-        column_type = type_from_name(self.type_name(), self.type_arguments(), type_position)
-        nullable, is_key = True, False
-        while True:
-            if self.accept("not", "null"):
-                nullable = False
-            elif self.accept("primary", "key"):
-                is_key = True
-            elif not self.accept("null"):
-                break
-        word = self.word()
-        if word in _COLUMN_OPTIONS:
-            self.unsupported(f"the column option {word.upper()}", "NOT NULL, PRIMARY KEY")
-        return ColumnDefinition(name, column_type, nullable), is_key
+    def query(self) -> tuple[Snippet, bool]:
+        """The query of CREATE TABLE AS, and whether its rows are wanted."""
+        found = self.rest()
+        words = [token.text.lower() for token in found.tokens]
+        for tail, with_data in ((["with", "no", "data"], False), (["with", "data"], True)):
+            if words[-len(tail) :] == tail:
+                tokens = found.tokens[: -len(tail)]
+                if not tokens:
+                    break
+                text = self.text[tokens[0].start : tokens[-1].end + 1]
+                return replace(found, text=text, tokens=tokens), with_data
+        return found, True
 
-    def type_name(self) -> str:
-        word = self.word()
-        if not word or not word[0].isalpha():
-            self.fail()
-        self.index += 1
-        if (word, self.word()) in _TWO_WORD_TYPES:
-            word += " " + self.word()
-            self.index += 1
-        if word in ("timestamp", "time"):
-            for zone in ("with", "without"):
-                if self.accept(zone, *_ZONE_WORDS):
-                    return f"{word} {zone} time zone"
-        return word
+    def view(self, or_replace: bool) -> CreateViewTree:
+        if self.accept("if", "not", "exists"):
+            self.index -= 1
+            self.unsupported("CREATE VIEW IF NOT EXISTS", "CREATE OR REPLACE VIEW name AS ...")
+        name = self.map_name()
+        columns = self.names() if self.word() == "(" else ()
+        self.expect("as")
+        return CreateViewTree(name, or_replace, columns, self.rest())
 
-    def type_arguments(self) -> tuple[int, ...]:
-        if not self.accept("("):
-            return ()
-        found: list[int] = []
-        while True:
-            token = self.peek()
-            if token is None or token.token_type is not _T.NUMBER or not token.text.isdecimal():
-                self.fail()
-            found.append(int(token.text))
-            self.index += 1
-            if not self.accept(","):
-                break
-        self.expect(")")
-        return tuple(found)
-
-    # --- options of CREATE ---
+    # --- options of CREATE TABLE ---
 
     def options(self) -> _Options:
         options = _Options()
@@ -271,10 +158,7 @@ class DefinitionParser:
 
     def name_list(self) -> tuple[Name, ...]:
         """Column names in one string, separated by commas."""
-        token = self.peek()
-        if token is None or token.token_type is not _T.STRING:
-            self.fail("Write the columns as one string: partition_by = 'a, b'.")
-        self.index += 1
+        token = self.string("Write the columns as one string: partition_by = 'a, b'.")
         found: list[Name] = []
         offset = token.start + 1
         for part in token.text.split(","):
@@ -289,28 +173,79 @@ class DefinitionParser:
 
     # --- the other statements ---
 
-    def drop(self) -> DropTree:
+    def drop(self) -> DropTree | DropIndexTree:
         self.expect("drop")
-        if not (self.accept("table") or self.accept("mapping")):
-            self.unsupported(f"DROP {self.word().upper()}".rstrip(), "DROP TABLE [IF EXISTS] name")
+        if self.accept("index"):
+            return read_drop_index(self)
+        kind: Literal["TABLE", "VIEW"] = "TABLE"
+        if self.accept("view"):
+            kind = "VIEW"
+        elif not (self.accept("table") or self.accept("mapping")):
+            self.unsupported(
+                f"DROP {self.word().upper()}".rstrip(),
+                "DROP TABLE [IF EXISTS] name, DROP VIEW [IF EXISTS] name",
+            )
         if_exists = self.accept("if", "exists")
-        name = self.map_name()
+        names = self.listed(self.map_name)
+        cascade = self.accept("cascade")
+        if not cascade:
+            self.accept("restrict")
         self.end()
-        return DropTree(name, if_exists)
+        return DropTree(kind, names, if_exists, cascade)
+
+    def comment(self) -> CommentTree:
+        self.expect("comment")
+        self.expect("on")
+        kind: Literal["TABLE", "VIEW", "COLUMN"] = "TABLE"
+        column = None
+        if self.accept("column"):
+            kind = "COLUMN"
+            parts = [self.name()]
+            while self.accept("."):
+                parts.append(self.name())
+            if len(parts) not in (2, 3):
+                self.fail("Write COMMENT ON COLUMN map.column IS 'text'.")
+            *_, name, column = parts
+        else:
+            if self.accept("view"):
+                kind = "VIEW"
+            elif not (self.accept("table") or self.accept("mapping")):
+                self.unsupported("COMMENT ON this", "COMMENT ON TABLE, VIEW, COLUMN")
+            name = self.map_name()
+        self.expect("is")
+        comment = "" if self.accept("null") else self.string("Write IS 'text' or IS NULL.").text
+        self.end()
+        return CommentTree(kind, name, column, comment)
 
     def show(self) -> ShowTree:
         """After the word SHOW."""
         if self.accept("tables") or self.accept("maps") or self.accept("mappings"):
             self.end()
-            return ShowTree(None)
+            return ShowTree("TABLES", None)
+        if self.accept("views"):
+            self.end()
+            return ShowTree("VIEWS", None)
+        if self.accept("indexes") or self.accept("index"):
+            return read_show_indexes(self)
         if self.accept("columns"):
             if not self.accept("from"):
                 self.expect("in")
             return self.describe()
-        return self.fail("Supported: SHOW TABLES, SHOW MAPS, SHOW COLUMNS FROM name.")
+        if self.accept("create"):
+            if self.accept("view"):
+                return self._shown("CREATE VIEW")
+            if not (self.accept("table") or self.accept("mapping")):
+                self.fail("Supported: SHOW CREATE TABLE name, SHOW CREATE VIEW name.")
+            return self._shown("CREATE TABLE")
+        return self.fail(
+            "Supported: SHOW TABLES, SHOW VIEWS, SHOW COLUMNS FROM name, SHOW CREATE TABLE name."
+        )
 
     def describe(self) -> ShowTree:
         """After the word DESCRIBE."""
+        return self._shown("COLUMNS")
+
+    def _shown(self, what: Literal["COLUMNS", "CREATE TABLE", "CREATE VIEW"]) -> ShowTree:
         name = self.map_name()
         self.end()
-        return ShowTree(name)
+        return ShowTree(what, name)

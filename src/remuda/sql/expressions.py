@@ -5,13 +5,14 @@ The handlers of the single kinds of trees are in ``operators`` and ``calls``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from sqlglot import exp
 
-from remuda.errors import GroupingError, WindowingError
+from remuda.errors import GroupingError, NotSupported, WindowingError
 from remuda.plan.expression import Expression
+from remuda.plan.logical import Logical
 from remuda.sql.context import Context
 from remuda.sql.conversion import Converter
 from remuda.sql.scope import Scope
@@ -24,7 +25,15 @@ class Surroundings(Protocol):
 
     def window(self, node: exp.Window) -> Expression: ...
 
-    def scalar_subquery(self, node: exp.Expr) -> Expression: ...
+    def grouping_operation(self, node: exp.Expr) -> Expression: ...
+
+    def set_function(
+        self, name: str, arguments: Sequence[exp.Expr], node: exp.Expr
+    ) -> Expression: ...
+
+    def subquery(self, node: exp.Expr) -> Logical:
+        """The plan of a subquery; it may use columns of the query around it."""
+        ...
 
 
 class Forbidding:
@@ -49,8 +58,36 @@ class Forbidding:
             WindowingError, f"window functions are not allowed in {self.clause}", node.this
         )
 
-    def scalar_subquery(self, node: exp.Expr) -> Expression:
-        raise self.context.unsupported(f"a subquery in {self.clause}", node)
+    def grouping_operation(self, node: exp.Expr) -> Expression:
+        raise self.context.error(
+            GroupingError, f"grouping operations are not allowed in {self.clause}", node
+        )
+
+    def set_function(
+        self,
+        name: str,  # noqa: ARG002
+        arguments: Sequence[exp.Expr],  # noqa: ARG002
+        node: exp.Expr,
+    ) -> Expression:
+        raise self.context.error(
+            NotSupported, f"set-returning functions are not allowed in {self.clause}", node
+        )
+
+    def subquery(self, node: exp.Expr) -> Logical:
+        raise self.context.error(NotSupported, f"cannot use subquery in {self.clause}", node)
+
+
+class Embedding(Forbidding):
+    """Surroundings that allow subqueries, but no aggregates and windows."""
+
+    def __init__(
+        self, context: Context, clause: str, plan_of: Callable[[exp.Expr], Logical]
+    ) -> None:
+        super().__init__(context, clause)
+        self.plan_of = plan_of
+
+    def subquery(self, node: exp.Expr) -> Logical:
+        return self.plan_of(node)
 
 
 class ExpressionBinder:
@@ -92,6 +129,14 @@ _HANDLERS: dict[type[Any], tuple[Handler, frozenset[str]]] = {}
 def register(kind: type[Any], handler: Handler, *consumed: str) -> None:
     """Announce how ``kind`` is bound and which of its parts the handler looks at."""
     _HANDLERS[kind] = handler, frozenset(consumed)
+
+
+CALL_HANDLERS: Final[dict[str, Handler]] = {}
+"""Names of functions whose calls are not bound in the general way."""
+
+
+def register_call(name: str, handler: Handler) -> None:
+    CALL_HANDLERS[name] = handler
 
 
 def describe(node: exp.Expr) -> str:

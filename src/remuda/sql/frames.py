@@ -13,10 +13,9 @@ from remuda.datatypes.text import type_name
 from remuda.errors import InvalidDefinition, InvalidFrameOffset, WindowingError
 from remuda.plan.expression import Cast, Expression, Literal
 from remuda.plan.windows import BoundKind, Frame, FrameBound, FrameUnit
-from remuda.sql.calls import interval_value, is_interval
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, Forbidding
-from remuda.sql.intervals import IntervalValue
+from remuda.sql.intervals import IntervalValue, interval_value, is_interval
 from remuda.sql.scope import Scope
 
 _KINDS: Final = list(BoundKind)

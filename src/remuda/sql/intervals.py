@@ -1,35 +1,24 @@
-"""INTERVAL literals: months, days and microseconds."""
+"""INTERVAL literals, casts, and their sums with dates and times."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final
 
-from remuda.errors import InvalidDatetime
+from sqlglot import exp
 
-MICROS_PER_UNIT: Final = {
-    "hour": 3_600_000_000,
-    "minute": 60_000_000,
-    "second": 1_000_000,
-    "millisecond": 1_000,
-    "microsecond": 1,
-}
-MONTHS_PER_UNIT: Final = {
-    "month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12_000,
-}  # fmt: skip
-DAYS_PER_UNIT: Final = {"day": 1, "week": 7}
-_SHORT: Final = {
-    "mon": "month", "mons": "month", "y": "year", "yr": "year", "yrs": "year", "d": "day",
-    "h": "hour", "hr": "hour", "hrs": "hour", "min": "minute", "mins": "minute", "m": "minute",
-    "s": "second", "sec": "second", "secs": "second", "ms": "millisecond", "us": "microsecond",
-    "w": "week", "centuries": "century", "millennia": "millennium",
-}  # fmt: skip
-_PART = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*([a-z]+)", re.IGNORECASE)
-_CLOCK = re.compile(r"\s*([+-]?)([0-9]{1,9}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]{1,6})?))?\s*\Z")
-_NUMBER = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]+)?\s*\Z")
-_LIMIT: Final = 2**31
+from remuda.datatypes.intervals import unpack
+from remuda.datatypes.intervaltext import FIELDS, parse_interval
+from remuda.datatypes.sql import BIGINT, DATE, INTEGER, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ
+from remuda.errors import DataError, UndefinedFunction
+from remuda.plan.expression import Call, Expression, Literal
+from remuda.sql.constants import add_interval
+from remuda.sql.expressions import ExpressionBinder, register
+from remuda.sql.tokens import CALL_MARK
+from remuda.sql.typed_tokens import INTERVAL_CALL
+
+_MAKE_NAMES: Final = ("years", "months", "weeks", "days", "hours", "mins", "secs")
+_POINTS: Final = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,68 +31,119 @@ class IntervalValue:
         return IntervalValue(-self.months, -self.days, -self.micros)
 
 
-def parse_interval(text: str, unit: str = "") -> IntervalValue:
-    """``'1 year 2 days'``, ``'90' day``, ``'04:05:06'``, ``'1 day 04:05'``.
-
-    Raises InvalidDatetime, without a position.
-    """
-    if unit or _NUMBER.match(text):
-        if not _NUMBER.match(text):
-            raise _bad(text)
-        return _scaled(Decimal(text.strip()), unit or "second", text)
-    total = IntervalValue(0, 0, 0)
-    at = 0
-    while (match := _PART.match(text, at)) is not None:
-        total = _plus(total, _scaled(Decimal(match[1]), match[2], text))
-        at = match.end()
-    rest = text[at:]
-    if rest.strip().lower() == "ago":
-        return -total
-    if rest.strip():
-        clock = _CLOCK.match(rest)
-        if clock is None:
-            raise _bad(text)
-        total = _plus(total, _clock(clock))
-    elif at == 0:
-        raise _bad(text)
-    if max(abs(total.months), abs(total.days)) >= _LIMIT or abs(total.micros) >= 2**62:
-        raise InvalidDatetime(f'interval out of range: "{text}"')
-    return total
+def interval_literal(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    """``INTERVAL '...' [unit [TO unit]]``, which the tokens have made a call of two strings."""
+    text, units = (str(part.this) for part in node.expressions)
+    names = tuple(units.split(" to ")) if units else ()
+    if len(names) == 2 and FIELDS.index(names[0]) >= FIELDS.index(names[1]):
+        raise binder.context.unsupported(f"INTERVAL {units.upper()}", node.expressions[0])
+    try:
+        if names and names[0] not in FIELDS:
+            value = parse_interval(f"{text} {names[0]}")
+        else:
+            value = parse_interval(text, names)
+    except DataError as error:
+        raise binder.context.located(error, node.expressions[0]) from None
+    return Literal(INTERVAL, value)
 
 
-def _bad(text: str) -> InvalidDatetime:
-    return InvalidDatetime(
-        f'invalid input syntax for type interval: "{text[:60]}"',
-        hint="Write it as INTERVAL '3' MONTH or INTERVAL '1 year 2 days 03:04:05'.",
+def make_interval(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    """``make_interval(days => 10)``: arguments by place or by name, 0 where there is none."""
+    given: dict[str, exp.Expr] = {}
+    for place, argument in enumerate(node.expressions):
+        name = _MAKE_NAMES[place] if place < len(_MAKE_NAMES) else ""
+        value = argument
+        if isinstance(argument, exp.Kwarg):
+            name, value = str(argument.this.name).lower(), argument.expression
+        if name not in _MAKE_NAMES or name in given:
+            raise binder.context.error(
+                UndefinedFunction,
+                f"function make_interval does not take this argument: {name or place + 1}",
+                value,
+                hint=f"Its arguments: {', '.join(_MAKE_NAMES)}.",
+            )
+        given[name] = value
+    arguments = [
+        binder.bind(given[name]) if name in given else Literal(INTEGER, 0) for name in _MAKE_NAMES
+    ]
+    places = [given.get(name, node) for name in _MAKE_NAMES]
+    return binder.convert.call("make_interval", arguments, places, node, "make_interval")
+
+
+def is_interval(node: exp.Expr) -> bool:
+    """Whether ``node`` is an interval literal (under parentheses, minus, or as a cast of text)."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Cast):
+        return inner.args["to"].this is exp.DataType.Type.INTERVAL
+    if isinstance(inner, exp.Anonymous):
+        return str(inner.this) == CALL_MARK + INTERVAL_CALL
+    return isinstance(inner, exp.Neg) and is_interval(inner.this)
+
+
+def interval_value(binder: ExpressionBinder, node: exp.Expr) -> IntervalValue:
+    """The value of an interval literal."""
+    bound = binder.bind(node)
+    if not isinstance(bound, Literal) or not isinstance(bound.value, bytes):
+        raise binder.context.unsupported(
+            "an interval that is not a literal here", node, hint="Write INTERVAL '3' MONTH."
+        )
+    return IntervalValue(*unpack(bound.value))
+
+
+def interval_sum(
+    binder: ExpressionBinder,
+    name: str,
+    operands: tuple[Expression, Expression],
+    places: tuple[exp.Expr, exp.Expr],
+) -> Expression:
+    """``+`` and ``-`` with an interval on one side; a literal one is taken apart, and added to a
+    constant at once."""
+    if name == "+" and operands[0].type == INTERVAL:
+        operands, places = operands[::-1], places[::-1]
+    point, interval = operands
+    constant = isinstance(interval, Literal) and isinstance(interval.value, bytes)
+    if interval.type != INTERVAL or point.type not in _POINTS or not constant:
+        return binder.convert.call(name, operands, places, None)
+    assert isinstance(interval, Literal)
+    assert isinstance(interval.value, bytes)
+    amounts = unpack(interval.value)
+    if name == "-":
+        amounts = (-amounts[0], -amounts[1], -amounts[2])
+    if isinstance(point, Literal) and point.type != TIME:
+        return _moved_constant(binder, point, amounts, places[0])
+    parts = [point, *(Literal(BIGINT, amount) for amount in amounts)]
+    return binder.convert.call("add_interval", parts, [places[0], *[places[1]] * 3], None)
+
+
+def _moved_constant(
+    binder: ExpressionBinder, point: Literal, amounts: tuple[int, int, int], node: exp.Expr
+) -> Expression:
+    result = TIMESTAMPTZ if point.type == TIMESTAMPTZ else TIMESTAMP
+    if point.value is None:
+        return Literal(result, None)
+    try:
+        return Literal(result, add_interval(point.value, point.type, *amounts))
+    except DataError as error:
+        raise binder.context.located(error, node) from None
+
+
+def restricted(to: exp.DataType, bound: Expression) -> Expression:
+    """``CAST(x AS INTERVAL DAY TO HOUR)``: without what is smaller than the last field."""
+    kind = to.this
+    unit = kind.args.get("unit") if isinstance(kind, exp.Interval) else None
+    if unit is None:
+        return bound
+    last = unit.args["expression"] if isinstance(unit, exp.IntervalSpan) else unit
+    place = FIELDS.index(str(last.this).lower())
+    return Call(INTERVAL, "interval_fields", (bound, Literal(INTEGER, place)))
+
+
+def _bare(binder: ExpressionBinder, node: exp.Interval) -> Expression:
+    raise binder.context.unsupported(
+        "INTERVAL of an expression",
+        node,
+        hint="Write a literal, INTERVAL '3' MONTH, or multiply one: x * INTERVAL '1' MONTH.",
     )
 
 
-def _plus(a: IntervalValue, b: IntervalValue) -> IntervalValue:
-    return IntervalValue(a.months + b.months, a.days + b.days, a.micros + b.micros)
-
-
-def _clock(match: re.Match[str]) -> IntervalValue:
-    micros = (int(match[2]) * 3600 + int(match[3]) * 60) * 1_000_000
-    micros += int(Decimal(match[4] or "0") * 1_000_000)
-    return IntervalValue(0, 0, -micros if match[1] == "-" else micros)
-
-
-def _scaled(amount: Decimal, unit: str, text: str) -> IntervalValue:
-    """Fractions of months become days of 1/30, fractions of days microseconds, as in PostgreSQL."""
-    name = unit.lower()
-    name = _SHORT.get(name, name if name in MONTHS_PER_UNIT else name.removesuffix("s"))
-    if abs(amount) >= _LIMIT:
-        raise InvalidDatetime(f'interval out of range: "{text}"')
-    if name in MICROS_PER_UNIT:
-        return IntervalValue(0, 0, int(amount * MICROS_PER_UNIT[name]))
-    months = days = Decimal(0)
-    if name in MONTHS_PER_UNIT:
-        exact = amount * MONTHS_PER_UNIT[name]
-        months = exact.to_integral_value(rounding="ROUND_DOWN")
-        days = (exact - months) * 30
-    elif name in DAYS_PER_UNIT:
-        days = amount * DAYS_PER_UNIT[name]
-    else:
-        raise _bad(text)
-    whole = days.to_integral_value(rounding="ROUND_DOWN")
-    return IntervalValue(int(months), int(whole), int((days - whole) * 86_400_000_000))
+register(exp.Interval, _bare, "this", "unit")

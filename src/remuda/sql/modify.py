@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import InvalidDefinition, SqlSyntaxError, UndefinedColumn
+from remuda.errors import InvalidDefinition, SqlSyntaxError, UndefinedColumn, WrongObjectType
 from remuda.plan.expression import ColumnId, ColumnRef, Expression
 from remuda.plan.logical import Logical
+from remuda.sql.constraints import default_of
 from remuda.sql.context import Context, identifier
 from remuda.sql.places import end_of
 from remuda.sql.queries import analyze_query
 from remuda.sql.relations import Environment, undefined_map
 from remuda.sql.returning import Outcome, refuse_groups, returned
+from remuda.sql.schema_names import schema_name, system_scan
 from remuda.sql.scope import Scope
 from remuda.sql.select import Item, SelectBinder
 from remuda.sql.statements import ChangeStatement, Repeats, TruncateStatement
+from remuda.sql.subqueries import columns_of_query
 from remuda.sql.suggest import did_you_mean
 from remuda.sql.syntax import ChangeTree, TruncateTree
 
@@ -52,10 +55,21 @@ def target_of(context: Context, node: exp.Expr, *consumed: str) -> tuple[MapSche
     """The map that a statement changes, and the name that stands for it there."""
     if not isinstance(node, exp.Table):
         raise context.unsupported("a change of this", node)
-    context.only(node, *consumed)
-    name = identifier(node.this)
+    context.only(node, "db", "catalog", *consumed)
+    name, schema_of_name = identifier(node.this), schema_name(context, node)
+    if system_scan(context, schema_of_name, name, node.this, name) is not None:
+        raise context.error(
+            WrongObjectType, f'"{name}" is a system relation and cannot be changed', node.this
+        )
     schema = context.catalog.find(name)
     if schema is None:
+        if context.catalog.find_view(name) is not None:
+            raise context.error(
+                WrongObjectType,
+                f'"{name}" is a view and cannot be changed',
+                node.this,
+                hint="Change the maps that it reads.",
+            )
         raise undefined_map(context, name, node.this)
     alias = node.args.get("alias")
     if alias is None:
@@ -76,8 +90,12 @@ def _update(context: Context, node: exp.Update) -> ChangeStatement:
     refuse_groups(context, select, values, "UPDATE")
     for assignment, item in zip(assignments, select.items, strict=True):
         column = schema.columns[assignment.position]
-        item.expression = select.binder.convert.assigned(
-            item.expression, column.type, assignment.value, f'column "{column.name}"'
+        item.expression = (
+            default_of(column)
+            if assignment.value is None
+            else select.binder.convert.assigned(
+                item.expression, column.type, assignment.value, f'column "{column.name}"'
+            )
         )
     old = [reference for _, reference in select.scope.relations[alias]]
     plan = _with_all_columns(select)
@@ -158,6 +176,20 @@ def _analyzed(
     return pending
 
 
+def joined_rows(
+    context: Context, first: exp.Expr, joins: Sequence[exp.Expr], common: exp.Expr | None
+) -> tuple[Logical, Scope]:
+    """All columns of ``first`` and what is joined to it, and what they are called."""
+    query = exp.Select()
+    query.args.update(
+        expressions=[exp.Boolean(this=True)], from_=exp.From(), joins=list(joins), with_=common
+    )
+    query.args["from_"].args["this"] = first
+    pending = analyze_query(context, query, Environment())
+    assert isinstance(pending, SelectBinder)
+    return _with_all_columns(pending), pending.scope
+
+
 def _cross(other: exp.Expr) -> exp.Join:
     join = exp.Join()
     join.args["this"] = other
@@ -219,7 +251,10 @@ def _pairs(context: Context, nodes: Sequence[exp.Expr]) -> Iterator[tuple[exp.Ex
             yield target, value
             continue
         if isinstance(value, exp.Query | exp.Subquery):
-            raise context.unsupported("a row from a subquery in SET", value)
+            yield from zip(
+                target.expressions, columns_of_query(value, len(target.expressions)), strict=True
+            )
+            continue
         values = value.expressions if isinstance(value, exp.Tuple) else [value]
         if len(values) != len(target.expressions):
             raise context.error(
@@ -240,7 +275,7 @@ def _bare(node: exp.Expr) -> exp.Expr:
 
 
 def _is_default(node: exp.Expr) -> bool:
-    """DEFAULT: there are no defaults other than NULL."""
+    """The keyword DEFAULT."""
     if isinstance(node, exp.Column) and node.args.get("table") is None:
         node = node.this
         return not node.args.get("quoted") and str(node.this).lower() == "default"

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
 
 from sqlglot import exp
 
 from remuda.datatypes.coercion import as_decimal, integer_range
-from remuda.datatypes.sql import BOOLEAN, INTERVAL, NULL, VARCHAR, SqlType
-from remuda.errors import DataError, Position, SqlSyntaxError, TypeMismatch
+from remuda.datatypes.sql import (
+    BOOLEAN,
+    DECIMAL_PRECISION_MAX,
+    INTERVAL,
+    NULL,
+    VARCHAR,
+    SqlType,
+    decimal,
+)
+from remuda.errors import DataError, InvalidEscape, Position, SqlSyntaxError
 from remuda.plan.expression import Call, Case, Expression, InList, Literal
-from remuda.sql.calls import interval_arithmetic, is_interval
+from remuda.sql.bits import register_operators
 from remuda.sql.constants import negated, number_literal
 from remuda.sql.context import Context
 from remuda.sql.conversion import is_untyped
 from remuda.sql.expressions import ExpressionBinder, Handler, register
+from remuda.sql.intervals import interval_sum, restricted
+from remuda.sql.negation import negation
+from remuda.sql.nested import array_quantifier, compared_with_array, concatenation, empty_array
+from remuda.sql.patterns import similar
 from remuda.sql.places import position_at, position_of, span_of
+from remuda.sql.row_values import row_parts, rows_of_literals
 from remuda.sql.scope import resolve_column
+from remuda.sql.subqueries import compared, quantified, quantifier
+from remuda.sql.system_functions import object_cast, regclass_text
 from remuda.sql.types import is_bare_decimal, type_from_tree
 
 # --- leaves ----------------------------------------------------------------------------------
@@ -85,26 +100,14 @@ def _not(binder: ExpressionBinder, node: exp.Not) -> Expression:
     return negation(binder.condition(node.this, "NOT"))
 
 
-_OPPOSITE: Final = {
-    "is_null": "is_not_null",
-    "is_true": "is_not_true",
-    "is_false": "is_not_false",
-    "is_distinct_from": "is_not_distinct_from",
-}
-_OPPOSITES: Final = {**_OPPOSITE, **{b: a for a, b in _OPPOSITE.items()}}
-
-
-def negation(expression: Expression) -> Expression:
-    if isinstance(expression, Call):
-        if expression.function in _OPPOSITES:
-            return Call(BOOLEAN, _OPPOSITES[expression.function], expression.arguments)
-        if expression.function == "not":
-            return expression.arguments[0]
-    return Call(BOOLEAN, "not", (expression,))
-
-
 def _is(binder: ExpressionBinder, node: exp.Is) -> Expression:
     test = node.expression
+    row = row_parts(node.this)
+    if isinstance(test, exp.Null) and row:
+        # IS NOT NULL of a row: no value is NULL; so it is not the opposite of IS NULL.
+        name = "is_not_null" if node.args.get("negate") else "is_null"
+        tests = tuple(Call(BOOLEAN, name, (binder.settled(part),)) for part in row)
+        return tests[0] if len(tests) == 1 else Call(BOOLEAN, "and", tests)
     if isinstance(test, exp.Null):
         result: Expression = Call(BOOLEAN, "is_null", (binder.settled(node.this),))
     elif isinstance(test, exp.Boolean):
@@ -118,9 +121,13 @@ def _is(binder: ExpressionBinder, node: exp.Is) -> Expression:
 def _comparison(name: str) -> Handler:
     def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         left, right = node.args["this"], node.args["expression"]
-        if isinstance(right, exp.Any | exp.All):
-            raise binder.context.unsupported("a comparison with ANY or ALL", right)
-        return binder.call(name, left, right)
+        found = quantifier(right)
+        if found is not None:
+            return quantified(binder, name, node, *found)
+        items = array_quantifier(right)
+        if items is not None:
+            return compared_with_array(binder, name, left, items)
+        return _compared(binder, name, left, right, node)
 
     return bind
 
@@ -129,24 +136,36 @@ def _between(binder: ExpressionBinder, node: exp.Between) -> Expression:
     low, high = node.args["low"], node.args["high"]
 
     def inside(first: exp.Expr, last: exp.Expr) -> Expression:
-        parts = (binder.call(">=", node.this, first), binder.call("<=", node.this, last))
-        return Call(BOOLEAN, "and", parts)
+        sides = ((">=", node.this, first), ("<=", node.this, last))
+        return Call(BOOLEAN, "and", tuple(_compared(binder, *side, node) for side in sides))
 
     if node.args.get("symmetric"):
         return Call(BOOLEAN, "or", (inside(low, high), inside(high, low)))
     return inside(low, high)
 
 
+def _compared(
+    binder: ExpressionBinder, name: str, left: exp.Expr, right: exp.Expr, node: exp.Expr
+) -> Expression:
+    rows = compared(binder, name, left, right, node)
+    return binder.call(name, left, right) if rows is None else rows
+
+
 def _in(binder: ExpressionBinder, node: exp.In) -> Expression:
-    if node.args.get("query") is not None:
-        raise binder.context.unsupported(
-            "IN (subquery) below OR or inside an expression",
-            node,
-            hint="It is supported as a condition of WHERE that stands alone or under AND.",
-        )
     values = node.expressions
+    query = node.args.get("query")
+    if query is None and len(values) == 1 and isinstance(values[0], exp.Values):
+        query = values[0]
+    if query is not None:
+        return quantified(binder, "=", node, query)
     if not values:
         raise binder.context.error(SqlSyntaxError, "the list of IN is empty", node)
+    if row_parts(node.this) is not None:
+        rows = rows_of_literals(binder, node)
+        if rows is not None:
+            return quantified(binder, "=", node, rows)
+        parts = tuple(_compared(binder, "=", node.this, value, node) for value in values)
+        return parts[0] if len(parts) == 1 else Call(BOOLEAN, "or", parts)
     operand = binder.bind(node.this)
     if not isinstance(operand, Literal) and not is_untyped(operand):
         fast = _literal_list(operand.type, values)
@@ -186,13 +205,18 @@ def _like(name: str) -> Handler:
 
 def _escape(binder: ExpressionBinder, node: exp.Escape) -> Expression:
     inner = node.this
+    if isinstance(inner, exp.SimilarTo):
+        return similar(binder, inner, (node.args["expression"],))
     if not isinstance(inner, exp.Like | exp.ILike):
         raise binder.context.error(SqlSyntaxError, "ESCAPE belongs to LIKE", node)
     binder.context.only(inner, "this", "expression", "negate")
     escape = node.args["expression"]
     if isinstance(escape, exp.Literal) and len(str(escape.this)) > 1:
         raise binder.context.error(
-            TypeMismatch, "invalid escape string: it must be empty or one character", escape
+            InvalidEscape,
+            "invalid escape string",
+            escape,
+            hint="Escape string must be empty or one character.",
         )
     return _like_call(binder, "like" if type(inner) is exp.Like else "ilike", inner, (escape,))
 
@@ -201,8 +225,14 @@ def _like_call(
     binder: ExpressionBinder, name: str, node: exp.Expr, more: tuple[exp.Expr, ...]
 ) -> Expression:
     pattern = node.args["expression"]
-    if isinstance(pattern, exp.Any | exp.All):
-        raise binder.context.unsupported(f"{name.upper()} ANY", pattern)
+    found = quantifier(pattern)
+    if found is not None and not more:
+        result = quantified(binder, name, node, *found)
+        return negation(result) if node.args.get("negate") else result
+    items = array_quantifier(pattern)
+    if items is not None and not more:
+        negate = bool(node.args.get("negate"))
+        return compared_with_array(binder, name, node.args["this"], items, negate)
     result = binder.call(name, node.args["this"], pattern, *more, shown=name.upper())
     return negation(result) if node.args.get("negate") else result
 
@@ -212,10 +242,12 @@ def _like_call(
 
 def _arithmetic(name: str) -> Handler:
     def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
-        left, right = node.args["this"], node.args["expression"]
-        if is_interval(left) or is_interval(right):
-            return interval_arithmetic(binder, name, left, right, node)
-        return binder.call(name, left, right)
+        places = node.args["this"], node.args["expression"]
+        operands = binder.bind(places[0]), binder.bind(places[1])
+        if name in ("+", "-") and INTERVAL in (operands[0].type, operands[1].type):
+            return interval_sum(binder, name, operands, places)
+        bound = binder.convert.call(name, operands, places, None)
+        return concatenation(bound) if name == "||" else bound
 
     return bind
 
@@ -252,13 +284,41 @@ def _case(binder: ExpressionBinder, node: exp.Case) -> Expression:
 def _cast(binder: ExpressionBinder, node: exp.Cast) -> Expression:
     place = _type_position(binder.context, node)
     to = node.args["to"]
+    inner = _object_type(node.this.args["to"]) if isinstance(node.this, exp.Cast) else ""
+    if inner == "regclass" and type_from_tree(to, place).is_text:
+        return regclass_text(binder, node.this)
+    catalog_object = object_cast(binder, node, _object_type(to))
+    if catalog_object is not None:
+        return catalog_object
+    if empty_array(node.this) and (target := type_from_tree(to, place)).element is not None:
+        return Literal(target, ())
     operand = binder.bind(node.this)
     if is_bare_decimal(to) and operand.type.is_numeric and not operand.type.is_float:
         return binder.convert.explicit(operand, as_decimal(operand.type), node)
-    target = type_from_tree(to, place)
-    if target == INTERVAL:
-        raise binder.context.unsupported("INTERVAL outside date arithmetic", node)
-    return binder.convert.explicit(operand, target, node)
+    target = _any_decimal(operand) if is_bare_decimal(to) else type_from_tree(to, place)
+    converted = binder.convert.explicit(operand, target, node)
+    return restricted(to, converted) if target == INTERVAL else converted
+
+
+def _any_decimal(operand: Expression) -> SqlType:
+    """The type of ``CAST(x AS DECIMAL)``: of a literal its digits, else 16 after the point, as
+    quotients have."""
+    if isinstance(operand, Literal) and isinstance(operand.value, str):
+        match = re.fullmatch(r"\s*[+-]?(\d*)\.?(\d*)\s*", operand.value)
+        if match is not None and len(match[1]) + len(match[2]) <= DECIMAL_PRECISION_MAX:
+            digits = len(match[1].lstrip("0")) + len(match[2])
+            return decimal(max(1, digits), len(match[2]))
+    return decimal(DECIMAL_PRECISION_MAX, 16)
+
+
+def _object_type(to: exp.Expr) -> str:
+    """The name of a type that stands for an object of the catalog, "" for any other."""
+    if isinstance(to, exp.ObjectIdentifier):
+        return str(to.this).lower()
+    if to.this is exp.DataType.Type.NAME:
+        return "name"
+    kind = to.args.get("kind")
+    return kind.name.lower() if isinstance(kind, exp.Expr) else ""
 
 
 def _type_position(context: Context, node: exp.Cast) -> Position | None:
@@ -273,19 +333,8 @@ def _type_position(context: Context, node: exp.Cast) -> Position | None:
     return position_of(context.text, node) if at < 0 else position_at(context.text, at, len(word))
 
 
-def _scalar_subquery(binder: ExpressionBinder, node: exp.Expr) -> Expression:
-    return binder.surroundings.scalar_subquery(node)
-
-
-def _exists(binder: ExpressionBinder, node: exp.Expr) -> Expression:
-    raise binder.context.unsupported(
-        "EXISTS below OR or inside an expression",
-        node,
-        hint="It is supported as a condition of WHERE that stands alone or under AND.",
-    )
-
-
 def _register_all() -> None:
+    register_operators()
     binary = ("this", "expression")
     register(exp.Column, _column, "this", "table", "db", "catalog")
     register(exp.Literal, _literal, "this", "is_string")
@@ -329,8 +378,6 @@ def _register_all() -> None:
     register(exp.Neg, _negative, "this")
     register(exp.Case, _case, "this", "ifs", "default")
     register(exp.Cast, _cast, "this", "to")
-    register(exp.Subquery, _scalar_subquery, "this")
-    register(exp.Exists, _exists, "this")
 
 
 _register_all()

@@ -2,70 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from remuda.plan.expression import (
-    Call,
-    Case,
-    Cast,
     ColumnId,
     ColumnRef,
     Expression,
-    InList,
-    Literal,
-    columns_of,
+    walk,
 )
-from remuda.plan.functions import SCALAR_FUNCTIONS, NullRule
 from remuda.plan.logical import (
     Aggregate,
-    Filter,
     Join,
     JoinKind,
     Logical,
     OutputColumn,
     Project,
-    Sort,
     Values,
-    Window,
     inputs_of,
 )
-from remuda.plan.windows import expressions_of as parts_of_call
+from remuda.plan.nullability import is_nullable, nullability
+from remuda.plan.uses import expressions_of
 from remuda.sql.context import Context
-
-
-def is_nullable(expression: Expression, nullable: Mapping[ColumnId, bool]) -> bool:
-    """Whether ``expression`` can be NULL; ``nullable`` tells it of the input columns."""
-    match expression:
-        case ColumnRef(column=column):
-            return nullable.get(column, True)
-        case Literal(value=value):
-            return value is None
-        case Cast(operand=operand):
-            return is_nullable(operand, nullable)
-        case InList(operand=operand, values=values):
-            return any(is_nullable(e, nullable) for e in (operand, *values))
-        case Case(branches=branches, otherwise=otherwise):
-            return any(is_nullable(e, nullable) for e in (*(v for _, v in branches), otherwise))
-        case Call(function=name, arguments=arguments):
-            return _call_is_nullable(name, arguments, nullable)
-        case _:
-            return True
-
-
-def _call_is_nullable(
-    name: str, arguments: Sequence[Expression], nullable: Mapping[ColumnId, bool]
-) -> bool:
-    rule = SCALAR_FUNCTIONS[name].nulls
-    if rule is NullRule.NEVER:
-        return False
-    if rule is NullRule.OWN and name not in ("and", "or"):
-        every = name in ("coalesce", "greatest", "least")
-        return all(is_nullable(e, nullable) for e in arguments) if every else True
-    return any(is_nullable(e, nullable) for e in arguments)
-
-
-def nullability(plan: Logical) -> dict[ColumnId, bool]:
-    return {column.id: column.nullable for column in plan.output}
 
 
 def project(
@@ -75,9 +32,14 @@ def project(
     changes nothing is left out."""
     nullable = nullability(plan)
     used: set[ColumnId] = set()
+    own = plan.column_ids  # a column of an enclosing query is not ours to put out
     output: list[OutputColumn] = []
     for name, expression in zip(names, expressions, strict=True):
-        if isinstance(expression, ColumnRef) and expression.column not in used:
+        if (
+            isinstance(expression, ColumnRef)
+            and expression.column in own
+            and expression.column not in used
+        ):
             column_id = expression.column
         else:
             column_id = context.new_id()
@@ -115,65 +77,23 @@ def one_row() -> Logical:
     return Values((), ((),))
 
 
-def expressions_of(plan: Logical) -> Iterator[Expression]:
-    """The expressions in ``plan`` itself (not below it)."""
-    match plan:
-        case Project(expressions=expressions):
-            yield from expressions
-        case Filter(condition=condition):
-            yield condition
-        case Join(condition=condition):
-            if condition is not None:
-                yield condition
-        case Aggregate(calls=calls):
-            for call in calls:
-                yield from (e for e in (call.argument, call.filter) if e is not None)
-        case Window(calls=window_calls):
-            for window_call in window_calls:
-                yield from parts_of_call(window_call)
-        case _:
-            return
-
-
-def free_columns(plan: Logical) -> set[ColumnId]:
-    """Columns that ``plan`` uses and nobody in it produces: they belong to an enclosing query."""
-    used: set[ColumnId] = set()
+def free_references(plan: Logical) -> dict[ColumnId, ColumnRef]:
+    """The columns that ``plan`` uses and nobody in it produces, in the order of their ids: they
+    belong to an enclosing query."""
+    used: dict[ColumnId, ColumnRef] = {}
     produced: set[ColumnId] = set()
     pending = [plan]
     while pending:
         node = pending.pop()
         for expression in expressions_of(node):
-            used |= columns_of(expression)
-        if isinstance(node, Aggregate):
-            used |= set(node.group)
-        if isinstance(node, Window):
-            used |= set(node.partition) | {key.column for key in node.order}
-        produced |= {column.id for column in node.output}
+            for part in walk(expression):
+                if isinstance(part, ColumnRef):
+                    used.setdefault(part.column, part)
+        produced |= node.column_ids
         pending += inputs_of(node)
-    return used - produced
+    return {column: used[column] for column in sorted(used.keys() - produced)}
 
 
-def at_most_one_row(plan: Logical) -> bool:
-    match plan:
-        case Aggregate(group=group):
-            return not group
-        case Values(rows=rows):
-            return len(rows) <= 1
-        case Sort(limit=Literal(value=limit)) if isinstance(limit, int) and limit <= 1:
-            return True
-        case Project(input=child) | Filter(input=child) | Sort(input=child) | Window(input=child):
-            return at_most_one_row(child)
-        case _:
-            return False
-
-
-def exactly_one_row(plan: Logical) -> bool:
-    match plan:
-        case Aggregate(group=group):
-            return not group
-        case Values(rows=rows):
-            return len(rows) == 1
-        case Project(input=child) | Window(input=child):
-            return exactly_one_row(child)
-        case _:
-            return False
+def free_columns(plan: Logical) -> set[ColumnId]:
+    """The ids of ``free_references``."""
+    return set(free_references(plan))

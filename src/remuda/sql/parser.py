@@ -11,12 +11,26 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from remuda.errors import NotSupported, RemudaError, SqlSyntaxError
+from remuda.sql.alterations import AlterParser
 from remuda.sql.assignments import enclose_assignments
 from remuda.sql.definitions import DefinitionParser
+from remuda.sql.explain_options import execute_tokens, read_explain_options
+from remuda.sql.keyword_hints import keyword_hint
 from remuda.sql.places import end_of, position_of_token
+from remuda.sql.session_parser import WORDS as SESSION_WORDS
+from remuda.sql.session_parser import SessionParser
 from remuda.sql.statements import ParsedStatement
 from remuda.sql.suggest import did_you_mean
-from remuda.sql.syntax import ChangeTree, ExplainTree, InsertTree, QueryTree, Tree, TruncateTree
+from remuda.sql.syntax import (
+    ChangeTree,
+    CreateTree,
+    ExplainTree,
+    InsertTree,
+    MergeTree,
+    QueryTree,
+    Tree,
+    TruncateTree,
+)
 from remuda.sql.tokens import (
     DIALECT,
     TokenList,
@@ -32,29 +46,26 @@ from remuda.sql.tokens import (
 
 _T = TokenType
 Result = TypeVar("Result")
-_QUERY_STARTS: Final = frozenset({_T.SELECT, _T.WITH, _T.VALUES, _T.L_PAREN})
-_CHANGE_STARTS: Final = frozenset({_T.INSERT, _T.UPDATE, _T.DELETE, _T.TRUNCATE})
+_QUERY_STARTS: Final = frozenset({_T.SELECT, _T.WITH, _T.VALUES, _T.TABLE, _T.L_PAREN})
+_CHANGE_STARTS: Final = frozenset({_T.INSERT, _T.UPDATE, _T.DELETE, _T.MERGE, _T.TRUNCATE})
 _STATEMENTS: Final = (
-    "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, TRUNCATE, CREATE TABLE, DROP TABLE, SHOW, "
-    "DESCRIBE, EXPLAIN"
+    "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER, DROP, "
+    "COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, SET, RESET, PREPARE, EXECUTE, DEALLOCATE"
 )
+_SHOWN: Final = (
+    "tables", "maps", "mappings", "views", "indexes", "index", "columns", "create",
+)  # fmt: skip
+_TRANSACTION_WORDS: Final = (
+    "begin", "start", "commit", "rollback", "end", "abort", "savepoint", "release",
+)  # fmt: skip
 _KNOWN_WORDS: Final = frozenset(
-    {
-        "merge",
-        "alter",
-        "begin",
-        "commit",
-        "rollback",
-        "set",
-        "reset",
-    }
-    | {"prepare", "execute", "deallocate", "call", "copy", "grant", "revoke", "comment", "analyze"}
-    | {"vacuum", "lock", "declare", "fetch", "close", "start", "savepoint", "release", "refresh"}
-    | {"table", "replace", "upsert", "use", "from", "pivot", "do", "cluster", "reindex", "import"}
+    {"call", "copy", "grant", "revoke"}
+    | {"vacuum", "lock", "declare", "fetch", "close", "refresh"}
+    | {"replace", "upsert", "use", "from", "pivot", "do", "cluster", "reindex", "import"}
 )
 _STATEMENT_WORDS: Final = (
-    "select", "values", "with", "insert", "sink", "update", "delete", "truncate", "create", "drop",
-    "show", "describe", "explain",
+    "select", "values", "with", "insert", "sink", "update", "delete", "merge", "truncate",
+    "create", "alter", "drop", "comment", "show", *SESSION_WORDS, "describe", "explain",
 )  # fmt: skip
 
 
@@ -124,6 +135,10 @@ def _parse_single(text: str) -> ParsedStatement:
         )
     if not tokens and not word:
         raise SqlSyntaxError("the statement is empty", position=end_of(text))
+    if word in SESSION_WORDS:
+        return _session(text, word, tokens)
+    if word == "show" and not (tokens and tokens[0].text.lower() in _SHOWN):
+        return ParsedStatement(text, SessionParser(text, tokens).show(), 0)
     if word in ("show", "describe"):
         definition = DefinitionParser(text, tokens)
         return ParsedStatement(
@@ -134,33 +149,34 @@ def _parse_single(text: str) -> ParsedStatement:
     return _statement(text, tokens)
 
 
-def _explain(text: str, tokens: list[Token]) -> ParsedStatement:
-    """``EXPLAIN [ANALYZE] [VERBOSE] statement`` or ``EXPLAIN (ANALYZE, VERBOSE) statement``."""
-    options = {"analyze": False, "verbose": False}
-    index = 0
-    listed = (
-        len(tokens) > 1 and tokens[0].token_type is _T.L_PAREN and tokens[1].text.lower() in options
+def _session(text: str, word: str, tokens: list[Token]) -> ParsedStatement:
+    tree = SessionParser(text, tokens).statement(
+        word,
+        lambda query: parse_query_tokens(text, query),
+        lambda statement: parse(statement).parameters,
     )
-    index += listed
-    while index < len(tokens) and (name := tokens[index].text.lower()) in options:
-        options[name] = True
-        index += 1
-        if listed and index < len(tokens) and tokens[index].token_type is _T.COMMA:
-            index += 1
-    if listed:
-        if index >= len(tokens) or tokens[index].token_type is not _T.R_PAREN:
-            _syntax_error(text, tokens, index)
-        index += 1
+    return ParsedStatement(text, tree, 0)
+
+
+def _explain(text: str, tokens: list[Token]) -> ParsedStatement:
+    options, index = read_explain_options(text, tokens)
     if index >= len(tokens):
         _syntax_error(text, tokens, index)
+    first = tokens[index]
+    if first.text.lower() == "execute":
+        reader = SessionParser(text, execute_tokens(text, first))
+        prefix = text[: first.start]
+        tree = reader.execute(lambda query: parse_query_tokens(text, query), prefix)
+        return ParsedStatement(text, tree, 0)
     inner = _statement(text, tokens[index:])
-    if not isinstance(inner.tree, QueryTree | InsertTree | ChangeTree):
+    explainable = isinstance(inner.tree, QueryTree | InsertTree | ChangeTree | MergeTree)
+    if not explainable and not (isinstance(inner.tree, CreateTree) and inner.tree.query):
         raise NotSupported(
-            "only queries, INSERT, UPDATE and DELETE can be explained",
-            position=position_of_token(text, tokens[index]),
+            "only queries, INSERT, UPDATE, DELETE, MERGE and CREATE TABLE AS can be explained",
+            position=position_of_token(text, first),
         )
-    tree = ExplainTree(options["analyze"], options["verbose"], inner.tree)
-    return ParsedStatement(text, tree, inner.parameters)
+    assert isinstance(inner.tree, QueryTree | InsertTree | ChangeTree | MergeTree | CreateTree)
+    return ParsedStatement(text, ExplainTree(options, inner.tree), inner.parameters)
 
 
 def _syntax_error(text: str, tokens: list[Token], index: int) -> NoReturn:
@@ -181,7 +197,17 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
         definition = DefinitionParser(text, tokens)
         created = first.token_type is _T.CREATE
         return ParsedStatement(text, definition.create() if created else definition.drop(), 0)
+    if first.token_type is _T.ALTER:
+        return ParsedStatement(text, AlterParser(text, tokens).alter(), 0)
+    if first.token_type is _T.COMMENT:
+        return ParsedStatement(text, DefinitionParser(text, tokens).comment(), 0)
     position = position_of_token(text, first)
+    if word in _TRANSACTION_WORDS:
+        raise NotSupported(
+            "transactions of several statements are not supported",
+            position=position,
+            hint="Every statement is atomic by itself.",
+        )
     if word in _KNOWN_WORDS:
         raise NotSupported(
             f"{word.upper()} is not supported",
@@ -189,6 +215,17 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
             hint=f"Supported statements: {_STATEMENTS}.",
         )
     raise near(text, first, did_you_mean(word, _STATEMENT_WORDS).replace('"', ""))
+
+
+def parse_query_tokens(text: str, tokens: list[Token]) -> tuple[exp.Expr, int]:
+    """The query in ``tokens``, a part of ``text`` or all of it, and its number of parameters."""
+    if tokens[0].token_type not in _QUERY_STARTS:
+        raise near(text, tokens[0], "A query is expected here.")
+    prepared = prepare(text, tokens)
+    tree = _parse_tokens(prepared)
+    if not isinstance(tree, QueryTree):
+        raise near(text, tokens[0], "A query is expected here.")
+    return tree.root, prepared.parameters
 
 
 def _parse_tokens(prepared: TokenList) -> Tree:
@@ -207,6 +244,8 @@ def _parse_tokens(prepared: TokenList) -> Tree:
     root = roots[0] if roots else None
     if isinstance(root, exp.Insert):
         return InsertTree(root, sink)
+    if isinstance(root, exp.Merge):
+        return MergeTree(root)
     if isinstance(root, exp.Update | exp.Delete):
         return ChangeTree(root)
     if isinstance(root, exp.TruncateTable):
@@ -234,9 +273,9 @@ def _translated(prepared: TokenList, error: ParseError) -> SqlSyntaxError:
         except ParseError as second:
             if _place(second) == (sentinel.line, sentinel.col):
                 return SqlSyntaxError("syntax error at end of input", position=end_of(text))
-    for token in tokens:
+    for index, token in enumerate(tokens):
         if (token.line, token.col) == (line, column):
-            return near(text, token)
+            return near(text, token, keyword_hint(tokens, index))
     return SqlSyntaxError("syntax error", position=position_of_token(text, tokens[0]))
 
 

@@ -1,43 +1,34 @@
-"""Queries as a whole: SELECT, VALUES, UNION, WITH, and what stands around them."""
+"""Queries as a whole: SELECT, VALUES, WITH, parentheses, and what stands around them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final
 
 from sqlglot import exp
 
-from remuda.datatypes.coercion import common_type, is_comparable
+from remuda.datatypes.coercion import common_type
 from remuda.datatypes.sql import VARCHAR, Kind, SqlType
-from remuda.datatypes.text import type_name
 from remuda.errors import (
     DuplicateAlias,
     SqlSyntaxError,
-    TypeMismatch,
-    UndefinedColumn,
 )
-from remuda.plan.expression import ColumnId, ColumnRef, Expression, Literal, SortKey
+from remuda.plan.expression import Expression, Literal
 from remuda.plan.logical import Logical, OutputColumn, Project, Union, Values
-from remuda.sql.clauses import limited, matching_output
+from remuda.plan.nullability import is_nullable
+from remuda.sql.clauses import limited
 from remuda.sql.context import Context, identifier
-from remuda.sql.expressions import ExpressionBinder, Forbidding
-from remuda.sql.output import distinct, is_nullable, one_row
+from remuda.sql.expressions import Embedding, ExpressionBinder
+from remuda.sql.output import one_row
+from remuda.sql.recursion import RecursionBinder, in_order, is_recursive
 from remuda.sql.relations import CommonTable, Environment, bind_common_table
 from remuda.sql.scope import Scope
 from remuda.sql.select import SelectBinder
+from remuda.sql.set_operations import Pending, bind_set_operation, order_keys
 
-
-class Pending(Protocol):
-    """A query that is analyzed but not yet built (see ``SelectBinder``)."""
-
-    @property
-    def names(self) -> list[str]: ...
-
-    @property
-    def types(self) -> list[SqlType]: ...
-
-    def build(self, targets: Sequence[SqlType | None] | None = None) -> Logical: ...
+_TAIL: Final = {"order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET"}
+"""Clauses that may follow parentheses as well as the query in them."""
 
 
 @dataclass(slots=True)
@@ -75,18 +66,16 @@ def analyze_query(context: Context, node: exp.Expr, environment: Environment) ->
         return select
     if isinstance(node, exp.Subquery):
         return _parenthesized(context, node, environment)
-    if isinstance(node, exp.Union):
-        return _Built(_union(context, node, environment))
+    if isinstance(node, exp.SetOperation):
+        return _Built(bind_set_operation(context, node, environment, analyze_query))
     if isinstance(node, exp.Values):
-        return ValuesBinder(context, node, environment)
+        return _values(context, node, environment)
     names: dict[type[exp.Expr], str] = {
-        exp.Intersect: "INTERSECT",
-        exp.Except: "EXCEPT",
         exp.Table: "a table in parentheses",
     }
     what = names.get(type(node), type(node).__name__.upper())
     raise context.unsupported(
-        what, node, hint="Supported queries: SELECT, VALUES, UNION, UNION ALL, WITH."
+        what, node, hint="Supported queries: SELECT, VALUES, TABLE, UNION, INTERSECT, EXCEPT, WITH."
     )
 
 
@@ -97,10 +86,11 @@ def _with_common_tables(context: Context, node: exp.Expr, environment: Environme
     clause = node.args.get("with_")
     if clause is None:
         return environment
-    context.only(clause, "expressions")
+    context.only(clause, "expressions", "recursive")
     inner = Environment(dict(environment.tables), environment.parent)
     own: set[str] = set()
-    for entry in clause.expressions:
+    recursive = bool(clause.args.get("recursive"))
+    for entry in in_order(context, clause.expressions) if recursive else clause.expressions:
         context.only(entry, "this", "alias", "materialized")
         alias = entry.args["alias"]
         context.only(alias, "this", "columns")
@@ -113,9 +103,17 @@ def _with_common_tables(context: Context, node: exp.Expr, environment: Environme
         seen = Environment(dict(inner.tables), environment.parent)
         common = CommonTable(entry.this, list(alias.args.get("columns") or ()), seen)
         context.count_relation(alias)
-        common.first_plan = bind_common_table(
-            context, name, common, lambda n, e: bind_query(context, n, e)
-        )
+        if recursive and is_recursive(entry):
+            common.make = RecursionBinder(
+                context,
+                name,
+                common,
+                lambda n, e: analyze_query(context, n, e),
+            ).bind()
+        else:
+            common.first_plan = bind_common_table(
+                context, name, common, lambda n, e: bind_query(context, n, e)
+            )
         inner.tables[name] = common
     return inner
 
@@ -125,151 +123,41 @@ def _with_common_tables(context: Context, node: exp.Expr, environment: Environme
 
 def _parenthesized(context: Context, node: exp.Subquery, environment: Environment) -> Pending:
     """``(query) [ORDER BY ...] [LIMIT ...]``; the alias belongs to whoever reads it in FROM."""
-    context.only(node, "this", "alias", "with_", "order", "limit", "offset", "joins")
-    inner = analyze_query(context, node.this, environment)
-    if not any(node.args.get(name) for name in ("order", "limit", "offset")):
+    context.only(node, "this", "alias", "with_", "joins", *_TAIL)
+    return analyze_query(context, _with_tail(context, node.this, node), environment)
+
+
+def _with_tail(context: Context, inner: exp.Expr, outer: exp.Expr) -> exp.Expr:
+    """``inner`` under the ORDER BY, LIMIT and OFFSET that follow its parentheses."""
+    tail = {name: outer.args[name] for name in _TAIL if outer.args.get(name)}
+    if not tail:
         return inner
-    plan = inner.build()
-    return _Built(limited(context, plan, _order_keys(context, plan, node), node))
-
-
-def _order_keys(context: Context, plan: Logical, node: exp.Expr) -> tuple[SortKey, ...]:
-    """ORDER BY over a finished query: ordinals and output names only."""
-    order = node.args.get("order")
-    if order is None:
-        return ()
-    context.only(order, "expressions")
-    keys: list[SortKey] = []
-    seen: set[ColumnId] = set()
-    items = [
-        _Named(column.name, ColumnRef(column.type, column.id, column.name))
-        for column in plan.output
-    ]
-    for key in order.expressions:
-        context.only(key, "this", "desc", "nulls_first")
-        index = _output_index(context, items, key.this)
-        column = plan.output[index]
-        if not is_comparable(column.type):
-            raise context.error(TypeMismatch, f"cannot sort type {type_name(column.type)}", key)
-        if column.id not in seen:
-            seen.add(column.id)
-            descending = bool(key.args.get("desc"))
-            keys.append(SortKey(column.id, descending, bool(key.args.get("nulls_first"))))
-    return tuple(keys)
-
-
-@dataclass(slots=True)
-class _Named:
-    name: str
-    expression: Expression
-
-
-def _output_index(context: Context, items: list[_Named], node: exp.Expr) -> int:
-    if isinstance(node, exp.Literal) and not node.args["is_string"] and node.this.isdecimal():
-        if not 1 <= int(node.this) <= len(items):
+    for name, clause in tail.items():
+        if inner.args.get(name):
             raise context.error(
-                UndefinedColumn, f"ORDER BY position {node.this} is not in select list", node
+                SqlSyntaxError, f"multiple {_TAIL[name]} clauses not allowed", clause
             )
-        return int(node.this) - 1
-    if isinstance(node, exp.Column) and node.args.get("table") is None:
-        found = matching_output(context, items, node)
-        if found is not None:
-            return found
-        raise context.error(
-            UndefinedColumn, f'column "{identifier(node.this)}" does not exist', node
+    merged = inner.copy()
+    for name, clause in tail.items():
+        merged.set(name, clause.copy())
+    return merged
+
+
+def _values(context: Context, node: exp.Values, environment: Environment) -> Pending:
+    context.only(node, "expressions", "alias", "with_", *_TAIL)
+    values = ValuesBinder(context, node, environment)
+    if not any(node.args.get(name) for name in _TAIL):
+        return values
+    plan = values.build()
+    return _Built(
+        limited(
+            context,
+            plan,
+            order_keys(context, plan, node),
+            node,
+            lambda inner: bind_query(context, inner, environment),
         )
-    raise context.unsupported(
-        "ORDER BY with an expression over a UNION",
-        node,
-        hint="Use the name or the number of a result column.",
     )
-
-
-def _union(context: Context, node: exp.Union, environment: Environment) -> Logical:
-    context.only(
-        node, "this", "expression", "distinct", "order", "limit", "offset", "with_"
-    )  # fmt: skip
-    unique = bool(node.args.get("distinct"))
-    branches = [analyze_query(context, part, environment) for part in _branches(context, node)]
-    width = len(branches[0].types)
-    places = _branches(context, node)
-    for branch, place in zip(branches, places, strict=True):
-        if len(branch.types) != width:
-            raise context.error(
-                SqlSyntaxError, "each UNION query must have the same number of columns", place
-            )
-    targets: list[SqlType] = []
-    for index in range(width):
-        types = [branch.types[index] for branch in branches]
-        common = common_type(types)
-        if common is None:
-            known = [type_name(t) for t in dict.fromkeys(types) if t.kind is not Kind.NULL]
-            raise context.error(
-                TypeMismatch,
-                f"UNION types {known[0]} and {known[1]} cannot be matched "
-                f'(column {index + 1}, "{branches[0].names[index]}")',
-                places[-1],
-                hint="Convert one of them with CAST.",
-            )
-        targets.append(common)
-    plans = [converted(context, branch.build(targets), targets) for branch in branches]
-    output = tuple(
-        OutputColumn(context.new_id(), name, target, any(plan.output[i].nullable for plan in plans))
-        for i, (name, target) in enumerate(zip(branches[0].names, targets, strict=True))
-    )
-    plan: Logical = Union(output, tuple(plans))
-    if unique:
-        plan = distinct(plan)
-    return limited(context, plan, _order_keys(context, plan, node), node)
-
-
-def _branches(context: Context, node: exp.Union) -> list[exp.Expr]:
-    """The inputs of a chain of equal UNIONs, without recursion on its left side."""
-    unique = bool(node.args.get("distinct"))
-    found: list[exp.Expr] = []
-    current: exp.Expr = node
-    while (
-        isinstance(current, exp.Union)
-        and bool(current.args.get("distinct")) == unique
-        and (current is node or not _has_own_clauses(current))
-    ):
-        if current is not node:
-            context.only(current, "this", "expression", "distinct")
-        found.append(current.args["expression"])
-        current = current.args["this"]
-    found.append(current)
-    for part in found[1:]:
-        if isinstance(part, exp.Select) and any(
-            part.args.get(name) for name in ("order", "limit", "offset")
-        ):
-            raise context.error(
-                SqlSyntaxError,
-                "ORDER BY and LIMIT before UNION need parentheses around their query",
-                part.args.get("order") or part.args.get("limit") or part,
-            )
-    return found[::-1]
-
-
-def _has_own_clauses(node: exp.Expr) -> bool:
-    return any(node.args.get(name) for name in ("order", "limit", "offset", "with_"))
-
-
-def converted(context: Context, plan: Logical, targets: Sequence[SqlType]) -> Logical:
-    """``plan`` with columns of exactly the types ``targets`` (implicit conversions)."""
-    if all(c.type == t for c, t in zip(plan.output, targets, strict=True)):
-        return plan
-    converter = ExpressionBinder(context, Scope(), Forbidding(context, "VALUES")).convert
-    expressions: list[Expression] = []
-    output: list[OutputColumn] = []
-    for column, target in zip(plan.output, targets, strict=True):
-        reference = ColumnRef(column.type, column.id, column.name)
-        if column.type == target:
-            expressions.append(reference)
-            output.append(column)
-            continue
-        expressions.append(converter.cast(reference, target, None))
-        output.append(OutputColumn(context.new_id(), column.name, target, column.nullable))
-    return Project(tuple(output), plan, tuple(expressions))
 
 
 # --- VALUES ------------------------------------------------------------------------------------
@@ -279,15 +167,18 @@ class ValuesBinder:
     """VALUES (...), (...): analyzed rows that can still take types from an INSERT or a UNION."""
 
     def __init__(self, context: Context, node: exp.Values, environment: Environment) -> None:
-        context.only(node, "expressions", "alias", "with_")
         self.context = context
         self.binder = ExpressionBinder(
-            context, Scope(parent=environment.parent), Forbidding(context, "VALUES")
+            context,
+            Scope(parent=environment.parent),
+            Embedding(context, "VALUES", lambda inner: bind_query(context, inner, environment)),
         )
         self.nodes: list[list[exp.Expr]] = []
         self.rows: list[list[Expression]] = []
         for row in node.expressions:
             cells = list(row.expressions) if isinstance(row, exp.Tuple) else [row]
+            if not cells:
+                raise context.error(SqlSyntaxError, 'syntax error at or near ")"', row)
             if self.nodes and len(cells) != len(self.nodes[0]):
                 raise context.error(
                     SqlSyntaxError, "VALUES lists must all be the same length", cells[0]

@@ -8,22 +8,27 @@ from typing import Final, TypeAlias
 
 from sqlglot import exp
 
-from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.schema import ROW_ID, MapSchema
 from remuda.errors import (
     AmbiguousColumn,
     DuplicateAlias,
+    InvalidColumnReference,
     SqlSyntaxError,
     UndefinedColumn,
     UndefinedMap,
 )
 from remuda.plan.expression import ColumnRef, Expression, conjunction
-from remuda.plan.logical import JoinKind, Logical, OutputColumn, Project, Scan
+from remuda.plan.logical import DependentJoin, JoinKind, Logical, OutputColumn, Project, Scan
 from remuda.sql.context import Context, identifier
 from remuda.sql.conversion import Converter
-from remuda.sql.expressions import ExpressionBinder, Forbidding
-from remuda.sql.output import joined
+from remuda.sql.expressions import Embedding, ExpressionBinder
+from remuda.sql.output import free_references, joined
+from remuda.sql.sampling import sampled
+from remuda.sql.schema_names import schema_name, system_scan
 from remuda.sql.scope import Scope, column_refs
 from remuda.sql.suggest import closest
+from remuda.sql.table_functions import bind_table_function, is_table_function
+from remuda.sql.views import view_plan
 
 
 @dataclass(slots=True)
@@ -35,6 +40,8 @@ class CommonTable:
     columns: list[exp.Expr]
     environment: Environment
     first_plan: Logical | None = None
+    make: Callable[[], Logical] | None = None
+    """Makes the relation of a recursive CTE (see ``sql.recursion``)."""
 
 
 @dataclass(slots=True)
@@ -63,6 +70,8 @@ class RelationBinder:
         self.context = context
         self.environment = environment
         self.bind_query = bind_query
+        self._left: list[Scope] = []
+        """What stands to the left of the relation that is being bound, for LATERAL."""
 
     def from_clause(self, first: exp.Expr, joins: list[exp.Expr]) -> tuple[Logical, Scope]:
         plan, scope = self.relation(first)
@@ -76,54 +85,136 @@ class RelationBinder:
         joined first, and its conditions see nothing of what stands before the comma."""
         found: list[tuple[Logical, Scope, exp.Expr | None]] = [(plan, scope, None)]
         for join in joins or ():
+            left = [known for _, known, _ in found]
             if _is_comma(join):
-                found.append((*self.relation(join.this), join.this))
+                found.append((*self._right_of(left, join.this), join.this))
                 continue
             plan, scope, place = found[-1]
-            found[-1] = (*self.join(plan, scope, join), place)
+            found[-1] = (*self.join(plan, scope, join, left), place)
         plan, scope, _ = found[0]
         for other_plan, other_scope, place in found[1:]:
             scope.merge(other_scope, self.context, place)
-            plan = joined(JoinKind.INNER, plan, other_plan, None)
+            plan = self._combined(JoinKind.INNER, plan, other_plan, None, place)
         return plan, scope
+
+    # --- LATERAL ---
+
+    def _right_of(self, left: list[Scope], node: exp.Expr) -> tuple[Logical, Scope]:
+        """The relation ``node``; if it is lateral, it sees ``left``."""
+        known = len(self._left)
+        self._left += left
+        try:
+            return self.relation(node)
+        finally:
+            del self._left[known:]
+
+    def _with_left(self) -> Environment:
+        """What a lateral relation sees: everything to its left, then what its query sees."""
+        around = Scope(parent=self.environment.parent)
+        for scope in self._left:
+            around.visible = around.visible + scope.visible
+            around.relations = {**around.relations, **scope.relations}
+        return Environment(self.environment.tables, around)
+
+    def _beside_left(self) -> Environment:
+        """What a derived table sees: nothing to its left, but errors know of it."""
+        if not self._left:
+            return self.environment
+        around = Scope(parent=self.environment.parent, hidden=tuple(self._left))
+        return Environment(self.environment.tables, around)
+
+    def lateral(self, node: exp.Lateral) -> tuple[Logical, Scope]:
+        self.context.only(node, "this", "alias", "view", "outer")
+        plan = self.bind_query(node.this, self._with_left())
+        return self.aliased(plan, node)
+
+    def _combined(
+        self,
+        kind: JoinKind,
+        left: Logical,
+        right: Logical,
+        condition: Expression | None,
+        node: exp.Expr | None,
+    ) -> Logical:
+        """The join of both; a dependent one if the right side is lateral and uses the left."""
+        result = joined(kind, left, right, condition)
+        used = {c: e for c, e in free_references(right).items() if c in left.column_ids}
+        if not used:
+            return result
+        if kind not in (JoinKind.INNER, JoinKind.LEFT):
+            name = next(iter(used.values())).name
+            raise self.context.error(
+                InvalidColumnReference,
+                f'invalid reference to column "{name}" from LATERAL',
+                node,
+                detail="The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
+            )
+        return DependentJoin(result.output, kind, left, right, condition)
 
     def relation(self, node: exp.Expr) -> tuple[Logical, Scope]:
         self.context.count_relation(node)
+        if is_table_function(node):
+            return self.function(node)
+        if isinstance(node, exp.Lateral):
+            return self.lateral(node)
         if isinstance(node, exp.Table):
             return self.table(node)
         if isinstance(node, exp.Subquery):
             return self.derived(node)
         if isinstance(node, exp.Values):
             return self.aliased(self.bind_query(node, self.environment), node)
-        what = {"Lateral": "LATERAL", "Unnest": "a table function"}.get(type(node).__name__)
-        raise self.context.unsupported(what or f"{type(node).__name__} in FROM", node)
+        raise self.context.unsupported(f"{type(node).__name__} in FROM", node)
 
     # --- one relation ---
 
     def table(self, node: exp.Table) -> tuple[Logical, Scope]:
-        if isinstance(node.this, exp.Anonymous | exp.Func):
-            raise self.context.unsupported("a table function", node.this)
-        self.context.only(node, "this", "alias", "joins")
-        name = identifier(node.this)
-        common = self.environment.tables.get(name)
+        self.context.only(node, "this", "alias", "joins", "sample", "db", "catalog")
+        name, schema = identifier(node.this), schema_name(self.context, node)
+        common = self.environment.tables.get(name) if schema is None else None
         if common is not None:
             plan = self.common_table(name, common)
             default = name
         else:
-            plan = self.scan(name, node)
+            plan = self.scan(name, node, schema)
             default = name
+        if (sample := node.args.get("sample")) is not None:
+            plan = sampled(self.context, plan, sample)
         plan, scope = self.aliased(plan, node, default)
         return self.joins(plan, scope, node.args.get("joins"))
 
-    def scan(self, name: str, node: exp.Table) -> Logical:
-        schema = self.context.catalog.find(name)
-        if schema is None:
-            raise undefined_map(self.context, name, node.this, self.environment.tables)
+    def function(self, node: exp.Expr) -> tuple[Logical, Scope]:
+        """A function in FROM; it sees the relations to its left, with or without LATERAL."""
+        found = bind_table_function(self.context, node, self._with_left().parent)
+        alias = found.name
+        if found.alias is not None and found.alias.this is not None:
+            alias = identifier(found.alias.this)
+        columns = self.renamed(found.columns, found.column_aliases, alias)
+        scope = Scope(parent=self.environment.parent)
+        scope.add(self.context, alias, columns, node)
+        return self.joins(found.plan, scope, node.args.get("joins"))
+
+    def scan(self, name: str, node: exp.Table, schema_name: str | None = None) -> Logical:
+        """A system relation, a map or a view."""
         alias = node.args.get("alias")
         shown = name if alias is None or alias.this is None else identifier(alias.this)
+        system = system_scan(self.context, schema_name, name, node.this, shown)
+        if system is not None:
+            return system
+        schema = self.context.catalog.find(name)
+        if schema is None:
+            view = self.context.catalog.find_view(name)
+            if view is not None:
+                return view_plan(self.context, view, node.this, self._alone)
+            raise undefined_map(self.context, name, node.this, self.environment.tables)
+        self.context.uses.add(name)
         return scan(self.context, schema, shown)
 
+    def _alone(self, _context: Context, node: exp.Expr) -> Logical:
+        return self.bind_query(node, Environment())
+
     def common_table(self, name: str, common: CommonTable) -> Logical:
+        if common.make is not None:
+            return common.make()
         plan = common.first_plan
         common.first_plan = None
         if plan is None:
@@ -140,7 +231,7 @@ class RelationBinder:
                 return self.aliased(plan, node)
         else:
             self.context.only(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
-            plan, scope = self.aliased(self.bind_query(node, self.environment), node)
+            plan, scope = self.aliased(self.bind_query(node, self._beside_left()), node)
         return self.joins(plan, scope, node.args.get("joins"))
 
     def aliased(self, plan: Logical, node: exp.Expr, default: str = "") -> tuple[Logical, Scope]:
@@ -160,6 +251,8 @@ class RelationBinder:
     def renamed(
         self, columns: list[tuple[str, Expression]], names: list[exp.Expr], alias: str
     ) -> list[tuple[str, Expression]]:
+        hidden = [entry for entry in columns if entry[0] == ROW_ID]
+        columns = [entry for entry in columns if entry[0] != ROW_ID]
         if len(names) > len(columns):
             raise self.context.error(
                 UndefinedColumn,
@@ -176,11 +269,14 @@ class RelationBinder:
             if isinstance(expression, ColumnRef) and expression.name != name:
                 expression = ColumnRef(expression.type, expression.column, name)  # noqa: PLW2901
             renamed.append((name, expression))
-        return renamed
+        return renamed + hidden
 
     # --- joins ---
 
-    def join(self, left: Logical, scope: Scope, node: exp.Expr) -> tuple[Logical, Scope]:
+    def join(
+        self, left: Logical, scope: Scope, node: exp.Expr, seen: list[Scope]
+    ) -> tuple[Logical, Scope]:
+        """``left JOIN right ...``; a lateral right side sees ``seen``."""
         self.context.only(node, "this", "on", "using", "method", "side", "kind")
         side, kind = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
         method = str(node.args.get("method") or "")
@@ -189,7 +285,7 @@ class RelationBinder:
         ):  # fmt: skip
             what = " ".join(word for word in (method, side, kind, "JOIN") if word)
             raise self.context.unsupported(what, node.this)
-        right, right_scope = self.relation(node.this)
+        right, right_scope = self._right_of(seen, node.this)
         on, using = node.args.get("on"), node.args.get("using")
         self._check_condition(node, kind, method)
         join_kind = _SIDES[side]
@@ -203,11 +299,13 @@ class RelationBinder:
         scope.merge(right_scope, self.context, node.this)
         condition = None
         if on is not None:
-            binder = ExpressionBinder(
-                self.context, scope, Forbidding(self.context, "JOIN conditions")
+            around = Environment(self.environment.tables, scope)
+            embedding = Embedding(
+                self.context, "JOIN conditions", lambda inner: self.bind_query(inner, around)
             )
+            binder = ExpressionBinder(self.context, scope, embedding)
             condition = binder.condition(on, "JOIN/ON")
-        return joined(join_kind, left, right, condition), scope
+        return self._combined(join_kind, left, right, condition, node.this), scope
 
     def _check_condition(self, node: exp.Expr, kind: str, method: str) -> None:
         conditions = bool(node.args.get("on")) + bool(node.args.get("using")) + bool(method)
@@ -256,7 +354,8 @@ class RelationBinder:
         dropped = {name for name, _ in merged}
         rest = [(n, e) for n, e in result.visible if n not in dropped]
         result.visible = merged + rest
-        return joined(kind, left, right, conjunction(tuple(conditions))), result
+        condition = conjunction(tuple(conditions))
+        return self._combined(kind, left, right, condition, node.this), result
 
     def _using_column(self, scope: Scope, name: str, side: str, place: exp.Expr) -> Expression:
         found = scope.candidates(name)
@@ -311,10 +410,11 @@ def undefined_map(
     node: exp.Expr | None,
     tables: dict[str, CommonTable] | None = None,
 ) -> UndefinedMap:
-    guess = closest(name, [*(tables or ()), *context.catalog.names()])
+    views = list(context.catalog.view_names())
+    guess = closest(name, [*(tables or ()), *context.catalog.names(), *views])
     known = sorted(context.catalog.names())
     if guess:
-        hint = f'Did you mean the map "{guess}"?'
+        hint = f'Did you mean the {"view" if guess in views else "map"} "{guess}"?'
     elif known:
         hint = "Maps: " + ", ".join(known[:10]) + (", ..." if len(known) > 10 else ".")
     else:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from remuda.datatypes.schema import ROW_ID
 from remuda.errors import AmbiguousColumn, DuplicateAlias, UndefinedColumn, UndefinedMap
-from remuda.plan.expression import ColumnId, ColumnRef, Expression
+from remuda.plan.expression import ColumnId, ColumnRef, Expression, columns_of
 from remuda.plan.logical import OutputColumn
 from remuda.sql.context import Context, identifier
+from remuda.sql.schema_names import check_qualifier
 from remuda.sql.suggest import closest
 
 
@@ -31,6 +33,10 @@ class Scope:
     relations: dict[str, list[tuple[str, Expression]]] = field(default_factory=dict)
     parent: Scope | None = None
     outer: set[ColumnId] = field(default_factory=set)
+    owner: object = None
+    """The binder of the query whose FROM clause this is; None inside of a FROM clause."""
+    hidden: tuple[Scope, ...] = ()
+    """Relations nearby that cannot be referred to from here."""
     _by_name: dict[str, list[Expression]] | None = None
 
     def add(self, context: Context, alias: str, columns: list[tuple[str, Expression]],
@@ -44,7 +50,7 @@ class Scope:
                     hint=f'Give it an alias: "{alias} AS x".',
                 )
             self.relations[alias] = columns
-        self.visible += columns
+        self.visible += [entry for entry in columns if entry[0] != ROW_ID]
         self._by_name = None
 
     def merge(self, other: Scope, context: Context, node: exp.Expr | None) -> None:
@@ -61,7 +67,14 @@ class Scope:
         self.visible += other.visible
         self._by_name = None
 
+    def has_any(self, columns: Collection[ColumnId]) -> bool:
+        """Whether any of ``columns`` is one of this level."""
+        listed = (self.visible, *self.relations.values())
+        return any(columns_of(e) & set(columns) for entries in listed for _, e in entries)
+
     def candidates(self, name: str) -> list[Expression]:
+        if name == ROW_ID:
+            return [e for columns in self.relations.values() for n, e in columns if n == ROW_ID]
         if self._by_name is None:
             by_name: dict[str, list[Expression]] = {}
             for column, expression in self.visible:
@@ -72,7 +85,8 @@ class Scope:
 
 def resolve_column(context: Context, scope: Scope, node: exp.Column) -> Expression:
     """The column that ``node`` names, here or in an enclosing query."""
-    context.only(node, "this", "table")
+    context.only(node, "this", "table", "db", "catalog")
+    check_qualifier(context, node)
     name = identifier(node.this)
     qualifier = node.args.get("table")
     alias = None if qualifier is None else identifier(qualifier)
@@ -83,10 +97,7 @@ def resolve_column(context: Context, scope: Scope, node: exp.Column) -> Expressi
         if found is not None:
             if crossed:
                 for inner in crossed:
-                    if isinstance(found, ColumnRef):
-                        inner.outer.add(found.column)
-                    else:
-                        raise context.unsupported("a merged column in a subquery", node)
+                    inner.outer |= columns_of(found)
             return found
         crossed.append(level)
         level = level.parent
@@ -157,6 +168,14 @@ def _undefined(
 def _undefined_alias(
     context: Context, levels: list[Scope], alias: str, node: exp.Column
 ) -> Exception:
+    if any(alias in nearby.relations for level in levels for nearby in level.hidden):
+        return context.error(
+            UndefinedMap,
+            f'invalid reference to FROM-clause entry for table "{alias}"',
+            node,
+            hint=f'There is an entry for table "{alias}", but it cannot be referenced from this '
+            "part of the query. Write LATERAL before the subquery.",
+        )
     known = [a for level in levels for a in level.relations]
     guess = closest(alias, known)
     hint = f'Did you mean "{guess}"?' if guess else ""

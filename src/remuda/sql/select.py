@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
 
 from sqlglot import exp
 
 from remuda.datatypes.coercion import is_comparable, is_implicit
-from remuda.datatypes.sql import BIGINT, SqlType
+from remuda.datatypes.schema import ROW_ID
+from remuda.datatypes.sql import INTEGER, SqlType
 from remuda.datatypes.text import type_name
 from remuda.errors import (
     GroupingError,
-    InvalidDefinition,
+    InvalidColumnReference,
+    LimitExceeded,
+    NotSupported,
     SqlSyntaxError,
     TypeMismatch,
-    UndefinedColumn,
-    UndefinedFunction,
     UndefinedMap,
     WindowingError,
 )
 from remuda.plan.expression import (
     AggregateCall,
+    Call,
     ColumnId,
     ColumnRef,
     Expression,
@@ -30,36 +34,45 @@ from remuda.plan.expression import (
     columns_of,
     conjunction,
 )
-from remuda.plan.functions import AGGREGATE_FUNCTIONS
 from remuda.plan.logical import Filter, Logical
-from remuda.sql import calls, operators
+from remuda.sql import calls, operators, unicode_strings
+from remuda.sql.aggregates import bind_aggregate
 from remuda.sql.clauses import (
-    conjunct_nodes,
     default_name,
-    first_part,
     limited,
     matching_output,
     ordinal_of,
+    refuse_constant,
 )
 from remuda.sql.context import Context, identifier
 from remuda.sql.conversion import is_untyped
 from remuda.sql.expressions import ExpressionBinder
-from remuda.sql.grouping import Grouping
-from remuda.sql.output import distinct, free_columns, one_row, project
+from remuda.sql.first_rows import first_of_each
+from remuda.sql.grouping import GROUPING, Grouping
+from remuda.sql.grouping_sets import grouping_sets
+from remuda.sql.output import distinct, one_row, project
 from remuda.sql.places import end_of
 from remuda.sql.relations import Environment, QueryBinder, RelationBinder
+from remuda.sql.schema_names import check_qualifier
 from remuda.sql.scope import Scope, all_levels
-from remuda.sql.subqueries import SubqueryBinder
+from remuda.sql.select_rows import SelectRows
+from remuda.sql.subqueries import SubqueryPlans
 from remuda.sql.windows import WindowBinder
 
 assert calls
 assert operators
+assert unicode_strings
 """Importing them registers their handlers."""
 
 _CONSUMED = (
     "with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "order",
     "limit", "offset", "windows",
 )  # fmt: skip
+
+TARGETS_MAX: Final = 1664
+"""As in PostgreSQL."""
+GROUPING_ARGUMENTS_MAX: Final = 31
+"""The result of GROUPING has a bit for each."""
 
 
 @dataclass(slots=True)
@@ -103,13 +116,13 @@ class SelectBinder:
         self.items: list[Item] = []
         self.hidden: list[Item] = []
         self.orderings: list[Ordering] = []
+        self.first_of: list[int] = []
+        """The items of DISTINCT ON."""
         self.having: Expression | None = None
         self.grouping = Grouping(context)
-        self.correlated: list[Expression] = []
-        """Conjuncts of WHERE that refer to an enclosing query, when ``pull_up`` allows them."""
-        self.pull_up = False
-        self.subqueries = SubqueryBinder(self)
+        self.subqueries = SubqueryPlans(self._subquery)
         self.windows = WindowBinder(self)
+        self.rows = SelectRows()
         self.clause = ""
         self.in_aggregate = False
         self.binder = ExpressionBinder(context, self.scope, self)
@@ -117,11 +130,41 @@ class SelectBinder:
     # --- what expressions ask (Surroundings) ---
 
     def aggregate(self, name: str, node: exp.Expr, filter_node: exp.Expr | None) -> Expression:
-        context = self.context
         if self.in_aggregate:
-            raise context.error(GroupingError, "aggregate function calls cannot be nested", node)
+            raise self.context.error(
+                GroupingError, "aggregate function calls cannot be nested", node
+            )
+        self.in_aggregate = True
+        try:
+            call = self.aggregate_call(name, node, filter_node)
+        finally:
+            self.in_aggregate = False
+        level = self._level_of(call)
+        owner = self if level is self.scope else level.owner
+        if not isinstance(owner, SelectBinder):
+            raise self.context.error(
+                GroupingError,
+                "aggregate functions are not allowed in FROM clause of their own query level",
+                node,
+            )
+        owner.refuse_aggregate(node)
+        reference = owner.grouping.reference(call, name)
+        for crossed in all_levels(self.scope):
+            if crossed is level:
+                break
+            crossed.outer |= columns_of(reference)
+        return reference
+
+    def _level_of(self, call: AggregateCall) -> Scope:
+        """The query that an aggregate belongs to: the innermost one whose columns it is over."""
+        used = frozenset().union(*(columns_of(part) for part in call.expressions))
+        levels = (level for level in all_levels(self.scope) if level.has_any(used))
+        return next(levels, self.scope)
+
+    def refuse_aggregate(self, node: exp.Expr) -> None:
+        """Raises GroupingError where this query can have no aggregates now."""
         if self.clause in ("WHERE", "GROUP BY"):
-            raise context.error(
+            raise self.context.error(
                 GroupingError,
                 f"aggregate functions are not allowed in {self.clause}",
                 node,
@@ -129,59 +172,42 @@ class SelectBinder:
                 if self.clause == "WHERE"
                 else "",
             )
-        self.in_aggregate = True
-        try:
-            call = self.aggregate_call(name, node, filter_node)
-        finally:
-            self.in_aggregate = False
-        return self.grouping.reference(call, name)
 
     def aggregate_call(
         self, name: str, node: exp.Expr, filter_node: exp.Expr | None
     ) -> AggregateCall:
         """``name(...)`` bound, but not announced to the grouping: it may be a window call."""
-        context, arguments = self.context, list(node.expressions)
-        unique = False
-        if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
-            context.only(arguments[0], "expressions")
-            arguments, unique = list(arguments[0].expressions), True
         condition = None
         if filter_node is not None:
             condition = self.binder.condition(filter_node, "FILTER")
-        if len(arguments) == 1 and isinstance(arguments[0], exp.Star) and not unique:
-            if name != "count":
-                raise context.error(UndefinedFunction, f"function {name}(*) does not exist", node)
-            context.only(arguments[0])
-            return AggregateCall("count", None, BIGINT, filter=condition)
-        if len(arguments) != 1:
-            if not arguments and name == "count":
-                hint = "Write count(*) to count rows."
-            else:
-                hint = f"{name} takes one argument."
-            raise context.error(
-                UndefinedFunction, f"function {name} of {len(arguments)} arguments does not exist",
-                node, hint=hint,
-            )  # fmt: skip
-        argument = self.binder.bind(arguments[0])
-        signature = AGGREGATE_FUNCTIONS[name].resolve(argument.type)
-        if signature is None:
-            shown = "unknown" if is_untyped(argument) else type_name(argument.type)
-            raise context.error(
-                UndefinedFunction,
-                f"function {name}({shown}) does not exist",
-                node,
-                hint=f"{name} needs a number: convert the argument with CAST."
-                if name in ("sum", "avg")
-                else "",
-            )
-        converted = self.binder.convert.implicit(argument, signature.arguments[0], arguments[0])
-        return AggregateCall(name, converted, signature.result, unique, condition)
+        return bind_aggregate(self.binder, name, node, condition)
 
     def window(self, node: exp.Window) -> Expression:
-        return self.windows.bind(node)
+        known = len(self.rows.ids)
+        bound = self.windows.bind(node)
+        if len(self.rows.ids) > known:
+            raise self.context.error(
+                NotSupported, "set-returning functions are not allowed in window functions", node
+            )
+        return bound
 
-    def scalar_subquery(self, node: exp.Expr) -> Expression:
-        return self.subqueries.scalar(node)
+    def set_function(self, name: str, arguments: Sequence[exp.Expr], node: exp.Expr) -> Expression:
+        if self.clause != "SELECT" or self.in_aggregate:
+            where = "aggregate functions" if self.in_aggregate else self.clause or "this place"
+            raise self.context.error(
+                NotSupported, f"set-returning functions are not allowed in {where}", node
+            )
+        return self.rows.bind(self.binder, name, arguments, node)
+
+    def subquery(self, node: exp.Expr) -> Logical:
+        return self.subqueries.plan(node)
+
+    def _outer_query(self, node: exp.Expr) -> Logical:
+        """A subquery in LIMIT, which sees nothing of FROM."""
+        return self.bind_query(node, self.environment)
+
+    def _subquery(self, node: exp.Expr) -> Logical:
+        return self.bind_query(node, Environment(self.environment.tables, self.scope))
 
     # --- analysis ---
 
@@ -198,6 +224,7 @@ class SelectBinder:
             return
         relations = RelationBinder(self.context, self.environment, self.bind_query)
         self.plan, self.scope = relations.from_clause(first.this, self.node.args.get("joins") or [])
+        self.scope.owner = self
         self.binder = ExpressionBinder(self.context, self.scope, self)
 
     def bind_where(self) -> None:
@@ -205,34 +232,21 @@ class SelectBinder:
         if where is None:
             return
         self.clause = "WHERE"
-        plain: list[Expression] = []
-        after_subqueries: list[Expression] = []
-        joins: list[exp.Expr] = []
-        self.subqueries.deferred = True
-        for part in conjunct_nodes(where.this):
-            if self.subqueries.is_semi_join(part):
-                joins.append(part)
-                continue
-            waiting = self.subqueries.waiting
-            condition = self.binder.condition(part, "WHERE")
-            if self.pull_up and columns_of(condition) & self.scope.outer:
-                self.correlated.append(condition)
-            elif self.subqueries.waiting > waiting:
-                after_subqueries.append(condition)
-            else:
-                plain.append(condition)
-        self.plan = filtered(self.plan, plain)
-        self.plan = filtered(self.subqueries.attach(self.plan), after_subqueries)
-        for part in joins:
-            self.subqueries.semi_join(part)
+        condition = self.binder.condition(where.this, "WHERE")
+        self.plan = filtered(self.plan, (condition,))
         self.clause = ""
 
     def bind_rest(self) -> None:
         node = self.node
         self.clause = "SELECT"
-        self.subqueries.deferred = True
-        for item in node.expressions:
+        for item in node.expressions[: TARGETS_MAX + 1]:
             self.bind_item(item)
+        if len(self.items) > TARGETS_MAX:
+            raise self.context.error(
+                LimitExceeded,
+                f"target lists can have at most {TARGETS_MAX} entries",
+                self.items[TARGETS_MAX].node,
+            )
         if not self.items:
             error = self.context.error(
                 SqlSyntaxError, "SELECT needs at least one expression", node.args.get("from_")
@@ -251,6 +265,8 @@ class SelectBinder:
             self.context.only(order, "expressions")
             for key in order.expressions:
                 self.bind_order_key(key)
+        if (distinct_on := self.distinct_on) is not None:
+            self.bind_distinct_on(distinct_on)
         self.windows.bind_named()
         self.clause = ""
 
@@ -274,38 +290,57 @@ class SelectBinder:
             self.items.append(Item(default_name(node), self.binder.bind(node), node))
 
     def columns_of_alias(self, node: exp.Column) -> list[tuple[str, Expression]]:
-        self.context.only(node, "this", "table")
+        self.context.only(node, "this", "table", "db", "catalog")
+        check_qualifier(self.context, node)
         self.context.only(node.this)
         alias = identifier(node.args["table"])
         for level in all_levels(self.scope):
             if alias in level.relations:
-                return level.relations[alias]
+                return [entry for entry in level.relations[alias] if entry[0] != ROW_ID]
         raise self.context.error(
             UndefinedMap, f'missing FROM-clause entry for table "{alias}"', node
         )
 
     # --- GROUP BY ---
 
-    def bind_group_by(self, node: exp.Expr) -> None:
-        self.context.only(node, "expressions")
+    def grouping_operation(self, node: exp.Expr) -> Expression:
+        """``GROUPING(key, ...)``, to be computed when the grouping sets are known."""
+        context = self.context
+        if self.clause in ("WHERE", "GROUP BY"):
+            raise context.error(
+                GroupingError, f"grouping operations are not allowed in {self.clause}", node
+            )
+        if self.in_aggregate:
+            raise context.error(GroupingError, "aggregate function calls cannot be nested", node)
+        if not 1 <= len(node.expressions) <= GROUPING_ARGUMENTS_MAX:
+            raise context.error(
+                SqlSyntaxError,
+                f"GROUPING takes from 1 to {GROUPING_ARGUMENTS_MAX} arguments",
+                node,
+            )
         self.grouping.forced = True
-        for element in node.expressions:
-            parts = element.expressions if isinstance(element, exp.Tuple) else [element]
-            for part in parts:
-                expression = self.group_element(part)
-                settled = self.binder.convert.settled(expression, part)
-                if not is_comparable(settled.type):
-                    raise self.context.error(
-                        TypeMismatch, f"cannot group by type {type_name(settled.type)}", part
-                    )
-                self.grouping.add_key(settled)
+        arguments = tuple(self.binder.settled(argument) for argument in node.expressions)
+        return Call(INTEGER, GROUPING, arguments)
+
+    def bind_group_by(self, node: exp.Expr) -> None:
+        self.context.only(node, "expressions", "all")
+        assert isinstance(node, exp.Group)
+        if not node.expressions:
+            error = self.context.error(SqlSyntaxError, "syntax error at end of input", None)
+            error.position = end_of(self.context.text)
+            raise error
+        self.grouping.forced = True
+        self.grouping.group_by(grouping_sets(self.context, node, self.group_key))
+
+    def group_key(self, node: exp.Expr) -> Expression:
+        settled = self.binder.convert.settled(self.group_element(node), node)
+        if not is_comparable(settled.type):
+            raise self.context.error(
+                TypeMismatch, f"cannot group by type {type_name(settled.type)}", node
+            )
+        return settled
 
     def group_element(self, node: exp.Expr) -> Expression:
-        name = {"Rollup": "ROLLUP", "Cube": "CUBE", "GroupingSets": "GROUPING SETS"}.get(
-            type(node).__name__
-        )
-        if name is not None:
-            raise self.context.unsupported(name, first_part(node))
         ordinal = ordinal_of(node)
         if ordinal is not None:
             item = self.item_at(ordinal, node, "GROUP BY")
@@ -316,9 +351,11 @@ class SelectBinder:
                 )
             item.expression = self.binder.convert.settled(item.expression, item.node)
             return item.expression
+        refuse_constant(self.context, node, "GROUP BY")
         if isinstance(node, exp.Column) and node.args.get("table") is None:
             name = identifier(node.this) if not isinstance(node.this, exp.Star) else ""
             if not self.scope.candidates(name):
+                matching_output(self.context, self.items, node, "GROUP BY")
                 matches = [item for item in self.items if item.name == name]
                 if matches and self.grouping.uses_aggregate(matches[0].expression):
                     raise self.context.error(
@@ -338,7 +375,7 @@ class SelectBinder:
     def item_at(self, ordinal: int, node: exp.Expr, clause: str) -> Item:
         if not 1 <= ordinal <= len(self.items):
             raise self.context.error(
-                UndefinedColumn, f"{clause} position {ordinal} is not in select list", node
+                InvalidColumnReference, f"{clause} position {ordinal} is not in select list", node
             )
         return self.items[ordinal - 1]
 
@@ -358,14 +395,43 @@ class SelectBinder:
             Ordering(index, bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
         )
 
-    def ordered_item(self, node: exp.Expr) -> int:
+    @property
+    def distinct_on(self) -> exp.Expr | None:
+        found = self.node.args.get("distinct")
+        return None if found is None else found.args.get("on")
+
+    def bind_distinct_on(self, on: exp.Expr) -> None:
+        nodes = on.expressions if isinstance(on, exp.Tuple) else [on]
+        if not nodes:
+            raise self.context.error(SqlSyntaxError, 'syntax error at or near ")"', on)
+        for node in nodes:
+            index = self.ordered_item(node, "DISTINCT ON")
+            item = (self.items + self.hidden)[index]
+            item.expression = self.binder.convert.settled(item.expression, item.node)
+            if not is_comparable(item.expression.type):
+                raise self.context.unsupported(
+                    f"DISTINCT over type {type_name(item.expression.type)}", node
+                )
+            self.first_of.append(index)
+        ordered = [ordering.item for ordering in self.orderings]
+        leading = list(takewhile(lambda index: index in self.first_of, ordered))
+        missing = [nodes[i] for i, index in enumerate(self.first_of) if index not in leading]
+        if missing and len(leading) < len(ordered):
+            raise self.context.error(
+                InvalidColumnReference,
+                "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+                missing[0],
+            )
+
+    def ordered_item(self, node: exp.Expr, clause: str = "ORDER BY") -> int:
         """The index of the item to sort by: an ordinal, an output name, or an expression."""
         ordinal = ordinal_of(node)
         if ordinal is not None:
-            self.item_at(ordinal, node, "ORDER BY")
+            self.item_at(ordinal, node, clause)
             return ordinal - 1
+        refuse_constant(self.context, node, clause)
         if isinstance(node, exp.Column) and node.args.get("table") is None:
-            found = matching_output(self.context, self.items, node)
+            found = matching_output(self.context, self.items, node, clause)
             if found is not None:
                 return found
         expression = self.binder.settled(node)
@@ -373,9 +439,9 @@ class SelectBinder:
         for index, item in enumerate(self.items + self.hidden):
             if item.expression == expression:
                 return index
-        if self.node.args.get("distinct") is not None:
+        if self.node.args.get("distinct") is not None and self.distinct_on is None:
             raise self.context.error(
-                InvalidDefinition,
+                InvalidColumnReference,
                 "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
                 node,
             )
@@ -398,7 +464,11 @@ class SelectBinder:
         """The plan; ``targets[i]`` types item ``i`` if it is untyped."""
         self.settle(targets)
         plan = self.plan_of_items()
-        if self.node.args.get("distinct") is not None:
+        if self.first_of:
+            self.context.only(self.node.args["distinct"], "on")
+            group = [plan.output[index].id for index in self.first_of]
+            plan = first_of_each(self.context, plan, group, self.sort_keys(plan))
+        elif self.node.args.get("distinct") is not None:
             self.context.only(self.node.args["distinct"])
             for item in self.items:
                 if not is_comparable(item.expression.type):
@@ -406,7 +476,7 @@ class SelectBinder:
                         f"DISTINCT over type {type_name(item.expression.type)}", item.node
                     )
             plan = distinct(plan)
-        plan = self.sorted(plan)
+        plan = limited(self.context, plan, self.sort_keys(plan), self.node, self._outer_query)
         if self.hidden:
             visible = plan.output[: len(self.items)]
             plan = project(
@@ -415,7 +485,6 @@ class SelectBinder:
                 [c.name for c in visible],
                 [ColumnRef(c.type, c.id, c.name) for c in visible],
             )
-        self.refuse_free_columns(plan)
         return plan
 
     def settle(self, targets: Sequence[SqlType | None] | None) -> None:
@@ -440,24 +509,27 @@ class SelectBinder:
         expressions = [item.expression for item in every]
         having = self.having
         if self.grouping.active:
+            used = [*expressions, *self.windows.expressions()]
+            self.grouping.add_determined(plan, used if having is None else [*used, having])
             plan = self.grouping.aggregate(plan)
-            extra = self.subqueries.attached_ids | self.windows.ids
+            extra = self.windows.ids | self.rows.ids | self.scope.outer
             expressions = [self.grouping.above(item.expression, item.node, extra) for item in every]
             if having is not None:
                 place = self.node.args["having"].this
-                having = self.grouping.above(having, place, self.subqueries.attached_ids)
-        plan = self.subqueries.attach(plan)
+                having = self.grouping.above(having, place, self.scope.outer)
         plan = filtered(plan, () if having is None else (having,))
         if self.windows.active:
             plan = self.windows.attach(plan, self.above_grouping)
+        if self.rows.active:
+            plan = self.rows.attach(plan, self.above_grouping)
         return project(self.context, plan, [item.name for item in every], expressions)
 
     def above_grouping(self, expression: Expression, node: exp.Expr | None) -> Expression:
         if not self.grouping.active:
             return expression
-        return self.grouping.above(expression, node, self.subqueries.attached_ids)
+        return self.grouping.above(expression, node, self.scope.outer)
 
-    def sorted(self, plan: Logical) -> Logical:
+    def sort_keys(self, plan: Logical) -> tuple[SortKey, ...]:
         keys: list[SortKey] = []
         seen: set[ColumnId] = set()
         for ordering in self.orderings:
@@ -465,18 +537,7 @@ class SelectBinder:
             if column not in seen:
                 keys.append(SortKey(column, ordering.descending, ordering.nulls_first))
                 seen.add(column)
-        return limited(self.context, plan, tuple(keys), self.node)
-
-    def refuse_free_columns(self, plan: Logical) -> None:
-        """References to an enclosing query that no rule of ours has turned into a join."""
-        if not self.scope.outer or self.pull_up:
-            return
-        if free_columns(plan) & self.scope.outer:
-            raise self.context.unsupported(
-                "a correlated subquery of this form",
-                self.node,
-                hint="Supported: EXISTS, IN, scalar aggregates, correlated in their WHERE clause.",
-            )
+        return tuple(keys)
 
 
 def filtered(plan: Logical, conditions: Sequence[Expression]) -> Logical:

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, Protocol, TypeAlias
 
-from remuda.datatypes.schema import MapSchema
+from remuda.catalog.edits import Edit
+from remuda.datatypes.index import IndexDefinition
+from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.datatypes.sql import SqlType
+from remuda.errors import RemudaError
 from remuda.plan.logical import Logical
-from remuda.sql.syntax import Tree
+from remuda.sql.session_trees import SessionTree
+from remuda.sql.syntax import ExplainOptions, Tree
 
 
 class CatalogReader(Protocol):
@@ -21,7 +25,11 @@ class CatalogReader(Protocol):
 
     def find(self, name: str) -> MapSchema | None: ...
 
+    def find_view(self, name: str) -> ViewDefinition | None: ...
+
     def names(self) -> Sequence[str]: ...
+
+    def view_names(self) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +68,55 @@ class CreateMapStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class DropMapStatement:
-    """``schema`` is None only when the map does not exist and ``if_exists`` is set."""
+class CreateAsStatement:
+    """A map for the rows of a query. ``source.output`` are the first columns of ``schema``;
+    it is None when the map stays empty."""
 
-    name: str
-    schema: MapSchema | None
+    schema: MapSchema
+    if_not_exists: bool
+    source: Logical | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """No row of a map that ``edits`` have changed may fulfil ``query``, a SELECT: ``message`` says
+    what is wrong if one does."""
+
+    query: str
+    error: type[RemudaError]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogStatement:
+    """ALTER, DROP, CREATE VIEW, COMMENT: ``edits`` of the catalog of ``version``.
+
+    With ``verify`` they are made first, so that every new row meets what they demand; then the rows
+    that are there are looked at. If all is well, ``finally_`` is made; otherwise ``undo``.
+    """
+
+    tag: str
+    version: int
+    edits: tuple[Edit, ...]
+    verify: tuple[Verification, ...] = ()
+    finally_: tuple[Edit, ...] = ()
+    undo: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndexStatement:
+    """``exists``: an index of the name is there already, and IF NOT EXISTS was said."""
+
+    schema: MapSchema
+    definition: IndexDefinition
+    exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndexStatement:
+    """``indexes`` are (map id, name of the index)."""
+
+    indexes: tuple[tuple[int, str], ...]
     if_exists: bool
 
 
@@ -95,6 +147,15 @@ class Repeats(Enum):
     REFUSE = "refuse"
 
 
+class MergeAction(Enum):
+    """What MERGE does with one row; the value travels in the first column of its source."""
+
+    INSERT = 1
+    UPDATE = 2
+    """The old row is removed, the new one written."""
+    DELETE = 3
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeStatement:
     """UPDATE, DELETE, and INSERT with ON CONFLICT or RETURNING.
@@ -105,7 +166,7 @@ class ChangeStatement:
     under the same key is replaced.
     """
 
-    verb: Literal["INSERT", "SINK", "UPDATE", "DELETE"]
+    verb: Literal["INSERT", "SINK", "UPDATE", "DELETE", "MERGE"]
     schema: MapSchema
     source: Logical
     writes: bool
@@ -117,6 +178,8 @@ class ChangeStatement:
     repeats: Repeats
     returning: tuple[str, ...]
     parameter_types: tuple[SqlType, ...] = ()
+    chooses: bool = False
+    """The first column of ``source`` is a ``MergeAction``: not every row is written and removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,31 +189,56 @@ class TruncateStatement:
 
 @dataclass(frozen=True, slots=True)
 class ExplainStatement:
-    analyze: bool
-    verbose: bool
+    """``title``: what the plan of a query is for, "" for itself."""
+
+    options: ExplainOptions
     statement: BoundQuery | InsertStatement | ChangeStatement
+    title: str = ""
 
 
 class ShowKind(Enum):
+    INDEXES = "indexes"
     MAPS = "maps"
+    VIEWS = "views"
     COLUMNS = "columns"
+    CREATE = "create"
 
 
 @dataclass(frozen=True, slots=True)
 class ShowStatement:
-    """SHOW MAPS | SHOW TABLES (``schema`` is None); SHOW COLUMNS FROM m | DESCRIBE m."""
+    """SHOW MAPS, SHOW TABLES, SHOW VIEWS (without ``relation``); SHOW COLUMNS FROM, DESCRIBE, SHOW
+    CREATE of a map or a view."""
 
     kind: ShowKind
-    schema: MapSchema | None = None
+    relation: MapSchema | ViewDefinition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzeStatement:
+    """Statistics of these maps are to be taken again."""
+
+    maps: tuple[MapSchema, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStatement:
+    """About the client's session: carried out where that is known."""
+
+    tree: SessionTree
 
 
 BoundStatement: TypeAlias = (
     BoundQuery
     | CreateMapStatement
-    | DropMapStatement
+    | CreateAsStatement
+    | CatalogStatement
+    | CreateIndexStatement
+    | DropIndexStatement
     | InsertStatement
     | ChangeStatement
     | TruncateStatement
     | ExplainStatement
     | ShowStatement
+    | AnalyzeStatement
+    | SessionStatement
 )

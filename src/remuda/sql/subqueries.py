@@ -1,303 +1,241 @@
-"""Subqueries in expressions become joins.
+"""Subqueries in expressions: EXISTS, IN, ANY, SOME, ALL, and queries that stand for a value.
 
-- ``[NOT] EXISTS (q)`` and ``x [NOT] IN (q)`` as conditions of WHERE: SEMI and ANTI joins;
-- scalar subqueries that give one row at most: a join with that row, or, when they are correlated
-  by equalities in their WHERE clause, a LEFT join with the aggregate grouped by those columns.
-
-NOT IN keeps a row only if no value of ``q`` equals ``x`` *or could* (NULL on either side), so the
-ANTI join's condition is ``(x = y) IS NOT FALSE``, or plain ``x = y`` when neither side can be NULL.
+A subquery becomes a ``Subquery`` expression, whose arguments are the columns of the enclosing query
+that it uses. How it is computed is the planner's business.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, TypeAlias
 
 from sqlglot import exp
 
-from remuda.datatypes.sql import BIGINT, BOOLEAN
+from remuda.datatypes.sql import BOOLEAN
 from remuda.errors import SqlSyntaxError
 from remuda.plan.expression import (
     Call,
     ColumnId,
     ColumnRef,
     Expression,
-    Literal,
+    Subquery,
+    SubqueryKind,
+    children,
     columns_of,
-    conjunction,
-    transform,
+    with_children,
 )
-from remuda.plan.logical import JoinKind, Logical
-from remuda.sql.output import (
-    at_most_one_row,
-    exactly_one_row,
-    is_nullable,
-    joined,
-    nullability,
-    project,
-)
-from remuda.sql.relations import Environment
+from remuda.plan.functions import is_volatile
+from remuda.plan.logical import Logical
+from remuda.plan.uses import expressions_of, operators_of
+from remuda.sql.calls import function_name
+from remuda.sql.context import Context
+from remuda.sql.expressions import ExpressionBinder, register
+from remuda.sql.output import free_references
+from remuda.sql.row_values import compared_rows, row_parts
 
-if TYPE_CHECKING:
-    from remuda.sql.select import SelectBinder
+PlanOf: TypeAlias = Callable[[exp.Expr], Logical]
 
-_PLAIN = ("expressions", "from_", "joins", "where", "distinct")
+_NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-@dataclass(slots=True)
-class _Attachment:
-    kind: JoinKind
-    plan: Logical
-    condition: Expression | None
+class SubqueryPlans:
+    """The plans of the subqueries of one query. Equal texts mean equal plans, so that a subquery in
+    GROUP BY is recognized in the select list."""
+
+    def __init__(self, plan_of: PlanOf) -> None:
+        self._plan_of = plan_of
+        self._known: dict[exp.Expr, Logical] = {}
+
+    def plan(self, node: exp.Expr) -> Logical:
+        bare = node
+        while isinstance(bare, exp.Paren) or (
+            isinstance(bare, exp.Subquery)
+            and not any(bare.args[n] for n in bare.args if n != "this")
+        ):
+            bare = bare.this
+        found = self._known.get(bare)
+        if found is None:
+            found = self._plan_of(node)
+            if not any(is_volatile(e) for n in operators_of(found) for e in expressions_of(n)):
+                self._known[bare] = found
+        return found
 
 
-class SubqueryBinder:
-    """The subqueries of one SELECT."""
+def query_in(node: exp.Expr) -> exp.Expr | None:
+    """The query that ``node`` is, perhaps in parentheses."""
+    inner = node
+    while isinstance(inner, exp.Paren | exp.Subquery):
+        inner = inner.this
+    if isinstance(inner, exp.Tuple) and len(inner.expressions) == 1:
+        return query_in(inner.expressions[0])
+    return node if isinstance(inner, exp.Query | exp.Values) else None
 
-    def __init__(self, owner: SelectBinder) -> None:
-        self.owner = owner
-        self.context = owner.context
-        self.deferred = False
-        """Subqueries wait to be joined above the filters of WHERE, or above the Aggregate."""
-        self._attachments: list[_Attachment] = []
-        self.attached_ids: set[ColumnId] = set()
 
-    # --- placing ---
+def _made(
+    kind: SubqueryKind, plan: Logical, condition: Expression | None = None, column: int = 0
+) -> Subquery:
+    free = free_references(plan)
+    type_ = plan.output[column].type if kind is SubqueryKind.SCALAR else BOOLEAN
+    return Subquery(type_, kind, plan, tuple(free), tuple(free.values()), condition, column)
 
-    @property
-    def waiting(self) -> int:
-        return len(self._attachments)
 
-    def add(self, attachment: _Attachment) -> None:
-        if self.deferred and not self.owner.in_aggregate:
-            self._attachments.append(attachment)
-            self.attached_ids |= {column.id for column in attachment.plan.output}
+# --- a query that stands for a value, or for a row of values ------------------------------------
+
+
+def _scalar(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    plan = binder.surroundings.subquery(node)
+    if len(plan.output) != 1:
+        raise binder.context.error(SqlSyntaxError, "subquery must return only one column", node)
+    return _made(SubqueryKind.SCALAR, plan)
+
+
+def _exists(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    query = node.this
+    if isinstance(query, exp.Select) and not query.expressions and not query.args.get("distinct"):
+        # SELECT without columns: there are rows all the same.
+        query = query.copy()
+        query.set("expressions", [exp.Literal.number(1)])
+    return _made(SubqueryKind.EXISTS, binder.surroundings.subquery(query))
+
+
+def row_of(binder: ExpressionBinder, node: exp.Expr, width: int) -> list[Expression]:
+    """The columns of a query that is compared with a row of ``width`` values."""
+    plan = binder.surroundings.subquery(node)
+    _check_width(binder.context, plan, width, node)
+    return [_made(SubqueryKind.SCALAR, plan, column=place) for place in range(width)]
+
+
+def columns_of_query(query: exp.Expr, width: int) -> list[exp.Expr]:
+    """A tree for each column of a query of ``width`` columns, for ``SET (a, b) = (SELECT ...)``.
+
+    The trees are Tags, which no PostgreSQL statement has: (query, column number, width).
+    """
+    found: list[exp.Expr] = []
+    for place in range(width):
+        column = exp.Tag()
+        # Set by hand: the query keeps its parent in the tree of the statement.
+        column.args.update(this=query, prefix=place, postfix=width)
+        found.append(column)
+    return found
+
+
+def _query_column(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    place: int = node.args["prefix"]
+    return row_of(binder, node.this, node.args["postfix"])[place]
+
+
+def _check_width(context: Context, plan: Logical, width: int, node: exp.Expr) -> None:
+    if len(plan.output) != width:
+        what = "many" if len(plan.output) > width else "few"
+        raise context.error(SqlSyntaxError, f"subquery has too {what} columns", node)
+
+
+def compared(
+    binder: ExpressionBinder, name: str, left: exp.Expr, right: exp.Expr, node: exp.Expr
+) -> Expression | None:
+    """``left name right``, where one of them is a row of values; None if none is."""
+    sides = [row_parts(left), row_parts(right)]
+    if all(side is None for side in sides):
+        return None
+    width = max(len(side) for side in sides if side is not None)
+    values: list[list[Expression]] = []
+    places: list[list[exp.Expr]] = []
+    for side, written in zip(sides, (left, right), strict=True):
+        if side is not None:
+            values.append([binder.bind(part) for part in side])
+            places.append(side)
+        elif query_in(written) is not None:
+            values.append(row_of(binder, written, width))
+            places.append([written] * width)
         else:
-            owner = self.owner
-            owner.plan = joined(attachment.kind, owner.plan, attachment.plan, attachment.condition)
-
-    def attach(self, plan: Logical) -> Logical:
-        """``plan`` joined with the subqueries that wait for it (and no longer do then)."""
-        attachments, self._attachments = self._attachments, []
-        for attachment in attachments:
-            if attachment.condition is not None:
-                available = {c.id for c in (*plan.output, *attachment.plan.output)}
-                if not columns_of(attachment.condition) <= available:
-                    raise self.context.unsupported(
-                        "a subquery correlated with columns that are not grouped", self.owner.node
-                    )
-            plan = joined(attachment.kind, plan, attachment.plan, attachment.condition)
-        return plan
-
-    # --- EXISTS and IN ---
-
-    def is_semi_join(self, node: exp.Expr) -> bool:
-        inner = _unwrapped(node)
-        if isinstance(inner, exp.Not):
-            inner = _unwrapped(inner.this)
-        return isinstance(inner, exp.Exists) or (
-            isinstance(inner, exp.In) and inner.args.get("query") is not None
-        )
-
-    def semi_join(self, node: exp.Expr) -> None:
-        inner = _unwrapped(node)
-        negated = isinstance(inner, exp.Not)
-        if isinstance(inner, exp.Not):
-            inner = _unwrapped(inner.this)
-        kind = JoinKind.ANTI if negated else JoinKind.SEMI
-        owner = self.owner
-        if isinstance(inner, exp.Exists):
-            self.context.only(inner, "this")
-            plan, conditions, _ = self._source(inner.this, values=False)
-        else:
-            self.context.only(inner, "this", "query")
-            plan, conditions, value = self._source(inner.args["query"], values=True)
-            assert value is not None
-            operand = owner.binder.bind(inner.this)
-            equality = owner.binder.convert.call(
-                "=", [operand, value], [inner.this, inner.args["query"]], inner
+            raise binder.context.error(
+                SqlSyntaxError, "unequal number of entries in row expressions", node
             )
-            if negated and self._may_be_null(equality, plan):
-                equality = Call(BOOLEAN, "is_not_false", (equality,))
-            conditions = [equality, *conditions]
-        outer = owner.scope.outer & {c for e in conditions for c in columns_of(e)}
-        if outer:
-            raise self.context.unsupported("a subquery correlated over more than one level", inner)
-        owner.plan = joined(kind, owner.plan, plan, conjunction(tuple(conditions)))
-
-    def _may_be_null(self, equality: Expression, plan: Logical) -> bool:
-        nullable = nullability(self.owner.plan) | nullability(plan)
-        return is_nullable(equality, nullable)
-
-    def _source(
-        self, node: exp.Expr, values: bool
-    ) -> tuple[Logical, list[Expression], Expression | None]:
-        """The plan of a subquery, its correlated conditions, and its only column (for IN)."""
-        select = _plain_select(node)
-        if select is None:
-            return self._as_source(self._general(node), node, values)
-        binder = self._inner(select)
-        self.context.only(select, *_PLAIN)
-        binder.bind_from()
-        binder.bind_where()
-        binder.bind_rest()
-        if binder.grouping.active or binder.hidden or binder.windows.active:
-            if binder.correlated:
-                raise self.context.unsupported(
-                    "a correlated subquery with aggregates in IN or EXISTS", node
-                )
-            binder.pull_up = False
-            return self._as_source(binder.build(), node, values)
-        binder.settle(None)
-        needed = {c for e in binder.correlated for c in columns_of(e)} - binder.scope.outer
-        plan = binder.subqueries.attach(binder.plan)
-        names, expressions = [], []
-        value: Expression | None = None
-        if values:
-            self._require_one_column(len(binder.items), node)
-            names.append(binder.items[0].name)
-            expressions.append(binder.items[0].expression)
-            needed -= columns_of(expressions[0]) if isinstance(expressions[0], ColumnRef) else set()
-        for column in plan.output:
-            if column.id in needed:
-                names.append(column.name)
-                expressions.append(ColumnRef(column.type, column.id, column.name))
-        if not names:
-            names.append("?column?")
-            expressions.append(Literal(BIGINT, 1))
-        plan = project(self.context, plan, names, expressions)
-        if values:
-            first = plan.output[0]
-            value = ColumnRef(first.type, first.id, first.name)
-        binder.pull_up = False
-        binder.refuse_free_columns(plan)
-        return plan, binder.correlated, value
-
-    def _as_source(
-        self, plan: Logical, node: exp.Expr, values: bool
-    ) -> tuple[Logical, list[Expression], Expression | None]:
-        """A subquery without correlation, as it is."""
-        if not values:
-            return plan, [], None
-        self._require_one_column(len(plan.output), node)
-        first = plan.output[0]
-        return plan, [], ColumnRef(first.type, first.id, first.name)
-
-    def _general(self, node: exp.Expr) -> Logical:
-        environment = Environment(self.owner.environment.tables, self.owner.scope)
-        return self.owner.bind_query(node, environment)
-
-    def _inner(self, select: exp.Select) -> SelectBinder:
-        environment = Environment(self.owner.environment.tables, self.owner.scope)
-        binder = type(self.owner)(self.context, select, environment, self.owner.bind_query)
-        binder.pull_up = True
-        return binder
-
-    def _require_one_column(self, count: int, node: exp.Expr) -> None:
-        if count != 1:
-            raise self.context.error(
-                SqlSyntaxError, f"subquery has {count} columns where 1 is needed", node
-            )
-
-    # --- scalar subqueries ---
-
-    def scalar(self, node: exp.Expr) -> Expression:
-        select = _plain_select(node)
-        if select is None:
-            return self._single_row(self._general(node), node)
-        binder = self._inner(select)
-        self.context.only(select, *_PLAIN)
-        binder.bind_from()
-        binder.bind_where()
-        binder.bind_rest()
-        if binder.correlated:
-            return self._correlated_aggregate(binder, select)
-        binder.pull_up = False
-        return self._single_row(binder.build(), node)
-
-    def _single_row(self, plan: Logical, node: exp.Expr) -> Expression:
-        self._require_one_column(len(plan.output), node)
-        if not at_most_one_row(plan):
-            raise self.context.unsupported(
-                "a scalar subquery that may return more than one row",
-                node,
-                hint="Use an aggregate such as max(...), or LIMIT 1.",
-            )
-        kind = JoinKind.INNER if exactly_one_row(plan) else JoinKind.LEFT
-        self.add(_Attachment(kind, plan, None))
-        first = plan.output[0]
-        return ColumnRef(first.type, first.id, first.name)
-
-    def _correlated_aggregate(self, binder: SelectBinder, select: exp.Select) -> Expression:
-        """``(SELECT agg(...) FROM ... WHERE inner = outer ...)``"""
-        if not binder.grouping.calls:
-            raise self.context.unsupported(
-                "a correlated scalar subquery without an aggregate",
-                select,
-                hint="Use an aggregate such as max(...), or write a join.",
-            )
-        if binder.windows.active:
-            raise self.context.unsupported(
-                "a correlated scalar subquery with window functions", select
-            )
-        self._require_one_column(len(binder.items), select)
-        binder.settle(None)
-        outer = binder.scope.outer
-        conditions: list[Expression] = []
-        for condition in binder.correlated:
-            inside, outside = self._sides(condition, outer, select)
-            binder.grouping.add_key(inside)
-            name = inside.name if isinstance(inside, ColumnRef) else "key"
-            key = ColumnRef(inside.type, binder.grouping.keys[inside], name)
-            conditions.append(Call(BOOLEAN, "=", (key, outside)))
-        item = binder.items[0]
-        value = binder.grouping.above(item.expression, item.node, binder.subqueries.attached_ids)
-        plan = binder.subqueries.attach(binder.grouping.aggregate(binder.plan))
-        binder.pull_up = False
-        binder.refuse_free_columns(plan)
-        self.add(_Attachment(JoinKind.LEFT, plan, conjunction(tuple(conditions))))
-        counts = {
-            ref.column for call, ref in binder.grouping.calls.items() if call.function == "count"
-        }
-        return transform(value, lambda e: _zero_if_missing(e, counts))
-
-    def _sides(
-        self, condition: Expression, outer: set[ColumnId], node: exp.Expr
-    ) -> tuple[Expression, Expression]:
-        """(inner side, outer side) of a correlated equality."""
-        if isinstance(condition, Call) and condition.function == "=":
-            left, right = condition.arguments
-            left_ids, right_ids = columns_of(left), columns_of(right)
-            if left_ids and not left_ids & outer and right_ids <= outer:
-                return left, right
-            if right_ids and not right_ids & outer and left_ids <= outer:
-                return right, left
-        raise self.context.unsupported(
-            "a scalar subquery correlated by anything but equalities", node
-        )
+    return compared_rows(binder, name, (values[0], values[1]), (places[0], places[1]), node)
 
 
-def _zero_if_missing(expression: Expression, counts: set[ColumnId]) -> Expression:
-    """Over no rows a count is 0, which the LEFT join pads with NULL."""
-    if isinstance(expression, ColumnRef) and expression.column in counts:
-        return Call(expression.type, "coalesce", (expression, Literal(BIGINT, 0)))
-    return expression
+# --- IN, ANY, ALL ------------------------------------------------------------------------------
 
 
-def _unwrapped(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
+def quantifier(node: exp.Expr) -> tuple[exp.Expr, bool] | None:
+    """(query, whether ALL) of ``ANY (query)``, ``SOME (query)``, ``ALL (query)``."""
+    every = isinstance(node, exp.All)
+    inner: exp.Expr | None = None
+    if isinstance(node, exp.Any | exp.All):
+        inner = node.this
+    elif isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
+        # Before VALUES the parser takes the word for a function's name.
+        every = function_name(node) == "all"
+        if every or function_name(node) in ("any", "some"):
+            inner = node.expressions[0]
+    query = None if inner is None else query_in(inner)
+    return None if query is None else (query, every)
 
 
-def _plain_select(node: exp.Expr) -> exp.Select | None:
-    """The SELECT inside parentheses, if it has only the clauses that can be pulled up."""
-    while isinstance(node, exp.Subquery) and not _has_clauses(node, ("this",)):
-        node = node.this
-    if isinstance(node, exp.Select) and not _has_clauses(node, _PLAIN):
-        return node
-    return None
+def quantified(
+    binder: ExpressionBinder, name: str, node: exp.Expr, query: exp.Expr, every: bool = False
+) -> Expression:
+    """``left name ANY (query)``; with ``every``, ALL: no row for which the opposite holds."""
+    left = node.args["this"]
+    operands = row_parts(left) or [left]
+    plan = binder.surroundings.subquery(query)
+    _check_width(binder.context, plan, len(operands), query)
+    test = _NEGATED.get(name, name) if every else name
+    condition = compared_rows(
+        binder,
+        test,
+        (
+            [binder.bind(operand) for operand in operands],
+            [ColumnRef(c.type, c.id, c.name) for c in plan.output],
+        ),
+        (operands, [query] * len(operands)),
+        node,
+    )
+    if every and test == name:
+        condition = Call(BOOLEAN, "not", (condition,))
+    subquery = _made(SubqueryKind.ANY, plan, condition)
+    result: Expression = _with_arguments(binder.context, subquery, plan)
+    return Call(BOOLEAN, "not", (result,)) if every else result
 
 
-def _has_clauses(node: exp.Expr, allowed: tuple[str, ...]) -> bool:
-    return any(value and name not in allowed for name, value in node.args.items())
+def _with_arguments(context: Context, subquery: Subquery, plan: Logical) -> Subquery:
+    """``subquery`` with what its condition computes from the enclosing query as arguments."""
+    own = plan.column_ids
+    made: dict[Expression, ColumnRef] = {}
+
+    def abstracted(expression: Expression) -> Expression:
+        used = columns_of(expression)
+        if not used and not any(isinstance(part, Subquery) for part in _parts(expression)):
+            return expression
+        if used & own:
+            parts = children(expression)
+            return with_children(expression, tuple(abstracted(part) for part in parts))
+        if expression not in made:
+            name = expression.name if isinstance(expression, ColumnRef) else "operand"
+            made[expression] = ColumnRef(expression.type, context.new_id(), name)
+        return made[expression]
+
+    assert subquery.condition is not None
+    condition = abstracted(subquery.condition)
+    new: list[ColumnId] = [column.column for column in made.values()]
+    return replace(
+        subquery,
+        parameters=(*subquery.parameters, *new),
+        arguments=(*subquery.arguments, *made),
+        condition=condition,
+    )
+
+
+def _parts(expression: Expression) -> list[Expression]:
+    found = [expression]
+    for part in found:
+        found += children(part)
+    return found
+
+
+for _kind in (exp.Subquery, exp.Select, exp.Union, exp.Intersect, exp.Except):
+    # The query's own binder looks at its parts.
+    register(_kind, _scalar, *_kind.arg_types)
+register(exp.Exists, _exists, "this")
+register(exp.Tag, _query_column, "this", "prefix", "postfix")

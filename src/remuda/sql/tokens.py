@@ -5,6 +5,7 @@
 - each ``?`` becomes a numbered parameter, in the order of the text;
 - a bare JOIN becomes INNER JOIN, so that it differs from a comma;
 - a typed literal before ``::`` is put into parentheses;
+- gaps of the grammar are closed (``sql.grammar_gaps``);
 - what the parser would silently drop (empty items of lists, ``==``, ``1_000``) is refused here;
 - nesting is bounded here, before anything recursive sees it.
 """
@@ -21,22 +22,35 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from remuda.errors import LimitExceeded, NotSupported, Position, SqlSyntaxError
 from remuda.limits import EXPRESSION_DEPTH_MAX, STATEMENT_LENGTH_MAX
+from remuda.sql.catalog_tokens import without_pg_catalog
+from remuda.sql.grammar_gaps import close_gaps
 from remuda.sql.places import end_of, position_at, position_of_token
+from remuda.sql.prefix_tokens import with_prefix_calls
+from remuda.sql.substring_tokens import with_plain_substrings
+from remuda.sql.typed_tokens import enclose_literals, is_operator, like
 
 CALL_MARK: Final = "\x01"
 """Put before the name of a function; no text can contain it (``tokenize`` refuses it)."""
 
-DIALECT: Final = Postgres()
+
+class RemudaPostgres(Postgres):
+    """sqlglot's PostgreSQL; subscripts of arrays stay as they are written."""
+
+    INDEX_OFFSET = 0
+
+
+DIALECT: Final = RemudaPostgres()
 
 _SPECIAL_CALLS: Final = frozenset(
     {"CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "MATERIALIZED", "ONLY", "BOTH", "LEADING"}
-    | {"TRAILING", "SYMMETRIC", "BERNOULLI", "SYSTEM", "SETS", "CONFLICT", "KEY", "RECURSIVE"}
-    | {"DEFAULT", "ESCAPE", "ISNULL", "NOTNULL", "NEXT", "ASYMMETRIC"}
+    | {"TRAILING", "SYMMETRIC", "BERNOULLI", "SYSTEM", "REPEATABLE", "SETS", "CONFLICT", "KEY"}
+    | {"RECURSIVE"}
+    | {"DEFAULT", "ESCAPE", "ISNULL", "NOTNULL", "NEXT", "ASYMMETRIC", "OVERLAY", "GROUP"}
 )
 """Words before a parenthesis that keep their meaning in the grammar."""
 
 _T = TokenType
-_CALLABLE_TYPES: Final = frozenset({_T.VAR, _T.LEFT, _T.RIGHT, _T.REPLACE})
+_CALLABLE_TYPES: Final = frozenset({_T.VAR, _T.LEFT, _T.RIGHT, _T.REPLACE, _T.FORMAT})
 _NO_ITEM_AFTER_COMMA: Final = frozenset(
     {_T.COMMA, _T.R_PAREN, _T.FROM, _T.WHERE, _T.GROUP_BY, _T.ORDER_BY, _T.HAVING, _T.LIMIT}
     | {_T.OFFSET, _T.SEMICOLON, _T.UNION, _T.ON, _T.FETCH, _T.EXCEPT, _T.INTERSECT}
@@ -50,12 +64,16 @@ _JOIN_WORDS: Final = frozenset(
 )
 _OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.L_BRACE, _T.CASE})
 _CLOSING: Final = frozenset({_T.R_PAREN, _T.R_BRACKET, _T.R_BRACE, _T.END})
-_LITERAL_TYPES: Final = frozenset({_T.DATE, _T.TIME, _T.TIMETZ, _T.TIMESTAMP, _T.TIMESTAMPTZ})
 _PREFIXES: Final = frozenset({_T.NOT, _T.DASH, _T.PLUS, _T.TILDE})
-_STRINGS: Final = frozenset({_T.BYTE_STRING, _T.HEREDOC_STRING, _T.RAW_STRING})
+_STRINGS: Final = frozenset({_T.BYTE_STRING, _T.HEREDOC_STRING, _T.RAW_STRING, _T.NATIONAL_STRING})
 
 _BLANK = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*"
-_COMMAND_WORD = re.compile(_BLANK + r"(show|explain|describe|desc)\b", re.IGNORECASE | re.DOTALL)
+_COMMAND_WORD = re.compile(
+    _BLANK
+    + r"(show|explain|describe|desc|set|reset|prepare|execute|deallocate(?:\s+prepare)?|discard"
+    r"|analyze)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _ONLY_BLANK = re.compile(_BLANK + r"\Z", re.DOTALL)
 _LEXEME = re.compile(
     r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$|[^'\"$/-]+|.",
@@ -93,7 +111,7 @@ def command_word(text: str) -> tuple[str, str]:
     if match is None:
         return "", text
     start, end = match.span(1)
-    word = match[1].lower()
+    word = match[1].lower().split()[0]
     return "describe" if word == "desc" else word, text[:start] + " " * (end - start) + text[end:]
 
 
@@ -141,18 +159,24 @@ def _unterminated(text: str) -> SqlSyntaxError:
                 f'unterminated {kind} at or near "{shown}"',
                 position=position_at(text, at, len(shown)),
             )
+    opening = text.rfind("/*")
+    if opening >= 0:  # comments may be nested
+        return SqlSyntaxError("unterminated /* comment", position=position_at(text, opening, 2))
     return SqlSyntaxError("the statement cannot be split into words", position=position_at(text, 0))
 
 
 def prepare(text: str, tokens: list[Token]) -> TokenList:
     """Check and rewrite the tokens of one statement (see the module)."""
-    tokens = _enclose_typed_literals(tokens)
+    tokens = without_pg_catalog(tokens)
+    tokens = enclose_literals(close_gaps(tokens))
+    tokens = with_prefix_calls(with_plain_substrings(tokens))
     prepared: list[Token] = []
-    marks = dollars = depth = run = 0
+    marks = dollars = depth = run = brackets = 0
     previous: Token | None = None
     for index, token in enumerate(tokens):
         kind = token.token_type
         following = tokens[index + 1] if index + 1 < len(tokens) else None
+        brackets += (kind is _T.L_BRACKET) - (kind is _T.R_BRACKET)
         if kind in _OPENING:
             depth += 1
         elif kind in _CLOSING:
@@ -161,22 +185,27 @@ def prepare(text: str, tokens: list[Token]) -> TokenList:
         if depth + run > EXPRESSION_DEPTH_MAX:
             raise too_deep(position_of_token(text, token))
         _check(text, previous, token, following)
-        if kind is _T.PLACEHOLDER or kind is _T.QDCOLON:
+        if kind is _T.PLACEHOLDER and is_operator(previous, following):
+            pass
+        elif kind is _T.PLACEHOLDER or kind is _T.QDCOLON:
             marks += 1
-            prepared.append(_like(token, _T.PARAMETER, "$"))
-            number = _like(token, _T.NUMBER, str(marks))
+            prepared.append(like(token, _T.PARAMETER, "$"))
+            number = like(token, _T.NUMBER, str(marks))
             if kind is _T.QDCOLON:
                 # "?::" is one token: a parameter and a cast.
                 prepared.append(number)
-                token = _like(token, _T.DCOLON, "::")  # noqa: PLW2901
+                token = like(token, _T.DCOLON, "::")  # noqa: PLW2901
             else:
                 token = number  # noqa: PLW2901
-        elif kind is _T.PARAMETER or kind is _T.COLON:
+        elif kind is _T.PARAMETER or (kind is _T.COLON and not brackets):
             dollars = max(dollars, _parameter_number(text, token, following))
         elif kind in _STRINGS:
-            token = _like(token, _T.STRING, token.text)  # noqa: PLW2901
+            token = like(token, _T.STRING, token.text)  # noqa: PLW2901
+        elif kind is _T.STRING and previous is not None and previous.token_type is _T.STRING:
+            prepared[-1] = previous = _joined(text, prepared[-1], token)
+            continue
         elif kind is _T.JOIN and (previous is None or previous.token_type not in _JOIN_WORDS):
-            prepared.append(_like(token, _T.INNER, "INNER"))
+            prepared.append(like(token, _T.INNER, "INNER"))
         elif kind in _CALLABLE_TYPES and following is not None:
             token = _mark_call(token, following)  # noqa: PLW2901
         prepared.append(token)
@@ -190,30 +219,6 @@ def prepare(text: str, tokens: list[Token]) -> TokenList:
     return TokenList(text, prepared, max(marks, dollars))
 
 
-def _enclose_typed_literals(tokens: list[Token]) -> list[Token]:
-    """Parentheses around ``DATE '...'`` before ``::``, which would else bind to the bare string."""
-    enclosed: list[Token] = []
-    skip = 0
-    for index, token in enumerate(tokens):
-        if skip:
-            skip -= 1
-            continue
-        following = tokens[index + 1 : index + 3]
-        if (
-            token.token_type in _LITERAL_TYPES
-            and len(following) == 2
-            and following[0].token_type is _T.STRING
-            and following[1].token_type is _T.DCOLON
-            and not (enclosed and enclosed[-1].token_type is _T.DCOLON)
-        ):
-            enclosed += [_like(token, _T.L_PAREN, "("), token, following[0]]
-            enclosed.append(_like(following[0], _T.R_PAREN, ")"))
-            skip = 1
-        else:
-            enclosed.append(token)
-    return enclosed
-
-
 def too_deep(position: Position | None) -> LimitExceeded:
     return LimitExceeded(
         f"the statement is nested too deeply; the limit is {EXPRESSION_DEPTH_MAX} levels",
@@ -221,14 +226,18 @@ def too_deep(position: Position | None) -> LimitExceeded:
     )
 
 
-def _like(token: Token, kind: TokenType, text: str) -> Token:
-    return Token(kind, text, token.line, token.col, token.start, token.end)
+def _joined(text: str, first: Token, second: Token) -> Token:
+    """Texts side by side are one, if they stand on different lines (as the standard has it)."""
+    if second.line == first.line:
+        raise near(text, second)
+    joined = first.text + second.text
+    return Token(_T.STRING, joined, second.line, first.col, first.start, first.end)
 
 
 def _mark_call(token: Token, following: Token) -> Token:
     if following.token_type is not _T.L_PAREN or token.text.upper() in _SPECIAL_CALLS:
         return token
-    return _like(token, _T.VAR, CALL_MARK + token.text)
+    return like(token, _T.VAR, CALL_MARK + token.text)
 
 
 def _parameter_number(text: str, token: Token, following: Token | None) -> int:
@@ -260,6 +269,11 @@ def _check(text: str, previous: Token | None, token: Token, following: Token | N
             raise near(text, following)
         if previous is None or previous.token_type in _NO_COMMA_AFTER:
             raise near(text, token)
+    elif kind is _T.NUMBER and token.text[-1:] in ("e", "E", "+", "-", "_"):
+        raise SqlSyntaxError(
+            f'trailing junk after numeric literal at or near "{token.text}"',
+            position=position_of_token(text, token),
+        )
     elif kind is _T.EQ and token.text == "==":
         raise near(text, token, hint="Equality is written with one =.")
     elif (

@@ -15,19 +15,23 @@ from remuda.datatypes.sql import (
     DOUBLE,
     INTEGER,
     INTERVAL,
+    JSON,
     REAL,
     SMALLINT,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
     TINYINT,
+    UUID,
     VARCHAR,
+    Kind,
     SqlType,
+    array,
     char,
     decimal,
     varchar,
 )
-from remuda.errors import InvalidDefinition, Position, UndefinedType
+from remuda.errors import InvalidDefinition, NotSupported, Position, UndefinedType
 from remuda.sql.suggest import did_you_mean
 
 _SIMPLE: Final[dict[str, SqlType]] = {
@@ -61,6 +65,10 @@ _SIMPLE: Final[dict[str, SqlType]] = {
     "timestamp without time zone": TIMESTAMP,
     "timestamptz": TIMESTAMPTZ,
     "timestamp with time zone": TIMESTAMPTZ,
+    "interval": INTERVAL,
+    "uuid": UUID,
+    "json": JSON,
+    "jsonb": JSON,
 }
 _TEXT: Final = {
     "char": char,
@@ -144,6 +152,13 @@ def _text(name: str, arguments: tuple[int, ...], position: Position | None) -> S
     return make(arguments[0])
 
 
+def array_of(element: SqlType, position: Position | None) -> SqlType:
+    """Raises NotSupported for arrays of arrays."""
+    if element.kind is Kind.ARRAY:
+        raise NotSupported("arrays of more than one dimension are not supported", position=position)
+    return array(element)
+
+
 def is_bare_decimal(node: exp.DataType) -> bool:
     """DECIMAL without precision: CAST keeps the digits of its operand then."""
     return node.this is exp.DataType.Type.DECIMAL and not node.expressions
@@ -152,10 +167,12 @@ def is_bare_decimal(node: exp.DataType) -> bool:
 def type_from_tree(node: exp.DataType, position: Position | None) -> SqlType:
     """The type in a CAST."""
     kind = node.this
+    if isinstance(kind, exp.Interval):
+        return INTERVAL
     if not isinstance(kind, exp.DataType.Type):
         raise UndefinedType("this type is not supported", position=position)
-    if kind is exp.DataType.Type.INTERVAL:
-        return INTERVAL
+    if kind is exp.DataType.Type.ARRAY and len(node.expressions) == 1:
+        return array_of(type_from_tree(node.expressions[0], position), position)
     if kind is exp.DataType.Type.USERDEFINED:
         name = node.args["kind"].name.lower()
     else:

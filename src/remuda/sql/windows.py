@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -22,7 +22,7 @@ from remuda.errors import (
 from remuda.plan.expression import ColumnId, ColumnRef, Expression, SortKey, columns_of
 from remuda.plan.functions import AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS
 from remuda.plan.logical import Logical, OutputColumn, Window
-from remuda.plan.windows import DEFAULT_FRAME, WindowCall, rewritten
+from remuda.plan.windows import DEFAULT_FRAME, WindowCall, expressions_of, rewritten
 from remuda.sql.calls import function_name
 from remuda.sql.context import identifier
 from remuda.sql.conversion import is_untyped
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 _FORBIDDEN: Final = ("WHERE", "GROUP BY", "HAVING")
 _NEVER_NULL: Final = frozenset(
-    {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "count"}
+    {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist"}
+    | {name for name, function in AGGREGATE_FUNCTIONS.items() if function.counts}
 )
 Rewrite: TypeAlias = Callable[[Expression, exp.Expr | None], Expression]
 
@@ -87,6 +88,13 @@ class WindowBinder:
     def uses(self, expression: Expression) -> bool:
         return bool(columns_of(expression) & self.ids)
 
+    def expressions(self) -> Iterator[Expression]:
+        """Everything that the calls and their windows compute."""
+        for bound in self._calls:
+            yield from expressions_of(bound.call)
+            yield from bound.definition.partition
+            yield from (key.expression for key in bound.definition.order)
+
     # --- one call ---
 
     def bind(self, node: exp.Window) -> Expression:
@@ -100,6 +108,8 @@ class WindowBinder:
             condition = inner.args["expression"].this
             inner = inner.this
         self._refuse_place(inner)
+        if isinstance(inner, exp.WithinGroup):
+            raise self.context.unsupported("OVER behind WITHIN GROUP", inner.this)
         name = function_name(inner) if isinstance(inner, exp.Anonymous) else ""
         if name not in WINDOW_FUNCTIONS and name not in AGGREGATE_FUNCTIONS:
             raise self.context.error(
@@ -160,8 +170,9 @@ class WindowBinder:
         call = self.owner.aggregate_call(name, node, condition)
         if call.distinct:
             raise self.context.unsupported("DISTINCT in a window function", node)
-        arguments = () if call.argument is None else (call.argument,)
-        return WindowCall(call.function, arguments, call.type, filter=call.filter)
+        if call.order:
+            raise self.context.unsupported("ORDER BY inside a window function's arguments", node)
+        return WindowCall(call.function, call.arguments, call.type, filter=call.filter)
 
     def _function(self, name: str, node: exp.Anonymous) -> WindowCall:
         nodes = list(node.expressions)
@@ -312,7 +323,9 @@ class WindowBinder:
             )
         )
         columns: dict[Expression, ColumnId] = {
-            key: key.column for key in keys if isinstance(key, ColumnRef)
+            key: key.column
+            for key in keys
+            if isinstance(key, ColumnRef) and key.column in plan.column_ids
         }
         computed = [key for key in keys if key not in columns]
         if not computed:

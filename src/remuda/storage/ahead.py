@@ -34,7 +34,8 @@ class Ahead:
         staging: Staging,
         removals: Removals,
     ) -> None:
-        self._keys = keys
+        self.keys = keys
+        """Of any schema of the map: to compare keys."""
         self._table = table
         self._index = index
         self._staging = staging
@@ -66,6 +67,7 @@ class Ahead:
             return None
         accepted = staging.close(job, tasks)
         keys_gone = removals.close(job)
+        write_keys, remove_keys = staging.keys_of(job), removals.keys_of(job)
         index.freeze()
         stamp, runs = index.stamp, index.runs
         self._running += 1
@@ -73,10 +75,10 @@ class Ahead:
         def arrange_both() -> tuple[PreparedRows | None, PreparedRows | None]:
             first = second = None
             if write:
-                first = written or staging.arranged(accepted, overwrite=overwrite)
+                first = written or staging.arranged(accepted, write_keys, overwrite=overwrite)
                 self._match(first, runs, stamp, found=not overwrite)
             if remove:
-                second = removed or removals.arranged(keys_gone)
+                second = removed or removals.arranged(keys_gone, remove_keys)
                 self._match(second, runs, stamp, found=True)
             return first, second
 
@@ -96,7 +98,7 @@ class Ahead:
     def _match(
         self, rows: PreparedRows, runs: Sequence[Run], stamp: tuple[int, bool], *, found: bool
     ) -> None:
-        matched = list(matches(self._keys, self._table, runs, rows)) if found else None
+        matched = list(matches(self.keys, self._table, runs, rows)) if found else None
         rows.found = stamp, matched
 
     def _keep(
@@ -116,7 +118,7 @@ def matches(
     columns: list[pa.Array] | None = None
     for found, slots in match_runs(runs, rows.hashes):
         if columns is None and not keys.exact:
-            columns = rows.key_columns(keys)
+            columns = rows.key_columns()
         for chunk, indexes, offsets in table.groups(slots):
             matched = rows.order[found[indexes]]
             if columns is not None:

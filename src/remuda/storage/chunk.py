@@ -39,8 +39,8 @@ _VALUE_SIZE: Final = 40
 
 
 class Chunk:
-    """Up to ``CHUNK_ROWS_MAX`` rows. ``begin`` is the latest begin; ``begins`` is None when all are
-    equal.
+    """Up to ``CHUNK_ROWS_MAX`` rows of the ``schema`` that they were written with. ``begin`` is the
+    latest begin; ``begins`` is None when all are equal.
 
     ``ends`` is None as long as all rows have the same end, ``end`` (``FOREVER``, or the time at
     which the whole map was replaced); ``first_end`` is the earliest end, ``closed`` the number of
@@ -56,7 +56,6 @@ class Chunk:
         "_bounds",
         "_getters",
         "_prefix",
-        "_schema",
         "base",
         "batch",
         "begin",
@@ -70,6 +69,8 @@ class Chunk:
         "length",
         "partition_view",
         "partitions",
+        "schema",
+        "sketches",
         "tuples",
     )
 
@@ -88,10 +89,12 @@ class Chunk:
         self.end_view: memoryview | None = None
         self.first_end = FOREVER
         self.closed = 0
-        self._schema = schema
+        self.schema = schema
         self._getters: list[Reader] | None = None
         self._prefix: pa.RecordBatch | None = None
         self._bounds: dict[int, tuple[Any, Any]] = {}
+        self.sketches: dict[tuple[int, int], tuple[int, Any]] = {}
+        """Kept for ``storage.statistics``: (version, position) -> (rows, sketch)."""
 
     # --- making ---
 
@@ -155,7 +158,7 @@ class Chunk:
 
     def _open_getters(self) -> list[Reader]:
         assert self.batch is not None
-        columns = self._schema.columns
+        columns = self.schema.columns
         self._getters = [
             reader(array, column.type)
             for array, column in zip(self.batch.columns, columns, strict=True)
@@ -182,7 +185,7 @@ class Chunk:
         prefix = self._prefix
         done = 0 if prefix is None else prefix.num_rows
         if done < count:
-            fresh = rows_to_batch(tuples[done:count], self._schema)
+            fresh = rows_to_batch(tuples[done:count], self.schema)
             prefix = fresh if prefix is None else pa.concat_batches([prefix, fresh])
             if self.tuples is not None:  # not sealed meanwhile
                 self._prefix = prefix
@@ -203,6 +206,13 @@ class Chunk:
 
     def begins_of(self, offsets: Offsets) -> Times | int:
         return self.begin if self.begins is None else self.begins[offsets]
+
+    def exists_at(self, offset: int, at: int) -> bool:
+        """Whether a row exists at ``at``."""
+        begins, ends = self.begin_view, self.end_view
+        begin: int = self.begin if begins is None else begins[offset]
+        end: int = self.end if ends is None else ends[offset]
+        return begin <= at < end
 
     def ends_of(self, offsets: Offsets) -> Times | int:
         return self.end if self.ends is None else self.ends[offsets]
@@ -234,7 +244,7 @@ class Chunk:
         size += 0 if self.begins is None else self.begins.nbytes
         size += 0 if self.ends is None else self.ends.nbytes
         if self.tuples is not None:
-            size += self.length * (_TUPLE_SIZE + _VALUE_SIZE * len(self._schema.columns))
+            size += self.length * (_TUPLE_SIZE + _VALUE_SIZE * len(self.schema.columns))
         elif self.batch is not None:
             size += self.batch.nbytes
         return size

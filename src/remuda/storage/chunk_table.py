@@ -74,6 +74,15 @@ class ChunkTable:
             self.next_tail()
         return self.tail.append(row, partition, timestamp)
 
+    def alter(self, schema: MapSchema) -> None:
+        """From now on rows of ``schema`` are appended; those that are there keep theirs."""
+        self.schema = schema
+        if self.tail.length:
+            self.next_tail()
+        else:
+            del self.by_number[self.tail.number]
+            self._open_tail()
+
     def next_tail(self) -> None:
         """Open a new tail after a full one."""
         self.unsealed.append(self.tail)
@@ -85,18 +94,19 @@ class ChunkTable:
         """Seal the oldest full tail (about 3 ms)."""
         self.unsealed.popleft().seal()
 
-    def sealed(
+    def sealed(  # noqa: PLR0917 (a chunk's parts, in order)
         self,
         number: int,
         batch: pa.RecordBatch,
         partitions: npt.NDArray[np.uint16],
         begins: Times | int,
         ends: Times | None,
+        schema: MapSchema | None = None,
     ) -> Chunk:
         """A sealed chunk of at most ``CHUNK_ROWS_MAX`` rows that lookups find; scans find it when
-        it is published with ``replace``.
+        it is published with ``replace``. ``schema`` is that of the batch, if not the newest.
         """
-        chunk = Chunk.sealed(number, self.schema, batch, partitions, begins, ends)
+        chunk = Chunk.sealed(number, schema or self.schema, batch, partitions, begins, ends)
         self.by_number[number] = chunk
         return chunk
 

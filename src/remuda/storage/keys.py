@@ -26,10 +26,13 @@ _NAN: Final = math.nan
 
 
 class KeyRule:
-    """How the keys of one schema are taken, hashed, compared and shown."""
+    """How the keys of one schema are taken, hashed, compared and shown.
+
+    Rows and batches given to it are of that schema; chunks may be of any other one of the map.
+    """
 
     def __init__(self, schema: MapSchema) -> None:
-        self._schema = schema
+        self.schema = schema
         self._arrow_schema = engine_schema(schema)
         self.positions = schema.key_positions
         self._types = [schema.columns[position].type for position in self.positions]
@@ -67,19 +70,19 @@ class KeyRule:
 
     def holds(self, chunk: Chunk, offset: int, key: Key) -> bool:
         """Whether a stored row has this key (needed where ``exact`` is False)."""
-        stored = chunk.values_at(offset, self.positions)
+        stored = chunk.values_at(offset, chunk.schema.key_positions)
         return stored == key or (self._has_floats and _without_nan(stored) == _without_nan(key))
 
     def show(self, key: Key) -> str:
         """The key for a message: ``name = value, ...``."""
         return ", ".join(
             f"{name} = {from_physical(value, sql_type)!r}"
-            for name, value, sql_type in zip(self._schema.key, key, self._types, strict=True)
+            for name, value, sql_type in zip(self.schema.key, key, self._types, strict=True)
         )
 
     def _refuse_null(self, position: int) -> None:
-        name = self._schema.columns[position].name
-        raise NotNullViolation(f"column {name} of map {self._schema.name} cannot be NULL")
+        name = self.schema.columns[position].name
+        raise NotNullViolation(f"column {name} of map {self.schema.name} cannot be NULL")
 
     # --- many rows ---
 
@@ -90,7 +93,7 @@ class KeyRule:
             or batch.schema.names != self._arrow_schema.names
         ):
             raise TypeMismatch(
-                f"rows for map {self._schema.name} do not have its columns",
+                f"rows for map {self.schema.name} do not have its columns",
                 detail=f"expected {_listed(self._arrow_schema)}; found {_listed(batch.schema)}",
             )
         for position in self._required:
@@ -123,7 +126,7 @@ class KeyRule:
         """Whether stored rows have the keys of rows of the key columns, pair by pair."""
         stored = chunk.columns(chunk.length)
         result = np.ones(len(rows), dtype=np.bool_)
-        for position, column in zip(self.positions, columns, strict=True):
+        for position, column in zip(chunk.schema.key_positions, columns, strict=True):
             mine = stored.column(position).take(pa.array(offsets))
             same = pc.equal(mine, column.take(pa.array(rows)))
             if pa.types.is_floating(mine.type):

@@ -8,7 +8,7 @@ a later put): a version that is placed late ends where the next one begins.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,15 @@ from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.values import array_to_values
 from remuda.errors import (
     InternalError,
+    SchemaChanged,
     SerializationFailure,
     SnapshotTooOld,
     UniqueViolation,
 )
 from remuda.storage.ahead import Ahead, Work, matches
 from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Flags, Offsets, Row, Times
-from remuda.storage.chunk_table import ChunkTable
+from remuda.storage.chunk_table import ChunkTable, TableView
+from remuda.storage.index_set import IndexSet
 from remuda.storage.key_index import (
     DELTA_ENTRIES_MAX,
     NOWHERE,
@@ -32,6 +34,8 @@ from remuda.storage.key_index import (
     KeyIndex,
 )
 from remuda.storage.keys import Key, KeyRule
+from remuda.storage.late_rows import end_at_removals, end_before_later_versions
+from remuda.storage.layout import Layouts, reads_as
 from remuda.storage.removals import Removals
 from remuda.storage.scan import ScanCursor, partition_flags, shown
 from remuda.storage.staging import Match, PreparedRows, Staging, arrange
@@ -40,6 +44,8 @@ from remuda.storage.upkeep import Upkeep
 
 REWRITES_MET_MAX = 100
 """So often a lookup on another thread starts again because upkeep was faster."""
+OLDER_SCHEMAS_MAX = 16
+"""So many earlier schemas of a map stay readable, for queries that were planned with them."""
 TINY_BATCH_ROWS = 64
 """Bulk batches of up to this many rows are put row by row: no chunk, no run."""
 
@@ -57,11 +63,15 @@ class MapStore:
 
     def __init__(self, schema: MapSchema) -> None:
         self.schema = schema
+        self._readable = {schema.version: Layouts(schema)}
+        """The schemas under which the map can be read now, by version."""
         self.rows = 0
         """Rows that exist now (not closed)."""
         self._keys = KeyRule(schema)
+        self._layouts = self._readable[schema.version]
         self._table = ChunkTable(schema)
         self._index = KeyIndex()
+        self.indexes = IndexSet(self._layouts, self._table, self._pin)
         self._staging = Staging(schema.name, self._keys)
         self._removals = Removals(self._keys)
         self._upkeep = Upkeep(self._table, self._index, self._keys)
@@ -74,26 +84,67 @@ class MapStore:
     def bytes(self) -> int:
         """Estimated memory: rows of all versions, index, staged rows."""
         staged = self._staging.nbytes + self._removals.nbytes
-        return self._table.nbytes + self._index.nbytes + staged
+        return self._table.nbytes + self._index.nbytes + self.indexes.nbytes + staged
+
+    # --- the schema ---
+
+    def alter(self, schema: MapSchema) -> None:
+        """Take another schema of the map over: rows of it are stored from now on. No stored row is
+        touched; reads convert what is older (``storage.layout``). Jobs that are prepared keep the
+        schema that they were staged with.
+        """
+        older = [
+            layouts
+            for layouts in [*self._readable.values()][-OLDER_SCHEMAS_MAX:]
+            if reads_as(schema, layouts.schema)
+        ]
+        self.schema = schema
+        self._keys = KeyRule(schema)
+        self._staging.keys = self._removals.keys = self._keys
+        self._upkeep.keys = self._ahead.keys = self._keys
+        self._table.alter(schema)
+        self._layouts = Layouts(schema)
+        self._readable = {each.schema.version: each for each in (*older, self._layouts)}
+        self.indexes.define(self._layouts)
+        self._statistics = None
+
+    def define_indexes(self, schema: MapSchema) -> None:
+        """Take the indexes of ``schema`` over, which is the newest one otherwise."""
+        self.schema = schema
+        self._layouts = self._readable[schema.version] = Layouts(schema)
+        self.indexes.define(self._layouts)
+
+    def reads(self, version: int) -> bool:
+        """Whether the map can be read under this version of its schema. Any thread."""
+        return version in self._readable
+
+    def _as(self, version: int) -> Layouts:
+        """How to read the map under a version (0: the newest). Raises SchemaChanged."""
+        layouts = self._readable.get(version) if version else self._layouts
+        if layouts is None:
+            raise SchemaChanged(f'map "{self.schema.name}" was altered')
+        return layouts
 
     # --- single rows ---
 
-    def get(self, key: Key, at: int) -> Row | None:
-        """The row of ``key`` that exists at ``at``."""
+    def get(self, key: Key, at: int, version: int = 0) -> Row | None:
+        """The row of ``key`` that exists at ``at``, in a version of the schema that ``reads``
+        allows (0: the newest)."""
+        layouts = self._as(version)
         if at < self._upkeep.floor:
             self._refuse_old(at)
         slot = self._locate(self._keys.hash(key), key, at)
         while slot != NOWHERE:
             chunk = self._table.by_number.get(slot >> OFFSET_BITS)
             if chunk is not None:
-                return chunk.row(slot & OFFSET_MASK)
+                return layouts.row(chunk, slot & OFFSET_MASK)
             slot = self._locate(self._keys.hash(key), key, at)  # rewritten just now
         return None
 
     def put(self, row: Row, timestamp: int) -> Row | None:
         """Insert or replace the row of its key from ``timestamp`` on; returns the replaced row."""
         replaced = self._put(row, timestamp)
-        return None if replaced is None else replaced[0].row(replaced[1])
+        return None if replaced is None else self._layouts.row(*replaced)
 
     def set(self, row: Row, timestamp: int) -> bool:
         """The same, but only tells whether there was a row (which it costs time to read)."""
@@ -138,7 +189,7 @@ class MapStore:
     def remove(self, key: Key, timestamp: int) -> Row | None:
         """End the row of ``key`` at ``timestamp``; returns it."""
         removed = self._remove(key, timestamp)
-        return None if removed is None else removed[0].row(removed[1])
+        return None if removed is None else self._layouts.row(*removed)
 
     def discard(self, key: Key, timestamp: int) -> bool:
         """The same, but only tells whether there was a row."""
@@ -284,7 +335,9 @@ class MapStore:
             stop = first + batch.num_rows
             part_ends = None if ends is None else ends[first:stop].copy()
             partitions = rows.partitions[first:stop]
-            chunk = self._table.sealed(number, batch, partitions, timestamp, part_ends)
+            chunk = self._table.sealed(
+                number, batch, partitions, timestamp, part_ends, rows.keys.schema
+            )
             self.rows += chunk.length - chunk.closed
             number += 1
             first = stop
@@ -301,11 +354,11 @@ class MapStore:
         ends = np.full(rows.rows, FOREVER, dtype=np.int64) if late else None
         for chunk, matched, offsets in self._matches(rows):
             if ends is not None:
-                _bound(ends, chunk, offsets, matched, timestamp)
+                end_before_later_versions(ends, chunk, offsets, matched, timestamp)
             self._close_existing(chunk, offsets, timestamp)
         if ends is None:
             return None
-        self._apply_removals(rows, ends, timestamp)
+        end_at_removals(ends, rows, timestamp)
         return ends if (ends != FOREVER).any() else None
 
     def _matches(self, rows: PreparedRows) -> Iterable[Match]:
@@ -327,23 +380,6 @@ class MapStore:
         chosen = offsets if exists is True else offsets[exists]
         if len(chosen):
             self.rows -= chunk.close_many(chosen, timestamp)
-
-    def _apply_removals(self, rows: PreparedRows, ends: Times, timestamp: int) -> None:
-        """What removed these keys, absent as they were, while the rows were pending."""
-        cleared = [other for other in rows.cleared if other > timestamp]
-        if cleared:
-            np.minimum(ends, min(cleared), out=ends)
-        later = [removal for removal in rows.removals if removal[2] > timestamp]
-        if not later:
-            return
-        columns = rows.key_columns(self._keys)
-        for key_hash, key, removed in later:
-            low = int(np.searchsorted(rows.hashes, np.uint64(key_hash)))
-            high = int(np.searchsorted(rows.hashes, np.uint64(key_hash), side="right"))
-            candidates = rows.order[low:high].tolist()
-            for row, other in zip(candidates, self._keys.keys_of(columns, candidates), strict=True):
-                if self._keys.exact or other == key:
-                    ends[row] = min(int(ends[row]), removed)
 
     def _close_all(self, timestamp: int) -> None:
         """Close every row that exists at ``timestamp``."""
@@ -403,9 +439,9 @@ class MapStore:
             if not taken.any():
                 continue
             chosen = matched[taken] if removed is not None else matched[taken][:1]
-            keys = self._keys.keys_of(rows.key_columns(self._keys), chosen.tolist())
+            keys = self._keys.keys_of(rows.key_columns(), chosen.tolist())
             if removed is not None:
-                gone = removed.keys_with(rows.hashes, self._keys)
+                gone = removed.keys_with(rows.hashes)
                 keys = [key for key in keys if key not in gone]
             if keys:
                 raise UniqueViolation(
@@ -467,13 +503,23 @@ class MapStore:
     # --- reading many ---
 
     def scan(
-        self, at: int, positions: Sequence[int], partitions: frozenset[int] | None = None
+        self,
+        at: int,
+        positions: Sequence[int],
+        partitions: frozenset[int] | None = None,
+        version: int = 0,
     ) -> ScanCursor:
-        """The rows at ``at`` of some partitions (None = all), projected to columns by position."""
+        """The rows at ``at`` of some partitions (None = all), projected to columns by position in a
+        version of the schema that ``reads`` allows (0: the newest)."""
+        view, layouts = self._pin(at, version)
+        return ScanCursor(view.chunks, view.tail, at, positions, partitions, layouts)
+
+    def _pin(self, at: int, version: int) -> tuple[TableView, Layouts]:
+        layouts = self._as(version)
         view = self._table.view  # first: what is collected after this line is still in it
         if at < self._upkeep.floor:
             self._refuse_old(at)
-        return ScanCursor(view.chunks, view.tail, at, positions, partitions)
+        return view, layouts
 
     def size(self, at: int, partitions: frozenset[int] | None = None) -> int:
         """The number of rows at ``at``."""
@@ -492,13 +538,32 @@ class MapStore:
         return total
 
     def statistics(self) -> MapStatistics:
-        """Sampled statistics, kept until more than a tenth of the rows has changed."""
+        """Statistics, kept until more than a tenth of the rows has changed."""
+        work = self.statistics_work()
+        if work is not None:
+            self.keep_statistics(work())
+        assert self._statistics is not None
+        return self._statistics
+
+    @property
+    def kept_statistics(self) -> MapStatistics:
+        """What ``statistics`` gave last, however old; taken now if it never did."""
+        return self._statistics or self.statistics()
+
+    def statistics_work(self) -> Callable[[], MapStatistics] | None:
+        """What takes the statistics anew, on any thread, for ``keep_statistics``; None when those
+        kept are good."""
         known = self._statistics
-        if known is None or self._changes > STALE_SHARE * known.rows:
-            known = take_statistics(self.schema, self._table.snapshot(), self.rows, self.bytes)
-            self._statistics = known
-            self._changes = 0
-        return known
+        if known is not None and self._changes <= STALE_SHARE * known.rows:
+            return None
+        self._changes = 0
+        pinned = (self._layouts, list(self._table.snapshot()), self.rows, self.bytes)
+        return lambda: take_statistics(*pinned)
+
+    def keep_statistics(self, taken: MapStatistics) -> None:
+        """``statistics`` gives ``taken`` from now on, unless the map was altered meanwhile."""
+        if len(taken.columns) == len(self.schema.columns):
+            self._statistics = taken
 
     # --- upkeep ---
 
@@ -508,21 +573,14 @@ class MapStore:
         No reader asks for a timestamp below ``horizon`` any more; such reads raise
         ``SnapshotTooOld`` once versions have been collected.
         """
+        indexing = self.indexes.step()
         if self._ahead.holds:
-            return False
+            return indexing
         if self._staging.unsettled_from is not None:
             horizon = min(horizon, self._staging.unsettled_from - 1)
-        return self._upkeep.step(horizon)
+        return self._upkeep.step(horizon) or indexing
 
     @property
     def freed(self) -> int:
         """Bytes of rows dropped since the map was made (estimated)."""
         return self._upkeep.freed + self._staging.freed
-
-
-def _bound(ends: Times, chunk: Chunk, offsets: Offsets, rows: Offsets, timestamp: int) -> None:
-    """Lower the ends of late rows to where versions of the same keys begin or end after them."""
-    begins = np.broadcast_to(np.asarray(chunk.begins_of(offsets)), offsets.shape)
-    row_ends = np.broadcast_to(np.asarray(chunk.ends_of(offsets)), offsets.shape)
-    bounds = np.where(begins > timestamp, begins, np.where(row_ends > timestamp, row_ends, FOREVER))
-    np.minimum.at(ends, rows, bounds)

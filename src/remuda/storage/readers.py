@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import validity_of
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.values import PhysicalValue, array_to_values
 
 Reader: TypeAlias = Callable[[int], PhysicalValue]
 
@@ -44,8 +44,10 @@ def reader(array: pa.Array, sql_type: SqlType) -> Reader:
 
 
 def _values(array: pa.Array, sql_type: SqlType) -> Reader:
-    if sql_type.is_text or sql_type.kind is Kind.BYTEA:
-        return _variable_width(array, is_text=sql_type.is_text)
+    if sql_type.holds_text or sql_type.holds_bytes:
+        return _variable_width(array, is_text=sql_type.holds_text)
+    if sql_type.is_nested:
+        return lambda row: array_to_values(array.slice(row, 1), sql_type)[0]
     if sql_type.kind is Kind.BOOLEAN:
         return _booleans(array)
     if sql_type.kind is Kind.DECIMAL and not sql_type.is_short_decimal:

@@ -18,6 +18,8 @@ from remuda.storage.staging import PreparedRows, Staged, arrange
 class _Job:
     """Batches by (task, sequence); in order from ``prepare`` on."""
 
+    keys: KeyRule
+    """Of the schema that the keys were staged with."""
     batches: dict[tuple[str, int], Staged] = field(default_factory=dict)
     closed: bool = False
     """The job is being committed: no more keys."""
@@ -28,7 +30,8 @@ class Removals:
     """The removals of all jobs of one map on one member."""
 
     def __init__(self, keys: KeyRule) -> None:
-        self._keys = keys
+        self.keys = keys
+        """Of the newest schema."""
         self._jobs: dict[str, _Job] = {}
 
     @property
@@ -41,12 +44,12 @@ class Removals:
 
     def stage(self, job_id: str, task: str, sequence: int, batch: pa.RecordBatch) -> int:
         """Keep rows of which only the key columns count; 0 when this sequence was here before."""
-        job = self._jobs.setdefault(job_id, _Job())
+        job = self._jobs.setdefault(job_id, _Job(self.keys))
         if job.closed:
             raise JobAborted(f"job {job_id} is being committed and removes no more rows")
         if (task, sequence) in job.batches:
             return 0
-        job.batches[task, sequence] = batch, self._keys.hashes(batch)
+        job.batches[task, sequence] = batch, job.keys.hashes(batch)
         rows: int = batch.num_rows
         return rows
 
@@ -76,10 +79,15 @@ class Removals:
         job.closed = True
         return list(job.batches.values())
 
-    def arranged(self, staged: Sequence[Staged]) -> PreparedRows:
+    def keys_of(self, job_id: str) -> KeyRule:
+        """How the keys of a job are taken."""
+        job = self._jobs.get(job_id)
+        return self.keys if job is None else job.keys
+
+    def arranged(self, staged: Sequence[Staged], keys: KeyRule) -> PreparedRows:
         """Any thread: it reads nothing but its arguments."""
         hashes: Hashes = np.concatenate([hashes for _, hashes in staged])
-        return arrange(self._keys, [batch for batch, _ in staged], hashes, np.argsort(hashes))
+        return arrange(keys, [batch for batch, _ in staged], hashes, np.argsort(hashes))
 
     def keep(self, job_id: str, order: PreparedRows) -> None:
         """Keep what ``arranged`` made of a job, if there still is one."""
@@ -94,7 +102,7 @@ class Removals:
         if job is None:
             return None
         if job.order is None:
-            self.keep(job_id, self.arranged(self.close(job_id)))
+            self.keep(job_id, self.arranged(self.close(job_id), job.keys))
         return job.order
 
     def discard(self, job_id: str) -> PreparedRows | None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from remuda.limits import BATCH_ROWS, PARTITIONS
 from remuda.storage.chunk import Chunk, Flags
+from remuda.storage.layout import Layouts
 
 GATHERED_ROWS = BATCH_ROWS // 4
 """Batches below this size are put together, up to ``BATCH_ROWS``."""
@@ -47,14 +48,17 @@ class ScanCursor:
     timestamp.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 (made in one place)
         self,
         chunks: Sequence[Chunk],
         open_tail: Chunk,
         at: int,
         positions: Sequence[int],
         partitions: frozenset[int] | None,
+        layouts: Layouts,
     ) -> None:
+        """``positions`` are those of the schema of ``layouts``."""
+        self._layouts = layouts
         self._chunks: Sequence[Chunk] = chunks
         self._next_chunk = 0
         self._open_tail = open_tail
@@ -89,19 +93,24 @@ class ScanCursor:
         while self._next_chunk < len(self._chunks):
             chunk = self._chunks[self._next_chunk]
             self._next_chunk += 1
-            count = self._tail_rows if chunk is self._open_tail else chunk.length
-            mask = shown(chunk, count, self._at, self._wanted)
-            if mask is False:
-                continue
-            batch = chunk.columns(count).select(self._positions)
-            if mask is True:
+            batch = self._piece(chunk)
+            if batch is not None:
                 return batch
-            visible = int(np.count_nonzero(mask))
-            if visible == count:
-                return batch
-            if visible:
-                return filtered(batch, mask, visible)
         return None
+
+    def _piece(self, chunk: Chunk) -> pa.RecordBatch | None:
+        """The visible rows of a chunk; None when there are none."""
+        count = self._tail_rows if chunk is self._open_tail else chunk.length
+        mask = shown(chunk, count, self._at, self._wanted)
+        if mask is False:
+            return None
+        batch = self._layouts.columns(chunk, count, self._positions)
+        if mask is True:
+            return batch
+        visible = int(np.count_nonzero(mask))
+        if visible == count:
+            return batch
+        return filtered(batch, mask, visible) if visible else None
 
     def close(self) -> None:
         """Release the pinned chunks; ``next`` gives None afterwards."""

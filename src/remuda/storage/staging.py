@@ -25,8 +25,10 @@ class PreparedRows:
     """The validated rows of a job, ready to be stored: ``order`` sorts them by hash.
 
     ``run`` holds their index entries, with slots as if ``batches`` were the chunks 0, 1, ...
+    ``keys`` is of the schema that the rows were written with: the map may have got another since.
     """
 
+    keys: KeyRule
     batches: list[pa.RecordBatch]
     partitions: npt.NDArray[np.uint16]
     run: Run
@@ -58,14 +60,14 @@ class PreparedRows:
         size: int = sum(batch.nbytes for batch in self.batches)
         return size + self.partitions.nbytes + self.run.nbytes + self.order.nbytes
 
-    def key_columns(self, keys: KeyRule) -> list[pa.Array]:
+    def key_columns(self) -> list[pa.Array]:
         """The key columns over all batches, in row order."""
-        return key_columns(self.batches, keys)
+        return key_columns(self.batches, self.keys)
 
-    def keys_with(self, hashes: Hashes, keys: KeyRule) -> set[Key]:
+    def keys_with(self, hashes: Hashes) -> set[Key]:
         """The keys that have one of these hashes."""
         rows = self.order[np.isin(self.hashes, hashes)].tolist()
-        return set(keys.keys_of(self.key_columns(keys), rows)) if rows else set()
+        return set(self.keys.keys_of(self.key_columns(), rows)) if rows else set()
 
 
 def key_columns(batches: list[pa.RecordBatch], keys: KeyRule) -> list[pa.Array]:
@@ -97,7 +99,7 @@ def arrange(
         np.uint16,
     )
     run = Run(hashes[order], _slots(batches, order))
-    return PreparedRows(batches, partitions, run, order, overwrite)
+    return PreparedRows(keys, batches, partitions, run, order, overwrite)
 
 
 def _slots(batches: list[pa.RecordBatch], order: Offsets) -> Slots:
@@ -113,8 +115,9 @@ def _slots(batches: list[pa.RecordBatch], order: Offsets) -> Slots:
 
 @dataclass(slots=True)
 class StagedJob:
-    """The rows of one job: task -> sequence -> (batch, hashes)."""
+    """The rows of one job: task -> sequence -> (batch, hashes), of the schema of ``keys``."""
 
+    keys: KeyRule
     tasks: dict[str, dict[int, Staged]] = field(default_factory=dict)
     closed: bool = False
     """The job is being committed: no more rows."""
@@ -137,7 +140,8 @@ class Staging:
 
     def __init__(self, name: str, keys: KeyRule) -> None:
         self._name = name
-        self._keys = keys
+        self.keys = keys
+        """Of the newest schema."""
         self.jobs: dict[str, StagedJob] = {}
         self.freed = 0
         """Bytes of staged batches dropped so far."""
@@ -153,14 +157,17 @@ class Staging:
 
     def stage(self, job_id: str, task: str, sequence: int, batch: pa.RecordBatch) -> int:
         """Keep a batch; returns its rows, or 0 when this sequence number was here before."""
-        self._keys.check(batch)
-        job = self.jobs.setdefault(job_id, StagedJob())
+        job = self.jobs.get(job_id)
+        keys = self.keys if job is None else job.keys
+        keys.check(batch)
+        if job is None:
+            job = self.jobs[job_id] = StagedJob(keys)
         if job.closed:
             raise JobAborted(f"job {job_id} is being committed and takes no more rows")
         batches = job.tasks.setdefault(task, {})
         if sequence in batches:
             return 0
-        batches[sequence] = (batch, self._keys.hashes(batch))
+        batches[sequence] = (batch, keys.hashes(batch))
         rows: int = batch.num_rows
         return rows
 
@@ -171,7 +178,7 @@ class Staging:
 
     def close(self, job_id: str, tasks: Collection[str]) -> list[Staged]:
         """The rows of the accepted tasks; the job takes no more, all others are dropped."""
-        job = self.jobs.setdefault(job_id, StagedJob())
+        job = self.jobs.setdefault(job_id, StagedJob(self.keys))
         job.closed = True
         for task in job.tasks.keys() - set(tasks):
             del job.tasks[task]
@@ -183,13 +190,20 @@ class Staging:
             if job.tasks[task][sequence][0].num_rows
         ]
 
-    def arranged(self, accepted: Sequence[Staged], *, overwrite: bool) -> PreparedRows:
+    def keys_of(self, job_id: str) -> KeyRule:
+        """How the keys of a job's rows are taken."""
+        job = self.jobs.get(job_id)
+        return self.keys if job is None else job.keys
+
+    def arranged(
+        self, accepted: Sequence[Staged], keys: KeyRule, *, overwrite: bool
+    ) -> PreparedRows:
         """The rows in order. Raises ``UniqueViolation`` for two with one key. Any thread: it reads
         nothing but its arguments.
         """
         hashes = _joined([hashes for _, hashes in accepted], np.uint64)
         batches = [batch for batch, _ in accepted]
-        prepared = arrange(self._keys, batches, hashes, np.argsort(hashes), overwrite=overwrite)
+        prepared = arrange(keys, batches, hashes, np.argsort(hashes), overwrite=overwrite)
         if accepted:
             self._refuse_repeats(prepared)
         return prepared
@@ -217,7 +231,7 @@ class Staging:
         if job.refusal is not None:
             raise job.refusal
         if job.prepared is None:
-            self.keep(job_id, self.arranged(accepted, overwrite=overwrite))
+            self.keep(job_id, self.arranged(accepted, job.keys, overwrite=overwrite))
         assert job.prepared is not None
         return job.prepared
 
@@ -242,11 +256,11 @@ class Staging:
     def _refuse_repeats(self, prepared: PreparedRows) -> None:
         if not (prepared.hashes[1:] == prepared.hashes[:-1]).any():
             return
-        columns = prepared.key_columns(self._keys)
-        for _, key in self._keys.repeats(columns, prepared.hashes, prepared.order):
+        columns, keys = prepared.key_columns(), prepared.keys
+        for _, key in keys.repeats(columns, prepared.hashes, prepared.order):
             raise UniqueViolation(
                 f"two of the rows for map {self._name} have the same key",
-                detail=f"key ({self._keys.show(key)})",
+                detail=f"key ({self.keys.show(key)})",
             )
 
     def refuse_pending(self, job_id: str, rows: PreparedRows) -> None:
@@ -256,11 +270,11 @@ class Staging:
                 continue
             common = np.intersect1d(rows.hashes, other.prepared.hashes)
             if len(common):
-                mine = rows.keys_with(common, self._keys)
-                for key in mine & other.prepared.keys_with(common, self._keys):
+                mine = rows.keys_with(common)
+                for key in mine & other.prepared.keys_with(common):
                     raise UniqueViolation(
                         f"job {other_id} is inserting a row with this key into map {self._name}",
-                        detail=f"key ({self._keys.show(key)})",
+                        detail=f"key ({self.keys.show(key)})",
                     )
 
     def mark(self, job_id: str, prepare_timestamp: int) -> None:

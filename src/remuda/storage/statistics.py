@@ -1,4 +1,8 @@
-"""Statistics of a map's columns, from a sample of its chunks, as the planner needs them."""
+"""Statistics of a map's columns, from a sample of its chunks, as the planner needs them.
+
+Distinct values are counted by sketches: of the sample where it has seen (nearly) every value more
+than once, else of all rows. The sketch of a chunk is kept with it, so each chunk is read once.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,34 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from remuda.datatypes.schema import Column, MapSchema
-from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.keyhash import hash_arrays
+from remuda.datatypes.orderkeys import order_keys
+from remuda.datatypes.sql import BYTEA, Kind, SqlType
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.values import PhysicalValue, array_to_values
 from remuda.storage.chunk import Chunk
+from remuda.storage.layout import Layouts
 from remuda.storage.scan import shown
+from remuda.storage.sketch import Sketch, merged, sketch_of
+from remuda.storage.sketch import distinct as distinct_of
 
 SAMPLE_ROWS: Final = 64 * 1024
+HISTOGRAM_ROWS: Final = 8 * 1024
+HISTOGRAM_BUCKETS: Final = 64
+COMMON_MAX: Final = 32
+COMMON_FACTOR: Final = 1.25
+"""A value is common when it occurs this many times as often as the average value."""
+ONCE_SHARE_MAX: Final = 0.02
+"""A sample in which more of the rows than this hold a value of their own has not seen them all."""
 STALE_SHARE: Final = 0.1
 """Statistics are taken again when more than this share of the rows has changed."""
 
-_UNORDERED: Final = (Kind.BOOLEAN, Kind.NULL, Kind.INTERVAL)
+_UNORDERED: Final = (Kind.BOOLEAN, Kind.NULL, Kind.INTERVAL, Kind.JSON, Kind.ARRAY)
+"""No bounds are taken of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +54,11 @@ class ColumnStatistics:
     minimum: PhysicalValue
     maximum: PhysicalValue
     width: float
+    histogram: tuple[PhysicalValue, ...] = ()
+    """Bounds of buckets with equally many values (equi-depth), in ascending order."""
+    common: tuple[tuple[PhysicalValue, float], ...] = ()
+    """The values above the average, most frequent first, with their share of all rows."""
+    sketch: Sketch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +71,18 @@ class MapStatistics:
 
 
 def take_statistics(
-    schema: MapSchema, chunks: Sequence[Chunk], rows: int, size: int
+    layouts: Layouts, chunks: Sequence[Chunk], rows: int, size: int
 ) -> MapStatistics:
     """Statistics over the current rows of ``chunks``, of which there are ``rows``."""
-    sample = _sample(chunks, rows)
+    sample = _sample(layouts, chunks, rows)
     columns = tuple(
-        _column(sample, chunks, position, column, rows)
-        for position, column in enumerate(schema.columns)
+        _column(sample, layouts, chunks, position, rows)
+        for position in range(len(layouts.schema.columns))
     )
     return MapStatistics(rows=rows, bytes=size, columns=columns)
 
 
-def _sample(chunks: Sequence[Chunk], rows: int) -> pa.Table | None:
+def _sample(layouts: Layouts, chunks: Sequence[Chunk], rows: int) -> pa.Table | None:
     """Up to about ``SAMPLE_ROWS`` current rows; None when there are none.
 
     One row from each stretch of equal length, at a random place in it (always the same ones for the
@@ -80,61 +102,95 @@ def _sample(chunks: Sequence[Chunk], rows: int) -> pa.Table | None:
         chosen = alive[targets[low:high] - passed]
         passed += len(alive)
         if len(chosen):
-            batch = chunk.columns(chunk.length)
+            batch = layouts.columns(chunk, chunk.length)
             whole = len(chosen) == chunk.length
             parts.append(batch if whole else batch.take(pa.array(chosen)))
     return pa.Table.from_batches(parts) if parts else None
 
 
 def _column(
-    sample: pa.Table | None, chunks: Sequence[Chunk], position: int, column: Column, rows: int
+    sample: pa.Table | None, layouts: Layouts, chunks: Sequence[Chunk], position: int, rows: int
 ) -> ColumnStatistics:
     if sample is None:
         return ColumnStatistics(0.0, 0.0, None, None, 0.0)
+    sql_type = layouts.schema.columns[position].type
     values = sample.column(position)
     taken = len(values)
-    missing = values.null_count
-    low, high = _bounds(values, chunks, position, column.type)
+    low, high = _bounds(values, layouts, chunks, position)
+    null_fraction, width = values.null_count / taken, values.nbytes / taken
+    known = (values.drop_null() if values.null_count else values).combine_chunks()
+    if len(known) == 0 or pa.types.is_null(known.type):
+        return ColumnStatistics(null_fraction, 0.0, low, high, width)
+    keyed = sql_type.ordered_by_key
+    counted = pc.value_counts(order_keys(known, sql_type) if keyed else known)
+    found, counts = counted.field("values"), counted.field("counts").to_numpy()
+    distinct = float(len(counts))
+    if taken == rows or np.count_nonzero(counts == 1) <= ONCE_SHARE_MAX * len(known):
+        sketch = sketch_of(hash_arrays([found], [BYTEA if keyed else sql_type]))
+    else:
+        sketch = merged(_chunk_sketch(chunk, layouts, position) for chunk in chunks if chunk.length)
+        distinct = min(max(distinct, distinct_of(sketch)), rows * (1 - null_fraction))
     return ColumnStatistics(
-        null_fraction=missing / taken,
-        distinct=_distinct(values, rows),
-        minimum=low,
-        maximum=high,
-        width=values.nbytes / taken,
+        null_fraction,
+        distinct,
+        low,
+        high,
+        width,
+        histogram=() if keyed else _histogram(known, sql_type),
+        common=() if keyed else _common(found, counts, taken, sql_type),
+        sketch=sketch,
     )
 
 
-def _distinct(values: pa.ChunkedArray, rows: int) -> float:
-    """The estimated number of distinct values, NULL left out.
+def _chunk_sketch(chunk: Chunk, layouts: Layouts, position: int) -> Sketch:
+    """Of all rows of a chunk, closed ones included; kept when no row can be added."""
+    length = chunk.length
+    kept: tuple[int, Sketch] | None = chunk.sketches.get((layouts.schema.version, position))
+    if kept is not None and kept[0] == length:
+        return kept[1]
+    column = layouts.columns(chunk, length, [position]).column(0)
+    if column.null_count:
+        column = column.drop_null()
+    sketch: Sketch = sketch_of(hash_arrays([column], [layouts.schema.columns[position].type]))
+    chunk.sketches[layouts.schema.version, position] = length, sketch
+    return sketch
 
-    Haas and Stokes, "Estimating the Number of Classes in a Finite Population" (1998), estimator
-    Duj1: n*d / (n - f1 + f1*n/N), with f1 the number of values that the sample holds once.
-    """
-    if pa.types.is_null(values.type):
-        return 0.0
-    known = values.drop_null() if values.null_count else values
-    taken = len(known)
-    if taken == 0:
-        return 0.0
-    counts = pc.value_counts(known.combine_chunks()).field("counts").to_numpy()
-    seen = len(counts)
-    population = max(taken, round(rows * taken / len(values)))
-    if population == taken:
-        return float(seen)
-    once = int(np.count_nonzero(counts == 1))
-    estimate = taken * seen / (taken - once + once * taken / population)
-    return float(min(max(estimate, seen), population))
+
+def _histogram(known: pa.Array, sql_type: SqlType) -> tuple[PhysicalValue, ...]:
+    if sql_type.kind in _UNORDERED or sql_type.holds_bytes:
+        return ()
+    step = max(1, len(known) // HISTOGRAM_ROWS)
+    some = known.take(pa.array(np.arange(0, len(known), step))) if step > 1 else known
+    ordered = some.take(pc.sort_indices(some))
+    places = np.linspace(0, len(ordered) - 1, min(HISTOGRAM_BUCKETS + 1, len(ordered)))
+    return tuple(array_to_values(ordered.take(pa.array(places.astype(np.int64))), sql_type))
+
+
+def _common(
+    values: pa.Array, counts: npt.NDArray[np.int64], taken: int, sql_type: SqlType
+) -> tuple[tuple[PhysicalValue, float], ...]:
+    average = counts.sum() / len(counts)
+    if len(counts) <= COMMON_MAX:
+        places = np.argsort(-counts, kind="stable")
+    else:
+        top = np.argpartition(-counts, COMMON_MAX)[:COMMON_MAX]
+        above = top[(counts[top] > COMMON_FACTOR * average) & (counts[top] > 1)]
+        places = above[np.argsort(-counts[above], kind="stable")]
+    found = array_to_values(values.take(pa.array(places)), sql_type)
+    shares = (counts[places] / taken).tolist()
+    return tuple(zip(found, shares, strict=True))
 
 
 def _bounds(
-    values: pa.ChunkedArray, chunks: Sequence[Chunk], position: int, sql_type: SqlType
+    values: pa.ChunkedArray, layouts: Layouts, chunks: Sequence[Chunk], position: int
 ) -> tuple[PhysicalValue, PhysicalValue]:
+    sql_type = layouts.schema.columns[position].type
     if sql_type.kind in _UNORDERED:
         return None, None
-    if sql_type.is_text or sql_type.kind is Kind.BYTEA:
+    if sql_type.is_text or sql_type.holds_bytes:
         both = pc.min_max(values)
         return _physical(both["min"], sql_type), _physical(both["max"], sql_type)
-    pairs = [chunk.bounds(position) for chunk in chunks if chunk.length]
+    pairs = [layouts.bounds(chunk, position) for chunk in chunks if chunk.length]
     lows = [value for low, _ in pairs if (value := _physical(low, sql_type)) is not None]
     highs = [value for _, high in pairs if (value := _physical(high, sql_type)) is not None]
     return min(lows, default=None, key=_order), max(highs, default=None, key=_order)

@@ -14,12 +14,14 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.limits import CHUNK_ROWS, MIB
 from remuda.storage.chunk import CHUNK_ROWS_MAX, Chunk, Flags, Times
 from remuda.storage.chunk_table import ChunkTable
 from remuda.storage.key_index import DELTA_ENTRIES, NOWHERE, Hashes, KeyIndex, Slots
 from remuda.storage.keys import KeyRule
+from remuda.storage.layout import Layouts
 
 DEAD_SHARE: Final = 0.25
 """A chunk is rewritten when at least this share of its rows can no longer be seen."""
@@ -37,7 +39,8 @@ class Upkeep:
     def __init__(self, table: ChunkTable, index: KeyIndex, keys: KeyRule) -> None:
         self._table = table
         self._index = index
-        self._keys = keys
+        self.keys = keys
+        """Of the newest schema: what is rewritten gets it."""
         self._work: Iterator[None] | None = None
         self.floor = 0
         """Versions that ended at or before this timestamp may be gone."""
@@ -137,14 +140,15 @@ class Upkeep:
         The columns and the places in the index are computed in slices; the switch is one step.
         """
         self._index.freeze()
+        keys, layouts = self.keys, Layouts(self.keys.schema)
         kept: list[Flags] = []
         batches: list[pa.RecordBatch] = []
         hashes: list[Hashes] = []
         for chunk in group:
             keep = _kept(chunk, horizon)
             kept.append(keep)
-            batch = chunk.columns(chunk.length)
-            hashes.append(self._keys.hashes(batch))
+            batch = layouts.columns(chunk, chunk.length)
+            hashes.append(keys.hashes(batch))
             yield
             batches.append(batch if keep.all() else batch.filter(pa.array(keep)))
             yield
@@ -157,15 +161,16 @@ class Upkeep:
         yield
         if generation != self._index.generation or runs > len(self._index.runs):
             entries = self._index.find_entries(wanted)
-        self._switch(group, kept, whole, horizon, entries)
+        self._switch(group, kept, whole, horizon, entries, keys.schema)
 
-    def _switch(
+    def _switch(  # noqa: PLR0917 (what _rewrite has worked out)
         self,
         group: list[Chunk],
         kept: list[Flags],
         whole: pa.RecordBatch,
         horizon: int,
         entries: list,  # type: ignore[type-arg]
+        schema: MapSchema,
     ) -> None:
         base = NOWHERE
         if whole.num_rows:
@@ -174,7 +179,7 @@ class Upkeep:
             )
             begins, ends = _begins(group, kept, horizon), _ends(group, kept)
             number = self._table.take_numbers(1)
-            chunk = self._table.sealed(number, whole, partitions, begins, ends)
+            chunk = self._table.sealed(number, whole, partitions, begins, ends, schema)
             base = chunk.base
         moved: dict[int, Slots] = {}
         placed = 0

@@ -12,6 +12,7 @@ from remuda.datatypes.sql import DOUBLE, Kind, SqlType
 from remuda.errors import DivisionByZero, NumericOverflow
 from remuda.execution.arrays import Data, array_from, data_of
 from remuda.execution.evaluate import decimals
+from remuda.execution.evaluate.intervals import interval_arithmetic, is_interval_arithmetic
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.numbers import (
     INTEGER_LIMITS,
@@ -27,6 +28,8 @@ from remuda.plan.expression import Call
 
 def arithmetic(call: Call) -> Kernel:
     types = tuple(argument.type for argument in call.arguments)
+    if is_interval_arithmetic(call):
+        return interval_arithmetic(call)
     if call.function == "neg":
         return _negation(types[0], call.type)
     left, right = types

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from remuda.datatypes.arraytext import array_text, row_text
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.buffers import list_over, validity_of
+from remuda.datatypes.intervals import clock_text, interval_text, unpack
+from remuda.datatypes.jsons import json_type, parse_json
+from remuda.datatypes.sql import INTEGER_KINDS, TEXT_KINDS, Kind, SqlType, decimal
 from remuda.datatypes.text import parse_text, type_name
+from remuda.datatypes.uuids import uuid_text, uuid_texts
 from remuda.datatypes.values import array_to_values, from_physical, values_to_array
-from remuda.errors import NumericOverflow, TypeMismatch
+from remuda.errors import InvalidParameterValue, NumericOverflow, TypeMismatch
 from remuda.execution.arrays import Data, array_from, boolean_array, data_of, mask_of
 from remuda.execution.evaluate.arithmetic import decimal_to_float
-from remuda.execution.evaluate.decimals import compact, to_precision
+from remuda.execution.evaluate.calendar import civil
+from remuda.execution.evaluate.decimals import canonical, compact, to_precision
+from remuda.execution.evaluate.intervals import interval_to_time, time_to_interval
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.numbers import (
     INTEGER_LIMITS,
@@ -32,10 +38,11 @@ from remuda.execution.evaluate.numbers import (
     shrink,
     validity,
 )
-from remuda.execution.evaluate.temporal import DAY
+from remuda.execution.evaluate.points import DAY
 
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 _SAFE_FLOAT = 2.0**52
+_JSON_NUMBER = decimal(38, 10)
 
 
 def cast(source: SqlType, target: SqlType) -> Kernel:
@@ -62,6 +69,10 @@ def _conversion(source: SqlType, target: SqlType) -> Conversion:
         return _to_text(source, target)
     if source.is_text:
         return lambda array: parse_column(array, target)
+    if source.is_nested:
+        return _nested_conversion(source, target)
+    if source.kind is Kind.JSON and target.kind is not Kind.JSON:
+        return lambda array: _from_json(array, target)
     if target.is_integer:
         return _to_integer(source, target)
     if target.kind is Kind.DECIMAL:
@@ -76,6 +87,55 @@ def _conversion(source: SqlType, target: SqlType) -> Conversion:
     if found is None:
         raise TypeMismatch(f"cannot cast type {type_name(source)} to {type_name(target)}")
     return found
+
+
+# --- nested values and JSON ------------------------------------------------------------------
+
+
+def _nested_conversion(source: SqlType, target: SqlType) -> Conversion:
+    """Arrays element by element, rows field by field; lengths and NULLs stay."""
+    arrow = engine_type(target)
+    if source.element is not None and target.element is not None:
+        element = target.element
+        convert = _conversion(source.element, element)
+        if source.element == element:
+            return lambda array: array
+        return lambda array: list_over(array, canonical(convert(array.values), element), arrow)
+    pairs = zip(source.fields, target.fields, strict=True)
+    fields = [
+        (None if have == want else _conversion(have, want), want) for (_, have), (_, want) in pairs
+    ]
+
+    def rows(array: pa.Array) -> pa.Array:
+        children = [
+            array.field(place) if change is None else canonical(change(array.field(place)), want)
+            for place, (change, want) in enumerate(fields)
+        ]
+        return pa.Array.from_buffers(arrow, len(array), [validity_of(array)], children=children)
+
+    return rows
+
+
+def _from_json(array: pa.Array, target: SqlType) -> pa.Array:
+    """Numbers and truth values of JSON; anything else is no number."""
+    unique = array.dictionary_encode()
+    found: list[str | None] = []
+    for text in unique.dictionary.to_pylist():
+        value = None if text is None else parse_json(text)
+        boolean = isinstance(value, bool)
+        number = not boolean and isinstance(value, int | Decimal)
+        if text is not None and not (boolean if target.kind is Kind.BOOLEAN else number):
+            raise InvalidParameterValue(
+                f"cannot cast jsonb {json_type(value)} to type {type_name(target)}"
+            )
+        found.append(text)
+    texts = pa.array(found, pa.string())
+    if target.kind is Kind.BOOLEAN:
+        return parse_column(texts, target).take(unique.indices)
+    exact = parse_column(texts, _JSON_NUMBER) if target.is_integer else None
+    if exact is not None:
+        return _conversion(_JSON_NUMBER, target)(exact).take(unique.indices)
+    return parse_column(texts, target).take(unique.indices)
 
 
 # --- numbers ---------------------------------------------------------------------------------
@@ -220,10 +280,18 @@ _TEMPORAL: dict[tuple[Kind, Kind], Conversion] = {
     (Kind.TIMESTAMPTZ, Kind.DATE): _floor_day,
     (Kind.TIMESTAMP, Kind.TIME): _time_of_day,
     (Kind.TIMESTAMPTZ, Kind.TIME): _time_of_day,
+    (Kind.INTERVAL, Kind.TIME): interval_to_time,
+    (Kind.TIME, Kind.INTERVAL): time_to_interval,
 }
 
 
 # --- text ------------------------------------------------------------------------------------
+
+
+def _plain(numbers: pa.Array) -> bool:
+    """Whether no float may stand for a text that is out of range."""
+    data = data_of(numbers)
+    return bool(np.isfinite(data).all() and data.all())
 
 
 def parse_column(array: pa.Array, target: SqlType) -> pa.Array:
@@ -232,7 +300,9 @@ def parse_column(array: pa.Array, target: SqlType) -> pa.Array:
     Clean columns go through Arrow's parsers; anything they refuse is read value by value."""
     if target.is_integer or target.kind in (Kind.DOUBLE, Kind.DATE):
         try:
-            return array.cast(engine_type(target))
+            parsed = array.cast(engine_type(target))
+            if target.kind is not Kind.DOUBLE or _plain(parsed):
+                return parsed
         except pa.ArrowInvalid:
             pass  # a value that Arrow does not read: blanks, a sign, or an error to be named
     unique = array.dictionary_encode()
@@ -251,8 +321,10 @@ def _to_text(source: SqlType, target: SqlType) -> Conversion:
         convert: Conversion = lambda array: array.cast(pa.string())  # noqa: E731
     elif source.kind is Kind.BOOLEAN:
         convert = lambda array: array.cast(pa.string())  # noqa: E731
+    elif source.kind is Kind.UUID:
+        convert = uuid_texts
     else:
-        write = _writer(source)
+        write = text_of(source)
 
         def convert(array: pa.Array) -> pa.Array:
             if source.is_float:
@@ -266,8 +338,25 @@ def _to_text(source: SqlType, target: SqlType) -> Conversion:
     return lambda array: pc.utf8_slice_codeunits(convert(array), 0, target.length)
 
 
-def _writer(source: SqlType) -> Callable[[Any], str]:
+def text_of(source: SqlType) -> Callable[[Any], str]:
+    """The function from a physical value (not NULL) to its text; for every type."""
+    simple = _TEXTS.get(source.kind)
+    if simple is not None:
+        return simple
     match source.kind:
+        case Kind.INTERVAL:
+            return lambda value: interval_text(*unpack(value))
+        case Kind.ARRAY:
+            assert source.element is not None
+            element = part_text(source.element)
+            return lambda value: array_text([None if v is None else element(v) for v in value])
+        case Kind.ROW:
+            fields = [part_text(t) for _, t in source.fields]
+            return lambda value: row_text(
+                [None if v is None else text(v) for v, text in zip(value, fields, strict=True)]
+            )
+        case kind if kind in (*TEXT_KINDS, *INTEGER_KINDS, Kind.JSON):
+            return str
         case Kind.REAL:
             return lambda value: float_text(value, np.format_float_scientific(np.float32(value)))
         case Kind.DOUBLE:
@@ -277,17 +366,43 @@ def _writer(source: SqlType) -> Callable[[Any], str]:
             return lambda value: decimal_text(value, scale)
         case Kind.BYTEA:
             return lambda value: "\\x" + value.hex()
-        case Kind.TIMESTAMPTZ:
-            return lambda value: timestamp_text(value) + "+00"
-        case Kind.TIMESTAMP:
-            return timestamp_text
         case _:
             return lambda value: str(from_physical(value, source))
 
 
+def part_text(source: SqlType) -> Callable[[Any], str]:
+    """Inside arrays and rows a truth value is one letter, as in PostgreSQL."""
+    if source.kind is Kind.BOOLEAN:
+        return lambda value: "t" if value else "f"
+    return text_of(source)
+
+
+def _zoned_text(micros: int) -> str:
+    text = timestamp_text(micros)
+    return text + "+00" if not text.endswith(" BC") else text.removesuffix(" BC") + "+00 BC"
+
+
 def timestamp_text(micros: int) -> str:
-    text = str(np.datetime64(micros, "us")).replace("T", " ")
-    return re.sub(r"\.?0+$", "", text) if "." in text else text
+    days, time = divmod(micros, DAY)
+    text, *era = date_text(days).split(" ")
+    return " ".join([text, clock_text(time), *era])
+
+
+def date_text(days: int) -> str:
+    """Years before 1 are counted back from 1 BC."""
+    year, month, day = civil(days)
+    era = "" if year > 0 else " BC"
+    return f"{year if year > 0 else 1 - year:04d}-{month:02d}-{day:02d}{era}"
+
+
+_TEXTS: Final[dict[Kind, Callable[[Any], str]]] = {
+    Kind.BOOLEAN: lambda value: "true" if value else "false",
+    Kind.UUID: uuid_text,
+    Kind.DATE: date_text,
+    Kind.TIME: clock_text,
+    Kind.TIMESTAMP: timestamp_text,
+    Kind.TIMESTAMPTZ: _zoned_text,
+}
 
 
 def decimal_text(unscaled: int, scale: int) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from remuda.datatypes.orderkeys import order_keys
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.execution.arrays import (
     Mask,
@@ -58,17 +59,27 @@ def comparer(call: Call) -> Callable[[list[Value]], Mask]:
 
 
 def comparer_of(function: str, left: SqlType, right: SqlType) -> Callable[[list[Value]], Mask]:
+    if left.ordered_by_key:
+        return lambda values: _compare_strings(
+            function, _order_key(values[0], left), _order_key(values[1], right)
+        )
     if Kind.DECIMAL in (left.kind, right.kind):
         return _decimal_comparer(function, left, right)
     if left.is_float or right.is_float:
         return lambda values: compare_floats(function, _plain(values[0]), _plain(values[1]))
-    if left.is_text or left.kind is Kind.BYTEA:
+    if left.is_text or left.kind in (Kind.BYTEA, Kind.UUID):
         return lambda values: _compare_strings(function, values[0], values[1])
     if left.kind is Kind.BOOLEAN:
         apply_arrow = _ARROW[function]
         return lambda values: _bits(apply_arrow(values[0], values[1]))
     apply = _NUMPY[function]
     return lambda values: apply(_plain(values[0]), _plain(values[1]))
+
+
+def _order_key(value: Value, type_: SqlType) -> Value:
+    if isinstance(value, pa.Array):
+        return order_keys(value, type_)
+    return order_keys(pa.repeat(value, 1), type_)[0]
 
 
 def _plain(value: Value) -> Any:

@@ -15,6 +15,10 @@ from remuda.execution.evaluate import conditional
 from remuda.execution.evaluate.arithmetic import arithmetic
 from remuda.execution.evaluate.casts import cast
 from remuda.execution.evaluate.comparison import COMPARISONS, comparison, distinctness, in_list
+from remuda.execution.evaluate.datetimes import DATETIME_FUNCTIONS, OVERLAPS
+from remuda.execution.evaluate.encodings import ENCODING_FUNCTIONS
+from remuda.execution.evaluate.integers import INTEGER_FUNCTIONS
+from remuda.execution.evaluate.intervals import INTERVAL_FUNCTIONS
 from remuda.execution.evaluate.kernel import (
     Evaluator,
     Kernel,
@@ -24,9 +28,16 @@ from remuda.execution.evaluate.kernel import (
     strict,
 )
 from remuda.execution.evaluate.mathematics import MATHEMATICS
+from remuda.execution.evaluate.nested import OWN_NESTED, STRICT_NESTED
 from remuda.execution.evaluate.numbers import Value
+from remuda.execution.evaluate.quoting import OWN_NULLS, QUOTING_STRICT
+from remuda.execution.evaluate.regex import REGEX_FUNCTIONS
+from remuda.execution.evaluate.sampling import sampled
 from remuda.execution.evaluate.temporal import add_interval, date_trunc, extract
-from remuda.execution.evaluate.text import TEXT_FUNCTIONS, concat_skipping
+from remuda.execution.evaluate.text import TEXT_FUNCTIONS
+from remuda.execution.evaluate.trigonometry import TRIGONOMETRY
+from remuda.execution.evaluate.volatile import VOLATILE, set_seed
+from remuda.execution.evaluate.zones import ZONE_FUNCTIONS
 from remuda.plan.expression import (
     Call,
     Case,
@@ -53,20 +64,35 @@ STRICT: dict[str, Callable[[Call], Kernel]] = {
     **dict.fromkeys(COMPARISONS, comparison),
     **MATHEMATICS,
     **TEXT_FUNCTIONS,
+    **TRIGONOMETRY,
+    **INTEGER_FUNCTIONS,
+    **DATETIME_FUNCTIONS,
+    **REGEX_FUNCTIONS,
+    **ENCODING_FUNCTIONS,
+    **QUOTING_STRICT,
+    **INTERVAL_FUNCTIONS,
+    **ZONE_FUNCTIONS,
+    **STRICT_NESTED,
     "mod": arithmetic,
     "not": _negation,
+    "setseed": set_seed,
     "extract": extract,
     "date_trunc": date_trunc,
     "add_interval": add_interval,
+    "sampled": sampled,
 }
 _NULL_TESTS = (
     "is_null", "is_not_null", "is_true", "is_false", "is_not_true", "is_not_false",
 )  # fmt: skip
-_LAZY = ("and", "or", "coalesce", "nullif", "greatest", "least", "concat")
+_OWN_NULLS = {**OWN_NULLS, **OVERLAPS}
+_LAZY = ("and", "or", "single_row", "coalesce", "nullif", "greatest", "least")
 FUNCTIONS = (
     frozenset(STRICT)
     | frozenset(_NULL_TESTS)
     | frozenset(_LAZY)
+    | frozenset(_OWN_NULLS)
+    | frozenset(OWN_NESTED)
+    | frozenset(VOLATILE)
     | {
         "is_distinct_from",
         "is_not_distinct_from",
@@ -74,6 +100,7 @@ FUNCTIONS = (
 )
 """Every function of the catalog that can be evaluated."""
 
+_EACH_ROW = frozenset({*VOLATILE, "setseed"})
 _SAFE = frozenset(
     {"and", "or", "not", "like", "ilike", "is_distinct_from", "is_not_distinct_from"}
     | {"coalesce", "nullif", "upper", "lower", "length", "starts_with", "extract", "date_trunc"}
@@ -92,7 +119,10 @@ def can_fail(expression: Expression) -> bool:
 
 
 def _is_constant(expression: Expression) -> bool:
-    return not any(isinstance(part, ColumnRef) for part in walk(expression))
+    return not any(
+        isinstance(part, ColumnRef) or (isinstance(part, Call) and part.function in _EACH_ROW)
+        for part in walk(expression)
+    )
 
 
 class Compiler:
@@ -175,18 +205,21 @@ class Compiler:
             return conditional.null_test(name, arguments[0])
         if name in ("is_distinct_from", "is_not_distinct_from"):
             return _own_nulls(distinctness(call), arguments, null_first=False)
+        if name == "single_row":
+            return conditional.single_row(arguments[0], arguments[1])
         if name == "coalesce":
             return conditional.coalesce(arguments, call.type)
         if name == "nullif":
             return conditional.nullif(arguments, (types[0], types[1]), call.type)
         if name in ("greatest", "least"):
             return conditional.extreme(name, arguments, call.type)
-        if name == "concat":
-            return _own_nulls(
-                lambda values, rows: concat_skipping([column(v, rows) for v in values]),
-                arguments,
-                null_first=False,
-            )
+        if name in OWN_NESTED:
+            return _own_nulls(OWN_NESTED[name](call), arguments, null_first=False)
+        if name in VOLATILE:
+            make_column = VOLATILE[name]
+            return lambda batch: make_column(batch.rows)
+        if name in _OWN_NULLS:
+            return _own_nulls(_OWN_NULLS[name](call), arguments, null_first=False)
         make = STRICT.get(name)
         if make is None:
             raise InternalError(f"function {name} has no evaluator")
@@ -201,7 +234,7 @@ def _own_nulls(
 
     def evaluate(batch: Batch) -> Value:
         values = [argument(batch) for argument in arguments]
-        first = values[0]
+        first = values[0] if values else None
         if null_first and isinstance(first, pa.Scalar) and not first.is_valid:
             return null
         constant = all(isinstance(value, pa.Scalar) for value in values)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import BOOLEAN, Kind, SqlType
+from remuda.errors import CardinalityViolation
 from remuda.execution.arrays import Indices, boolean_array, mask_of, take, validity_mask
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.comparison import comparer_of, true_mask
@@ -118,6 +119,22 @@ def case(
             parts.append(otherwise(current))
             places.append(np.arange(batch.rows) if rest is None else rest)
         return gather(places, parts, batch.rows, type_)
+
+    return evaluate
+
+
+def single_row(value: Evaluator, rows: Evaluator) -> Evaluator:
+    """The value of a scalar subquery that had ``rows`` rows (NULL: none)."""
+
+    def evaluate(batch: Batch) -> Value:
+        count = rows(batch)
+        most = count if isinstance(count, pa.Scalar) else pc.max(count)
+        if (most.as_py() or 0) > 1:
+            raise CardinalityViolation(
+                "more than one row returned by a subquery used as an expression",
+                hint="Use an aggregate such as max(...), or LIMIT 1.",
+            )
+        return value(batch)
 
     return evaluate
 

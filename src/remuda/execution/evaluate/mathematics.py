@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import Kind
-from remuda.errors import InvalidArgument
+from remuda.errors import DivisionByZero, InvalidArgument, InvalidLogarithmArgument
 from remuda.execution.arrays import Data, array_from, data_of
 from remuda.execution.evaluate.arithmetic import check_float
 from remuda.execution.evaluate.decimals import to_precision
@@ -158,7 +158,7 @@ def _analysis(call: Call) -> Kernel:
         data = [data_of(column(value, rows)).astype(np.float64) for value in values]
         invalid = invalid_mask(*values)
         if invalid is not None:
-            data = [np.where(invalid, 1.0, part) for part in data]
+            data = [np.where(invalid, 2.0, part) for part in data]  # no function fails there
         with np.errstate(all="ignore"):
             result = apply(*data)
         check_float(result, invalid, *data)
@@ -176,9 +176,9 @@ def _square_root(data: Data) -> Data:
 def _logarithm(apply: Callable[[Data], Data]) -> Callable[[Data], Data]:
     def logarithm(data: Data) -> Data:
         if (data == 0).any():
-            raise InvalidArgument("cannot take logarithm of zero")
+            raise InvalidLogarithmArgument("cannot take logarithm of zero")
         if (data < 0).any():
-            raise InvalidArgument("cannot take logarithm of a negative number")
+            raise InvalidLogarithmArgument("cannot take logarithm of a negative number")
         return apply(data)
 
     return logarithm
@@ -194,15 +194,31 @@ def _power(base: Data, exponent: Data) -> Data:
     return np.power(base, exponent)
 
 
+def _log(base: Data, number: Data) -> Data:
+    """ln(number) / ln(base), corrected where the result is a whole number."""
+    for part in (base, number):
+        _logarithm(np.log)(part)
+    divisor = np.log(base)
+    if (divisor == 0).any():
+        raise DivisionByZero("division by zero")
+    result = np.log(number) / divisor
+    near = np.rint(result)
+    whole = (np.abs(result - near) < 1e-9) & (np.power(base, near) == number)
+    return np.where(whole, near, result)
+
+
 _ANALYSIS: dict[str, Callable[..., Data]] = {
     "sqrt": _square_root,
     "exp": np.exp,
     "ln": _logarithm(np.log),
     "log10": _logarithm(np.log10),
     "power": _power,
+    "log": _log,
+    "cbrt": np.cbrt,
 }
 
 MATHEMATICS: dict[str, Callable[[Call], Kernel]] = {
+    "pi": lambda _: lambda _values, rows: pa.repeat(pa.scalar(np.pi), rows),
     "abs": _magnitude,
     "sign": _sign,
     "ceil": _rounding,

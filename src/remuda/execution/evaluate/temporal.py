@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.sql import Kind, SqlType
-from remuda.errors import InputError, InvalidDatetime, NotSupported
+from remuda.datatypes.sql import INTERVAL, Kind
+from remuda.errors import InputError, NotSupported
 from remuda.execution.arrays import Data, array_from, data_of
 from remuda.execution.evaluate.decimals import to_precision
+from remuda.execution.evaluate.intervals import interval_field, truncated_interval
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.numbers import (
     Value,
-    compute,
     decimal_array,
     exact_of,
     integer_array,
@@ -23,9 +21,10 @@ from remuda.execution.evaluate.numbers import (
     rescale,
     validity,
 )
+from remuda.execution.evaluate.points import DAY, moved, point_parts
+from remuda.plan.datetime_fields import ZONE_FIELDS
 from remuda.plan.expression import Call, Literal
 
-DAY = 86_400_000_000
 _YEAR_SPANS = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
 _TIME_UNITS = {
     "hour": 3_600_000_000,
@@ -44,16 +43,6 @@ def _field(call: Call) -> str:
     return str(field.value).lower()
 
 
-def _parts(data: Data, type_: SqlType) -> tuple[Data, Data]:
-    """(days since 1970, microseconds of the day)."""
-    if type_.kind is Kind.DATE:
-        return data.astype(np.int64), np.zeros(len(data), np.int64)
-    if type_.kind is Kind.TIME:
-        return np.zeros(len(data), np.int64), data
-    days, micros = np.divmod(data, DAY)
-    return days, micros
-
-
 def _column_data(value: Value) -> Data:
     return data_of(value if isinstance(value, pa.Array) else pa.repeat(value, 1))
 
@@ -62,12 +51,15 @@ def extract(call: Call) -> Kernel:
     field = _field(call)
     source = call.arguments[1].type
     arrow = engine_type(call.type)
-    scale = _FRACTIONS.get(field, 0)
 
     def kernel(values: list[Value], _: int) -> pa.Array:
         value = values[1]
-        days, micros = _parts(_column_data(value), source)
-        data = _extracted(field, days, micros)
+        scale = _FRACTIONS.get(field, 0)
+        if source == INTERVAL:
+            data, scale = interval_field(field, value)
+        else:
+            days, micros = point_parts(_column_data(value), source)
+            data = days * 0 if field in ZONE_FIELDS else _extracted(field, days, micros)
         if call.type.kind is Kind.DECIMAL:
             invalid = invalid_mask(value)
             scaled = rescale(data, (call.type.scale or 0) - scale, invalid)
@@ -145,7 +137,9 @@ def date_trunc(call: Call) -> Kernel:
 
     def kernel(values: list[Value], rows: int) -> pa.Array:
         value = _as_column(values[1], rows)
-        days, micros = _parts(data_of(value), source)
+        if source == INTERVAL:
+            return truncated_interval(field, value)
+        days, micros = point_parts(data_of(value), source)
         days, micros = _truncated(field, days, micros)
         data = days if call.type.kind is Kind.DATE else days * DAY + micros
         return array_from(data, arrow, validity(value))
@@ -176,44 +170,11 @@ def _truncated(field: str, days: Data, micros: Data) -> tuple[Data, Data]:
     return first.astype("M8[M]").astype("M8[D]").astype(np.int64), midnight
 
 
-def add_months(days: Data, months: Any) -> Data:
-    """Same day of another month, clipped to its last day."""
-    dates = days.astype("M8[D]")
-    month = dates.astype("M8[M]")
-    day = days - month.astype("M8[D]").astype(np.int64)
-    target = month.astype(np.int64) + months
-    first = target.astype("M8[M]").astype("M8[D]").astype(np.int64)
-    length = (target + 1).astype("M8[M]").astype("M8[D]").astype(np.int64) - first
-    moved: Data = first + np.minimum(day, length - 1)
-    return moved
-
-
 def add_interval(call: Call) -> Kernel:
     source = call.arguments[0].type
-    arrow = engine_type(call.type)
 
-    def kernel(values: list[Value], rows: int) -> pa.Array:
-        value = _as_column(values[0], rows)
-        months, more_days, more_micros = (exact_of(part) for part in values[1:])
-        days, micros = _parts(data_of(value), source)
-        if source.kind is Kind.TIME:
-            data: Any = (micros + more_micros) % DAY
-            return array_from(data, arrow, validity(value, *values[1:]))
-        if np.any(np.abs(months) > 12 * 300_000) or np.any(np.abs(more_days) > 10**8):
-            raise InvalidDatetime("timestamp out of range")
-        if np.any(months):
-            days = add_months(days, months)
-        days = days + more_days
-        if call.type.kind is Kind.DATE:
-            data = days + (micros + more_micros) // DAY
-            if len(data) and (data.min() < -(2**31) or data.max() >= 2**31):
-                raise InvalidDatetime("date out of range")
-        else:
-            invalid = invalid_mask(value, *values[1:])
-            data = compute("+", compute("*", days, DAY, invalid), micros, invalid)
-            data = compute("+", data, more_micros, invalid)
-            if data.dtype == object:
-                raise InvalidDatetime("timestamp out of range")
-        return array_from(data, arrow, validity(value, *values[1:]))
+    def kernel(values: list[Value], _: int) -> pa.Array:
+        months, days, micros = (exact_of(part) for part in values[1:])
+        return moved(values[0], source, call.type, (months, days, micros), tuple(values[1:]))
 
     return kernel

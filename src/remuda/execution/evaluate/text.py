@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -11,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import Kind
 from remuda.datatypes.text import type_name
 from remuda.errors import (
@@ -23,30 +21,10 @@ from remuda.errors import (
 )
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.numbers import Value
+from remuda.execution.evaluate.rows import per_row
 from remuda.plan.expression import Call
 
 _REPEAT_MAX = 64 * 1024 * 1024
-
-
-def _per_row(function: Callable[..., Any]) -> Callable[[Call], Kernel]:
-    """A kernel that calls ``function`` for each row without NULLs."""
-
-    def make(call: Call) -> Kernel:
-        type_ = engine_type(call.type)
-
-        def kernel(values: list[Value], rows: int) -> pa.Array:
-            columns = [
-                value.to_pylist() if isinstance(value, pa.Array) else [value.as_py()] * rows
-                for value in values
-            ]
-            return pa.array(
-                [None if None in row else function(*row) for row in zip(*columns, strict=True)],
-                type_,
-            )
-
-        return kernel
-
-    return make
 
 
 def _unary(function: Callable[[Any], pa.Array]) -> Callable[[Call], Kernel]:
@@ -64,8 +42,8 @@ def _length(call: Call) -> Kernel:
     return lambda values, _: pc.utf8_length(values[0])
 
 
-def substring_of(text: str, start: int, length: int | None = None) -> str:
-    """SQL's substring: positions before 1 count, but hold nothing."""
+def substring_of(text: Any, start: int, length: int | None = None) -> Any:
+    """SQL's substring, of text or bytes: positions before 1 count, but hold nothing."""
     if length is not None and length < 0:
         raise InvalidSubstring("negative substring length not allowed")
     first = max(start - 1, 0)
@@ -75,10 +53,10 @@ def substring_of(text: str, start: int, length: int | None = None) -> str:
 
 
 def _substring(call: Call) -> Kernel:
-    slow = _per_row(substring_of)(call)
+    slow = per_row(substring_of)(call)
 
     def kernel(values: list[Value], rows: int) -> pa.Array:
-        if not _constants(values):
+        if not _constants(values) or call.type.kind is Kind.BYTEA:
             return slow(values, rows)
         start = values[1].as_py() - 1
         if len(values) == 2:
@@ -92,17 +70,20 @@ def _substring(call: Call) -> Kernel:
 
 
 def _trim(side: str) -> Callable[[Call], Kernel]:
-    strip = {"trim": str.strip, "ltrim": str.lstrip, "rtrim": str.rstrip}[side]
     arrow = {"trim": pc.utf8_trim, "ltrim": pc.utf8_ltrim, "rtrim": pc.utf8_rtrim}[side]
 
-    def trimmed(text: str, characters: str = " ") -> str:
-        return strip(text, characters) if characters else text
+    def trimmed(text: Any, characters: Any = " ") -> Any:
+        if not characters:
+            return text
+        if side == "trim":
+            return text.strip(characters)
+        return text.lstrip(characters) if side == "ltrim" else text.rstrip(characters)
 
     def make(call: Call) -> Kernel:
-        slow = _per_row(trimmed)(call)
+        slow = per_row(trimmed)(call)
 
         def kernel(values: list[Value], rows: int) -> pa.Array:
-            if not _constants(values):
+            if not _constants(values) or call.type.kind is Kind.BYTEA:
                 return slow(values, rows)
             characters = values[1].as_py() if len(values) > 1 else " "
             return arrow(values[0], characters=characters) if characters else values[0]
@@ -113,7 +94,7 @@ def _trim(side: str) -> Callable[[Call], Kernel]:
 
 
 def _replace(call: Call) -> Kernel:
-    slow = _per_row(lambda text, old, new: text.replace(old, new) if old else text)(call)
+    slow = per_row(lambda text, old, new: text.replace(old, new) if old else text)(call)
 
     def kernel(values: list[Value], rows: int) -> pa.Array:
         if not _constants(values) or not values[1].as_py():
@@ -126,7 +107,7 @@ def _replace(call: Call) -> Kernel:
 
 
 def _starts_with(call: Call) -> Kernel:
-    slow = _per_row(str.startswith)(call)
+    slow = per_row(str.startswith)(call)
 
     def kernel(values: list[Value], rows: int) -> pa.Array:
         if not _constants(values):
@@ -166,6 +147,27 @@ def _check_size(length: int) -> None:
         raise LimitExceeded("requested length too large")
 
 
+def _upper(texts: pa.Array) -> pa.Array:
+    """Letter by letter, as in PostgreSQL: one that has no capital of its own, as ß, stays."""
+    if not pc.any(pc.match_substring(texts, "ß")).as_py():
+        return pc.utf8_upper(texts)
+    upper = [
+        None
+        if text is None
+        else "".join(c if len(capital := c.upper()) > 1 else capital for c in text)
+        for text in texts.to_pylist()
+    ]
+    return pa.array(upper, pa.string())
+
+
+def _translate(text: str, source: str, target: str) -> str:
+    """Characters of ``source`` with none at their place in ``target`` go; the first one counts."""
+    table: dict[int, str | None] = {}
+    for place, character in enumerate(source):
+        table.setdefault(ord(character), target[place] if place < len(target) else None)
+    return text.translate(table)
+
+
 def _left(text: str, count: int) -> str:
     return text[:count] if count >= 0 else text[: max(len(text) + count, 0)]
 
@@ -174,6 +176,44 @@ def _right(text: str, count: int) -> str:
     if count >= 0:
         return text[max(len(text) - count, 0) :]
     return text[-count:]
+
+
+def _end(left: bool) -> Callable[[Call], Kernel]:
+    """left, right; a negative count leaves so many characters out at the other end."""
+
+    def make(call: Call) -> Kernel:
+        slow = per_row(_left if left else _right)(call)
+
+        def kernel(values: list[Value], rows: int) -> pa.Array:
+            if not _constants(values):
+                return slow(values, rows)
+            count = values[1].as_py()
+            if left:
+                return pc.utf8_slice_codeunits(values[0], 0, count)
+            if count == 0:
+                return pc.utf8_slice_codeunits(values[0], 0, 0)
+            return pc.utf8_slice_codeunits(values[0], -count, None)
+
+        return kernel
+
+    return make
+
+
+def _position(call: Call) -> Kernel:
+    slow = per_row(lambda part, text: text.find(part) + 1)(call)
+
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        part, texts = values
+        if not isinstance(part, pa.Scalar) or not isinstance(texts, pa.Array):
+            return slow(values, rows)
+        if not part.as_py():
+            return slow(values, rows)
+        if pa.types.is_string(texts.type) and pc.all(pc.string_is_ascii(texts)).as_py() is False:
+            return slow(values, rows)  # Arrow counts bytes
+        found = pc.find_substring(texts, part.as_py())
+        return pc.add(found, pa.scalar(1, pa.int32()))
+
+    return kernel
 
 
 def _initcap(text: str) -> str:
@@ -187,18 +227,6 @@ def _split_part(text: str, delimiter: str, field: int) -> str:
     parts = text.split(delimiter) if delimiter else [text]
     index = field - 1 if field > 0 else len(parts) + field
     return parts[index] if 0 <= index < len(parts) else ""
-
-
-def _md5(text: str) -> str:
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-
-
-def _concat_skipping(values: list[Value]) -> pa.Array:
-    """``concat``: NULL counts as empty."""
-    return pc.binary_join_element_wise(*values, "", null_handling="replace", null_replacement="")
-
-
-concat_skipping = _concat_skipping
 
 
 def _check_length(call: Call) -> Kernel:
@@ -258,7 +286,7 @@ def _like(call: Call) -> Kernel:
     def matches(text: str, pattern: str, escape: str = "\\") -> bool:
         return _like_regex(pattern, escape, ignore_case).fullmatch(text) is not None
 
-    slow = _per_row(matches)(call)
+    slow = per_row(matches)(call)
 
     def kernel(values: list[Value], rows: int) -> pa.Array:
         if not _constants(values):
@@ -274,25 +302,28 @@ TEXT_FUNCTIONS: dict[str, Callable[[Call], Kernel]] = {
     "||": _concatenation,
     "like": _like,
     "ilike": _like,
-    "upper": _unary(pc.utf8_upper),
+    "upper": _unary(_upper),
     "lower": _unary(pc.utf8_lower),
     "length": _length,
     "octet_length": _unary(pc.binary_length),
+    "bit_length": _unary(
+        lambda text: pc.multiply(pc.binary_length(text), pa.scalar(8, pa.int32()))
+    ),
     "substring": _substring,
     "trim": _trim("trim"),
     "ltrim": _trim("ltrim"),
     "rtrim": _trim("rtrim"),
     "replace": _replace,
-    "left": _per_row(_left),
-    "right": _per_row(_right),
-    "position": _per_row(lambda part, text: text.find(part) + 1),
+    "translate": per_row(_translate),
+    "left": _end(left=True),
+    "right": _end(left=False),
+    "position": _position,
     "starts_with": _starts_with,
-    "lpad": _per_row(_pad(left=True)),
-    "rpad": _per_row(_pad(left=False)),
-    "reverse": _per_row(lambda text: text[::-1]),
-    "repeat": _per_row(_repeat),
-    "initcap": _per_row(_initcap),
-    "split_part": _per_row(_split_part),
-    "md5": _per_row(_md5),
+    "lpad": per_row(_pad(left=True)),
+    "rpad": per_row(_pad(left=False)),
+    "reverse": _unary(pc.utf8_reverse),
+    "repeat": per_row(_repeat),
+    "initcap": per_row(_initcap),
+    "split_part": per_row(_split_part),
     "check_length": _check_length,
 }

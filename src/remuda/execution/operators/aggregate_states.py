@@ -7,6 +7,7 @@ overflow, then three limbs of 32, 32 and 64 bits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,6 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.values import array_to_values, values_to_array
-from remuda.errors import InternalError
 from remuda.execution.arrays import (
     Data,
     Indices,
@@ -25,8 +24,11 @@ from remuda.execution.arrays import (
     data_of,
     mask_of,
     pack_bits,
+    take,
+    take_or_null,
     validity_mask,
 )
+from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.numbers import (
     bounds,
     decimal_array,
@@ -34,6 +36,8 @@ from remuda.execution.evaluate.numbers import (
     integer_array,
     shrink,
 )
+from remuda.execution.operators.input import unify
+from remuda.limits import AGGREGATE_BUFFER_ROWS
 
 _LOW = 2**32 - 1
 
@@ -53,9 +57,26 @@ class State:
         """``groups`` None: every row belongs to slot 0."""
         raise NotImplementedError
 
+    def add_columns(self, groups: Indices | None, columns: Sequence[pa.Array]) -> None:
+        """``add`` for calls of several arguments; most take one."""
+        self.add(groups, columns[0])
+
     def finish(self, slots: Indices) -> pa.Array:
         """The results of ``slots``, in that order."""
         raise NotImplementedError
+
+    def packed(self, slots: Indices) -> pa.Array:
+        """The states of ``slots`` as bytes, for aggregates whose results cannot be combined."""
+        raise NotImplementedError
+
+    def merge(self, groups: Indices | None, values: pa.Array) -> None:
+        """Fold in what ``packed`` made, perhaps several states of one group."""
+        raise NotImplementedError
+
+    @property
+    def bytes(self) -> int:
+        """What is held beyond a few words per slot."""
+        return 0
 
 
 def grown(data: Data, size: int, fill: Any = 0) -> Data:
@@ -64,6 +85,25 @@ def grown(data: Data, size: int, fill: Any = 0) -> Data:
     larger = np.full(max(size, 2 * len(data), 16), fill, data.dtype)
     larger[: len(data)] = data
     return larger
+
+
+def packed_bytes(words: Data) -> pa.Array:
+    """Rows of 64-bit words as a binary column."""
+    rows, width = words.shape
+    ends = np.arange(0, (rows + 1) * 8 * width, 8 * width, dtype=np.int32)
+    data = np.ascontiguousarray(words)
+    return pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(ends), pa.py_buffer(data)])
+
+
+def fixed_width_bytes(values: pa.Array, width: int) -> Data:
+    """What ``packed_bytes`` was given, as rows of ``width`` words."""
+    rows = len(values)
+    _, ends, data = values.buffers()
+    if rows == 0 or data is None:
+        return np.zeros((0, width), np.int64)
+    first = int(np.frombuffer(ends, np.int32, 1, 4 * values.offset)[0])
+    words = np.frombuffer(data, np.uint8, rows * 8 * width, first)
+    return np.frombuffer(words.tobytes(), np.int64).reshape(rows, width)
 
 
 def mark_seen(seen: Data, size: int, groups: Indices | None) -> None:
@@ -266,55 +306,113 @@ class ExtremeState(State):
 
 class ObjectExtremeState(State):
     """min and max of text, binary and long decimals: each batch is reduced to its groups by Arrow,
-    then merged value by value."""
+    and what came of several batches again whenever it has doubled."""
 
     def __init__(self, result: SqlType, largest: bool) -> None:
         super().__init__(result)
         self._function = "max" if largest else "min"
-        self._best: list[Any] = []
+        self._parts: list[pa.Table] = []
+        self._rows = 0
+        self._reduced_rows = 0
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.nbytes for part in self._parts)
 
     def resize(self, size: int) -> None:
-        self._best.extend([None] * (size - len(self._best)))
         self.size = size
 
     def add(self, groups: Indices | None, values: pa.Array) -> None:
         if values.null_count == len(values):
             return
         slots = np.zeros(len(values), np.int64) if groups is None else groups
-        reduced = (
-            pa.table([pa.array(slots), values], names=["slot", "value"])
-            .group_by("slot", use_threads=False)
-            .aggregate([("value", self._function)])
-        )
-        found = array_to_values(reduced.column(f"value_{self._function}"), self.result)
-        best, larger = self._best, self._function == "max"
-        for slot, value in zip(reduced.column("slot").to_pylist(), found, strict=True):
-            old = best[slot]
-            if value is None:
-                continue
-            if old is None or (_key(value) > _key(old)) is larger:
-                best[slot] = value
+        columns = [pa.array(slots), canonical(values, self.result)]
+        part = self._reduced(pa.table(columns, names=["slot", "value"]))
+        self._parts.append(part)
+        self._rows += part.num_rows
+        if self._rows > max(2 * self._reduced_rows, AGGREGATE_BUFFER_ROWS):
+            self._reduce()
+
+    def _reduced(self, part: pa.Table) -> pa.Table:
+        found = part.group_by("slot", use_threads=False).aggregate([("value", self._function)])
+        return found.rename_columns(["slot", "value"])
+
+    def _reduce(self) -> None:
+        if len(self._parts) > 1:
+            self._parts = [self._reduced(pa.concat_tables(self._parts))]
+        self._rows = self._reduced_rows = sum(part.num_rows for part in self._parts)
 
     def finish(self, slots: Indices) -> pa.Array:
-        return values_to_array([self._best[slot] for slot in slots.tolist()], self.result)
+        self._reduce()
+        if not self._parts:
+            return pa.nulls(len(slots), engine_type(self.result))
+        (best,) = self._parts
+        places = np.full(self.size, -1, np.int64)
+        places[data_of(best.column("slot").combine_chunks())] = np.arange(best.num_rows)
+        return take_or_null(unify(best.column("value").chunks, self.result), places[slots])
 
 
-def _key(value: Any) -> Any:
-    """Text is ordered by its bytes, which for UTF-8 is the order of code points."""
-    return value
+class AnyValueState(State):
+    """The first value that is not NULL."""
+
+    def __init__(self, result: SqlType) -> None:
+        super().__init__(result)
+        self._values: list[pa.Array] = []
+        self._count = 0
+        self._places: Indices = np.zeros(0, np.int64)
+
+    @property
+    def bytes(self) -> int:
+        return sum(values.nbytes for values in self._values)
+
+    def resize(self, size: int) -> None:
+        self._places = grown(self._places, size, -1)
+        self.size = size
+
+    def add(self, groups: Indices | None, values: pa.Array) -> None:
+        slots = np.zeros(len(values), np.int64) if groups is None else groups
+        wanted = self._places[slots] < 0
+        valid = validity_mask(values)
+        rows = np.flatnonzero(wanted if valid is None else wanted & valid)
+        if len(rows) == 0:
+            return
+        new, first = np.unique(slots[rows], return_index=True)
+        self._places[new] = self._count + np.arange(len(new))
+        self._values.append(take(values, rows[first]))
+        self._count += len(new)
+
+    def finish(self, slots: Indices) -> pa.Array:
+        return take_or_null(unify(self._values, self.result), self._places[slots])
 
 
-def new_state(function: str, argument: SqlType | None, result: SqlType) -> State:
-    """``function`` is count, sum, min or max; ``argument`` is what ``add`` will be given."""
-    if function == "count":
-        return CountState(result)
-    assert argument is not None
-    if function == "sum":
-        return FloatSumState(result) if argument.is_float else ExactSumState(result)
-    if function in ("min", "max", "any_value", "bool_and", "bool_or"):
-        largest = function in ("max", "bool_or")
-        wide = argument.kind is Kind.DECIMAL and not argument.is_short_decimal
-        if wide or argument.is_text or argument.kind is Kind.BYTEA:
-            return ObjectExtremeState(result, largest)
-        return ExtremeState(result, largest)
-    raise InternalError(f"aggregate function {function} has no implementation")
+class BitState(State):
+    """bit_and, bit_or, bit_xor of integers."""
+
+    def __init__(self, function: str, result: SqlType) -> None:
+        super().__init__(result)
+        self._fold: Any = {
+            "bit_and": np.bitwise_and,
+            "bit_or": np.bitwise_or,
+            "bit_xor": np.bitwise_xor,
+        }[function]
+        self._fill = -1 if function == "bit_and" else 0
+        self._bits: Data = np.zeros(0, np.int64)
+        self._seen: Data = np.zeros(0, np.bool_)
+
+    def resize(self, size: int) -> None:
+        self._bits = grown(self._bits, size, self._fill)
+        self._seen = grown(self._seen, size, False)
+        self.size = size
+
+    def add(self, groups: Indices | None, values: pa.Array) -> None:
+        groups, data = valid_rows(groups, data_of(values), values)
+        if len(data) == 0:
+            return
+        mark_seen(self._seen, self.size, groups)
+        slots = np.zeros(len(data), np.int64) if groups is None else groups
+        self._fold.at(self._bits, slots, data.astype(np.int64))
+
+    def finish(self, slots: Indices) -> pa.Array:
+        seen = self._seen[slots]
+        bits = np.where(seen, self._bits[slots], 0)
+        return array_with_mask(bits, engine_type(self.result), None if seen.all() else seen)

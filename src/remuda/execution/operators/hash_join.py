@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import SqlType
-from remuda.execution.arrays import Data, Indices, Mask
+from remuda.execution.arrays import Data, Indices, Mask, boolean_array
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.predicate import Predicate
@@ -27,7 +27,17 @@ from remuda.plan.logical import JoinKind
 _EMPTY = Batch([], 0)
 KEEPS_LEFT = (JoinKind.LEFT, JoinKind.FULL)
 KEEPS_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)
-LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)
+LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
+"""Kinds that put out no columns of the right side."""
+NEEDS_LEFT = (*KEEPS_LEFT, JoinKind.ANTI, JoinKind.MARK)
+"""Kinds that put out left rows even if the right side is empty."""
+
+
+def mark_column(matched: Mask, unknown: Mask | None) -> pa.Array:
+    """The marks of left rows: true, else NULL where ``unknown``, else false."""
+    if unknown is None:
+        return boolean_array(matched)
+    return pa.array(matched, pa.bool_(), mask=unknown & ~matched)
 
 
 class BuildTable:
@@ -123,7 +133,11 @@ class HashJoinOperator(Operator):
         residual: Predicate | None,
         output: Sequence[int],
         memory: Reservation,
+        unknown: Predicate | None = None,
+        null_aware: bool = False,
     ) -> None:
+        """MARK: ``output`` leaves out the mark, ``unknown`` finds the pairs for which the residual
+        is NULL."""
         self._kind = kind
         self._left = Upstream(left)
         self._right = Upstream(right)
@@ -133,6 +147,10 @@ class HashJoinOperator(Operator):
         self._left_types = left_types
         self._right_kept = right_kept
         self._residual = residual
+        self._unknown = unknown
+        self._null_aware = null_aware
+        self._left_unknown: Mask | None = None
+        self._right_has_null = False
         self._output = list(output)
         self._memory = memory
         self._rows = Gathered(right_types, memory)
@@ -181,10 +199,13 @@ class HashJoinOperator(Operator):
         if self._right.done:
             keys = self._keys.batch()
             self._table = BuildTable(self._rows.batch(), keys.columns(), self._key_types)
+            if self._null_aware:
+                missing = null_rows(keys.columns())
+                self._right_has_null = missing is not None and bool(missing.any())
             self._memory.grow(self._table.bytes)
             if self._kind in KEEPS_RIGHT:
                 self._right_matched = np.zeros(self._table.rows.rows, np.bool_)
-            if not self._table.rows.rows and self._kind not in (*KEEPS_LEFT, JoinKind.ANTI):
+            if not self._table.rows.rows and self._kind not in NEEDS_LEFT:
                 self._left.done = True  # nothing can match: do not read the left side at all
         self._batch = _EMPTY
         return Progress.FETCHED
@@ -194,8 +215,10 @@ class HashJoinOperator(Operator):
     def _start(self, batch: Batch) -> None:
         table = self._table
         assert table is not None
-        ids = table.find([batch.column(position) for position in self._left_keys])
+        keys = [batch.column(position) for position in self._left_keys]
+        ids = table.find(keys)
         self._probe = _Probe(batch, ids, table)
+        self._left_unknown = self._unknown_keys(keys, table, batch.rows)
         needs_matched = self._kind in (*KEEPS_LEFT, *LEFT_ONLY)
         self._left_matched = np.zeros(batch.rows, np.bool_) if needs_matched else None
         if self._residual is None and self._kind in LEFT_ONLY:
@@ -203,11 +226,25 @@ class HashJoinOperator(Operator):
             self._left_matched = ids > 0
             self._probe.total = 0
 
+    def _unknown_keys(self, keys: Sequence[pa.Array], table: BuildTable, rows: int) -> Mask | None:
+        """True for left rows whose mark is NULL unless they match."""
+        if self._unknown is not None:
+            return np.zeros(rows, np.bool_)
+        if not self._null_aware or not table.rows.rows:
+            return None
+        if self._right_has_null:
+            return np.ones(rows, np.bool_)
+        return null_rows(keys)
+
     def _put_out(self, probe: _Probe) -> bool:
         """Put the next piece of the probing batch into ``_batch``; False if there was none."""
         if not probe.exhausted:
             left, right = probe.pairs()
             pairs = self._pairs(probe.batch, left, right)
+            if self._unknown is not None and pairs.rows:
+                open_pairs = self._unknown.select(pairs)
+                assert self._left_unknown is not None
+                self._left_unknown[left if open_pairs is None else left[open_pairs]] = True
             if self._residual is not None and pairs.rows:
                 passed = self._residual.select(pairs)
                 if passed is not None:
@@ -224,6 +261,11 @@ class HashJoinOperator(Operator):
         matched = self._left_matched
         if matched is None:
             return False
+        if self._kind is JoinKind.MARK:
+            marks = mark_column(matched, self._left_unknown)
+            columns = probe.batch.project(self._output).columns()
+            self._batch = Batch([*columns, marks], probe.batch.rows)
+            return True
         wanted = np.flatnonzero(matched if self._kind is JoinKind.SEMI else ~matched)
         if len(wanted) == 0:
             return False
@@ -270,6 +312,7 @@ class HashJoinOperator(Operator):
         self._rows.clear()
         self._keys.clear()
         self._left_matched = self._right_matched = self._right_rest = None
+        self._left_unknown = None
         self._memory.clear()
         self._left.close()
         self._right.close()

@@ -46,12 +46,24 @@ class Gathered:
         self.rows = 0
 
     def add(self, columns: Sequence[pa.Array]) -> None:
-        size = 0
+        self._memory.grow(sum(array.nbytes for array in columns))
+        self._append(columns)
+
+    def try_add(self, columns: Sequence[pa.Array]) -> bool:
+        """False, with nothing added, when what is held is to be spilled first. A single batch is
+        always taken: there is nothing to spill yet."""
+        if self.rows == 0:
+            self.add(columns)
+            return True
+        fits = self._memory.try_grow(sum(array.nbytes for array in columns))
+        if fits:
+            self._append(columns)
+        return fits
+
+    def _append(self, columns: Sequence[pa.Array]) -> None:
         for kept, array in zip(self._columns, columns, strict=True):
             kept.append(array)
-            size += array.nbytes
         self.rows += len(columns[0]) if columns else 0
-        self._memory.grow(size)
 
     def add_rows(self, rows: int) -> None:
         """Rows of no columns."""

@@ -14,7 +14,13 @@ from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.hash_join import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ONLY
+from remuda.execution.operators.hash_join import (
+    KEEPS_LEFT,
+    KEEPS_RIGHT,
+    LEFT_ONLY,
+    NEEDS_LEFT,
+    mark_column,
+)
 from remuda.execution.operators.input import Gathered, Upstream
 from remuda.limits import BATCH_ROWS
 from remuda.plan.logical import JoinKind
@@ -38,13 +44,18 @@ class NestedLoopJoinOperator(Operator):
         condition: Predicate | None,
         output: Sequence[int],
         memory: Reservation,
+        unknown: Predicate | None = None,
     ) -> None:
+        """MARK: ``output`` leaves out the mark, ``unknown`` finds the pairs for which the condition
+        is NULL."""
         self._kind = kind
         self._left = Upstream(left)
         self._right = Upstream(right)
         self._left_types = left_types
         self._right_kept = right_kept
         self._condition = condition
+        self._unknown = unknown
+        self._left_unknown: Mask = np.zeros(0, np.bool_)
         self._output = list(output)
         self._memory = memory
         self._gathered = Gathered(right_types, memory)
@@ -71,6 +82,7 @@ class NestedLoopJoinOperator(Operator):
         if batch.rows:
             self._current, self._next = batch, 0
             self._left_matched = np.zeros(batch.rows, np.bool_)
+            self._left_unknown = np.zeros(batch.rows, np.bool_)
         return Progress.FETCHED
 
     def _gather(self) -> Progress:
@@ -85,7 +97,7 @@ class NestedLoopJoinOperator(Operator):
         if self._right.done:
             self._rows = self._gathered.batch()
             self._right_matched = np.zeros(self._rows.rows, np.bool_)
-            if not self._rows.rows and self._kind not in (*KEEPS_LEFT, JoinKind.ANTI):
+            if not self._rows.rows and self._kind not in NEEDS_LEFT:
                 self._left.done = True
         self._batch = _EMPTY
         return Progress.FETCHED
@@ -102,6 +114,9 @@ class NestedLoopJoinOperator(Operator):
         left, right = np.divmod(np.arange(self._next, last), rows.rows)
         self._next = last
         pairs = batch.narrow(left).beside(rows.narrow(right))
+        if self._unknown is not None:
+            open_pairs = self._unknown.select(pairs)
+            self._left_unknown[left if open_pairs is None else left[open_pairs]] = True
         if self._condition is not None:
             passed = self._condition.select(pairs)
             if passed is not None:
@@ -112,7 +127,11 @@ class NestedLoopJoinOperator(Operator):
             self._batch = pairs.project(self._output)
 
     def _put_unmatched(self, batch: Batch, rows: Batch) -> None:
-        if self._kind is JoinKind.SEMI:
+        if self._kind is JoinKind.MARK:
+            marks = mark_column(self._left_matched, self._left_unknown)
+            columns = batch.project(self._output).columns()
+            self._batch = Batch([*columns, marks], batch.rows)
+        elif self._kind is JoinKind.SEMI:
             self._batch = batch.narrow(np.flatnonzero(self._left_matched)).project(self._output)
         elif self._kind is JoinKind.ANTI or self._kind in KEEPS_LEFT:
             wanted = np.flatnonzero(~self._left_matched)

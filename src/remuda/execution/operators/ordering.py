@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from remuda.datatypes.orderkeys import order_keys
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.execution.arrays import Data, Indices, data_of, mask_of, validity_mask
 from remuda.execution.evaluate.numbers import exact_of
@@ -51,7 +52,9 @@ def _ascending(array: pa.Array, type_: SqlType) -> Data:
         if data.dtype == object:
             return np.unique(data, return_inverse=True)[1].astype(np.int64)
         return data
-    if type_.is_text or type_.kind is Kind.BYTEA:
+    if type_.ordered_by_key:
+        array = order_keys(array, type_)
+    if type_.is_text or type_.holds_bytes or type_.ordered_by_key:
         ranks = pc.rank(array, sort_keys="ascending", tiebreaker="dense")
         return data_of(ranks.cast(pa.int64()))
     return data_of(array).astype(np.int64)
@@ -67,7 +70,9 @@ def float_codes(data: Data) -> Data:
 
 def sorted_rows(columns: Sequence[pa.Array], keys: Sequence[BoundKey]) -> Indices:
     """Row numbers in order (stable); ``columns[i]`` are the values of ``keys[i]``."""
-    if len(keys) == 1 and (keys[0].type.is_text or keys[0].type.kind is Kind.BYTEA):
+    if len(keys) == 1 and keys[0].type.ordered_by_key:
+        return _sorted_text(order_keys(columns[0], keys[0].type), keys[0])
+    if len(keys) == 1 and (keys[0].type.is_text or keys[0].type.holds_bytes):
         return _sorted_text(columns[0], keys[0])
     return order_of(
         [part for array, key in zip(columns, keys, strict=True) for part in codes(array, key)]

@@ -63,13 +63,7 @@ class TableScanOperator(Operator):
             node, context = self._node, self._context
             if not context.sources.ready(node.map_id, context.read_timestamp):
                 return Progress.WAIT
-            self._cursor = context.sources.scan(
-                node.map_id,
-                node.schema_version,
-                context.read_timestamp,
-                self._read,
-                self._partitions,
-            )
+            self._cursor = self._open()
         rows = self._next_rows(self._cursor)
         if rows is None:
             self._batch = Batch([], 0)
@@ -79,6 +73,16 @@ class TableScanOperator(Operator):
             batch = self._predicate.filter(batch)
         self._batch = batch if self._plain else batch.project(self._output)
         return Progress.FETCHED
+
+    def _open(self) -> Cursor:
+        node, context = self._node, self._context
+        return context.sources.scan(
+            node.map_id,
+            node.schema_version,
+            context.read_timestamp,
+            self._read,
+            self._partitions,
+        )
 
     def _next_rows(self, cursor: Cursor) -> pa.RecordBatch | None:
         rows = self._rest if self._rest is not None else cursor.next()

@@ -1,4 +1,4 @@
-"""SortRows: a full sort in memory, or the first rows only (Top-N)."""
+"""SortRows: a full sort, by runs on disk beyond the memory, or the first rows only (Top-N)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from remuda.datatypes.sql import SqlType
+from remuda.execution.arrays import Indices
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.input import Gathered, Upstream
 from remuda.execution.operators.ordering import BoundKey, first_rows, sorted_rows
+from remuda.execution.operators.sorted_runs import SortedRuns
 from remuda.limits import BATCH_ROWS
 
 _EMPTY = Batch([], 0)
@@ -35,6 +37,8 @@ class SortOperator(Operator):
         self._limit = limit
         self._memory = memory
         self._gathered = Gathered(types, memory)
+        self._runs = SortedRuns(types, keys, memory)
+        self._left = limit
         self._sorted: Batch | None = None
         self._next = 0
         self._batch = _EMPTY
@@ -45,14 +49,15 @@ class SortOperator(Operator):
         if self._limit == 0:
             self._sorted = _EMPTY
             return self._put_out(_EMPTY)
+        if self._source.done:
+            return self._put_out_runs()
         batch = self._source.fetch()
         if batch is None:
             return Progress.WAIT
         if batch.rows:
             self._add(batch)
         if self._source.done:
-            self._sorted = self._ordered()
-            self._gathered.clear()
+            self._end_input()
         self._batch = _EMPTY
         return Progress.FETCHED
 
@@ -63,25 +68,53 @@ class SortOperator(Operator):
             rows = first_rows(columns, self._keys, limit)
             if rows is not None:
                 batch = batch.narrow(rows)
-        self._gathered.add(batch.columns())
         if limit is not None and self._gathered.rows > max(4 * limit, BATCH_ROWS):
-            kept = self._ordered()
-            self._memory.clear()
-            self._gathered.add(kept.columns())
+            self._cut()
+        added = self._gathered.try_add(batch.columns())
+        if not added and limit is not None and self._gathered.rows > 2 * limit:
+            self._cut()
+            added = self._gathered.try_add(batch.columns())
+        if not added:
+            self._spill()
+            self._gathered.add(batch.columns())
+
+    def _cut(self) -> None:
+        kept = self._ordered()
+        self._memory.clear()
+        self._gathered.add(kept.columns())
+
+    def _end_input(self) -> None:
+        if len(self._runs) and self._gathered.rows:
+            self._spill()
+        elif not len(self._runs):
+            self._sorted = self._ordered()
+
+    def _spill(self) -> None:
+        batch = self._gathered.batch()
+        self._runs.add(batch, self._order(batch))
+        self._memory.clear()
 
     def _ordered(self) -> Batch:
         batch = self._gathered.batch()
-        if batch.rows == 0:
-            return _EMPTY
+        return batch.narrow(self._order(batch)) if batch.rows else _EMPTY
+
+    def _order(self, batch: Batch) -> Indices:
         order = sorted_rows([batch.column(key.position) for key in self._keys], self._keys)
-        if self._limit is not None:
-            order = np.ascontiguousarray(order[: self._limit])
-        return batch.narrow(order)
+        return order if self._limit is None else np.ascontiguousarray(order[: self._limit])
 
     def _put_out(self, rows: Batch) -> Progress:
         self._batch = rows.slice(self._next, BATCH_ROWS) if rows.rows else _EMPTY
         self._next += BATCH_ROWS
         return Progress.FETCHED if self._next < rows.rows else Progress.FETCHED_DONE
+
+    def _put_out_runs(self) -> Progress:
+        batch = self._runs.next()
+        self._batch = _EMPTY if batch is None else batch
+        if self._left is None:
+            return Progress.FETCHED if batch is not None else Progress.FETCHED_DONE
+        self._batch = self._batch.slice(0, self._left) if self._batch.rows else _EMPTY
+        self._left -= self._batch.rows
+        return Progress.FETCHED if batch is not None and self._left else Progress.FETCHED_DONE
 
     def current_batch(self) -> Batch:
         return self._batch
@@ -90,5 +123,6 @@ class SortOperator(Operator):
         self._batch = _EMPTY
         self._sorted = None
         self._gathered.clear()
+        self._runs.close()
         self._memory.clear()
         self._source.close()

@@ -12,7 +12,9 @@ from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.input import Gathered, Upstream
-from remuda.execution.operators.ordering import BoundKey, codes, order_of
+from remuda.execution.operators.ordering import BoundKey, codes, order_of, sorted_rows
+from remuda.execution.operators.sorted_runs import SortedRuns
+from remuda.execution.operators.whole_partitions import WholePartitions
 from remuda.execution.operators.window_aggregates import Frames, window_aggregate
 from remuda.execution.operators.window_calls import BoundFrame, BoundWindowCall
 from remuda.execution.operators.window_frames import Segments, frame_rows, segments
@@ -34,7 +36,11 @@ _CALL_ARRAYS = 4
 
 
 class WindowOperator(Operator):
-    """Stable: peers stay in the order in which they came. All rows are held in memory."""
+    """Stable: peers stay in the order in which they came.
+
+    All rows are held in memory, or, beyond it, sorted on disk: then what is held is the largest
+    partition.
+    """
 
     def __init__(
         self,
@@ -47,34 +53,62 @@ class WindowOperator(Operator):
         memory: Reservation,
     ) -> None:
         self._source = Upstream(source)
+        self._types = types
         self._partition = partition
         self._order = order
         self._calls = calls
         self._memory = memory
         self._gathered = Gathered(types, memory)
-        self._done: Batch | None = None
+        self._spills = bool(partition) and bool(types) and memory.spill is not None
+        self._runs = SortedRuns(types, [*partition, *order], memory)
+        self._whole = WholePartitions(types, partition, memory.beside())
+        self._results: Batch | None = None
         self._next = 0
         self._batch = _EMPTY
 
     def advance(self) -> Progress:
-        if self._done is not None:
-            return self._put_out(self._done)
+        if self._results is not None:
+            return self._put_out(self._results)
+        if self._source.done:
+            return self._next_partitions()
         batch = self._source.fetch()
         if batch is None:
             return Progress.WAIT
         if batch.rows:
-            if batch.width:
-                self._gathered.add(batch.columns())
-            else:
-                self._gathered.add_rows(batch.rows)
+            self._add(batch)
         if self._source.done:
-            self._done = self._computed()
-            self._gathered.clear()
+            if len(self._runs):
+                self._spill()
+            else:
+                self._results = self._computed(self._gathered.batch())
         self._batch = _EMPTY
         return Progress.FETCHED
 
-    def _computed(self) -> Batch:
+    def _add(self, batch: Batch) -> None:
+        if not batch.width:
+            self._gathered.add_rows(batch.rows)
+        elif not self._spills:
+            self._gathered.add(batch.columns())
+        elif not self._gathered.try_add(batch.columns()):
+            self._spill()
+            self._gathered.add(batch.columns())
+
+    def _spill(self) -> None:
         batch = self._gathered.batch()
+        keys = [*self._partition, *self._order]
+        self._runs.add(batch, sorted_rows([batch.column(key.position) for key in keys], keys))
+        self._memory.clear()
+
+    def _next_partitions(self) -> Progress:
+        """Rows come sorted from disk; those of whole partitions are computed at once."""
+        batch = self._runs.next()
+        ended = self._whole.rest() if batch is None else self._whole.add(batch)
+        self._batch = _EMPTY
+        if ended is not None:
+            self._batch = self._computed(ended)
+        return Progress.FETCHED if batch is not None else Progress.FETCHED_DONE
+
+    def _computed(self, batch: Batch) -> Batch:
         if batch.rows == 0:
             return _EMPTY
         held = self._memory.size
@@ -87,7 +121,8 @@ class WindowOperator(Operator):
             order = [part[rows] for part in order]
         found = segments(batch.rows, partition, order)
         results = _results(self._calls, found, batch)
-        self._memory.resize(held + sum(result.nbytes for result in results))
+        kept = 0 if len(self._runs) else sum(result.nbytes for result in results)
+        self._memory.resize(held + kept)
         return batch.beside(Batch(results, batch.rows))
 
     def _put_out(self, rows: Batch) -> Progress:
@@ -100,8 +135,10 @@ class WindowOperator(Operator):
 
     def close(self) -> None:
         self._batch = _EMPTY
-        self._done = None
+        self._results = None
         self._gathered.clear()
+        self._runs.close()
+        self._whole.close()
         self._memory.clear()
         self._source.close()
 
@@ -146,8 +183,8 @@ def _framed(
             return nth_value(arguments[0], arguments[1], start, end)
     return window_aggregate(
         call.function,
-        arguments[0] if arguments else None,
-        (call.types[0] if call.types else None, call.result),
+        arguments,
+        (call.types, call.result),
         None if call.condition is None else call.condition(batch),
         frames,
     )

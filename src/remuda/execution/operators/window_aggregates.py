@@ -8,6 +8,7 @@ begin with their partition. Any other aggregate is computed frame by frame from 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.sql import INTERVAL, Kind, SqlType
 from remuda.execution.arrays import (
     Data,
     Indices,
@@ -35,7 +36,7 @@ from remuda.execution.evaluate.numbers import (
     integer_array,
     shrink,
 )
-from remuda.execution.operators.aggregate_states import new_state
+from remuda.execution.operators.aggregate_choice import KEEPS_NULLS, new_state
 from remuda.execution.operators.ordering import BoundKey, codes
 from remuda.execution.operators.window_frames import Segments
 
@@ -58,11 +59,20 @@ class Frames:
 class _Input:
     """``counted``: the rows that take part, None when all do; ``some``: frames that have such."""
 
-    values: pa.Array
-    type: SqlType
+    columns: Sequence[pa.Array]
+    types: Sequence[SqlType]
     counted: Mask | None
     some: Mask
     frames: Frames
+
+    @property
+    def values(self) -> pa.Array:
+        """Of the first argument."""
+        return self.columns[0]
+
+    @property
+    def type(self) -> SqlType:
+        return self.types[0]
 
     @property
     def valid(self) -> Mask | None:
@@ -72,26 +82,25 @@ class _Input:
 
 def window_aggregate(
     function: str,
-    values: pa.Array | None,
-    types: tuple[SqlType | None, SqlType],
+    columns: Sequence[pa.Array],
+    types: tuple[Sequence[SqlType], SqlType],
     condition: pa.Array | None,
     frames: Frames,
 ) -> pa.Array:
-    """``function(values) FILTER (WHERE condition)`` over the frame of every row; ``types`` are of
-    the argument and of the result. ``values`` None: count(*)."""
-    counted = _counted(values, condition)
+    """``function(columns) FILTER (WHERE condition)`` over the frame of every row; ``types`` are of
+    the arguments and of the result. No columns: count(*)."""
+    arguments, result = types
+    dropping = columns and function not in KEEPS_NULLS
+    counted = _counted(columns[0] if dropping else None, condition)
     counts = frames.end - frames.start
     if counted is not None:
         before = np.append(0, np.cumsum(counted, dtype=np.int64))
         counts = before[frames.end] - before[frames.start]
     if function == "count":
         return array_from(counts, pa.int64())
-    argument, result = types
-    assert values is not None
-    assert argument is not None
-    given = _Input(values, argument, counted, counts > 0, frames)
-    if function == "sum":
-        return _float_sum(given, result) if argument.is_float else _exact_sum(given, result)
+    given = _Input(columns, arguments, counted, counts > 0, frames)
+    if function == "sum" and given.type != INTERVAL:
+        return _float_sum(given, result) if given.type.is_float else _exact_sum(given, result)
     if function in ("min", "max"):
         return _extreme(given, function == "min")
     return frame_by_frame(function, given, result)
@@ -172,7 +181,12 @@ def _extreme(given: _Input, smallest: bool) -> pa.Array:
 def _is_own_code(values: pa.Array, type_: SqlType) -> bool:
     if type_.kind is Kind.DECIMAL:
         return bool(values.type == pa.int64())
-    return not (type_.is_text or type_.is_float or type_.kind in (Kind.BYTEA, Kind.BOOLEAN))
+    return not (
+        type_.ordered_by_key
+        or type_.is_text
+        or type_.is_float
+        or type_.kind in (Kind.BYTEA, Kind.BOOLEAN, Kind.UUID)
+    )
 
 
 # --- folding -----------------------------------------------------------------------------------
@@ -228,8 +242,8 @@ def frame_by_frame(function: str, given: _Input, result: SqlType) -> pa.Array:
     ends = np.stack([given.frames.start, given.frames.end])
     frames, which = np.unique(ends, axis=1, return_inverse=True)
     starts, lengths = frames[0], frames[1] - frames[0]
-    counted, values = given.counted, given.values
-    state = new_state(function, given.type, result)
+    counted = given.counted
+    state = new_state(function, given.types, result)
     state.resize(len(starts))
     after = np.cumsum(lengths)
     first = 0
@@ -245,6 +259,6 @@ def frame_by_frame(function: str, given: _Input, result: SqlType) -> pa.Array:
             kept = counted[rows]
             groups, rows = groups[kept], rows[kept]
         if len(rows):
-            state.add(groups, take(values, rows))
+            state.add_columns(groups, [take(column, rows) for column in given.columns])
         first = last
     return state.finish(which.reshape(-1).astype(np.int64))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from remuda.datatypes.sql import BIGINT, DOUBLE, Kind, SqlType, decimal
+from remuda.datatypes.sql import BIGINT, DOUBLE, INTERVAL, Kind, SqlType, decimal
 from remuda.plan.expression import (
     AggregateCall,
     Call,
@@ -15,12 +15,16 @@ from remuda.plan.expression import (
     Expression,
     Literal,
 )
+from remuda.plan.function_aggregates import never_null
 from remuda.plan.functions import AGGREGATE_FUNCTIONS
 from remuda.plan.logical import Aggregate, Logical, OutputColumn, Project
 from remuda.planner.algebra import reference
 from remuda.planner.rules.rule import Rewriting, Rule
 
 _COUNT_AS_DECIMAL = decimal(19, 0)
+IDEMPOTENT = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "any_value"})
+"""A value that comes twice changes nothing, and results of parts combine as the values do."""
+
 _ColumnOf: TypeAlias = Callable[[AggregateCall, str], ColumnRef]
 
 
@@ -36,7 +40,7 @@ def _rewrite_avg(node: Logical, rewriting: Rewriting) -> Logical | None:
         if call in calls:
             return reference(columns[calls.index(call)])
         calls.append(call)
-        columns.append(rewriting.fresh(name, call.type, nullable=call.function != "count"))
+        columns.append(rewriting.fresh(name, call.type, nullable=not never_null(call.function)))
         return reference(columns[-1])
 
     expressions: list[Expression] = [reference(column) for column in group]
@@ -45,7 +49,8 @@ def _rewrite_avg(node: Logical, rewriting: Rewriting) -> Logical | None:
             expressions.append(quotient(call, column_of))
         else:
             expressions.append(column_of(call, column.name))
-    aggregate = Aggregate((*group, *columns), node.input, node.group, tuple(calls))
+    output = (*group, *columns)
+    aggregate = replace(node, output=output, calls=tuple(calls))
     return Project(node.output, aggregate, tuple(expressions))
 
 
@@ -60,6 +65,8 @@ def quotient(call: AggregateCall, column_of: _ColumnOf) -> Expression:
     divisor = Call(BIGINT, "nullif", (count, Literal(BIGINT, 0)))
     if call.type.is_float:
         return Call(call.type, "/", (_cast(total, DOUBLE), Cast(DOUBLE, divisor)))
+    if call.type == INTERVAL:
+        return Call(call.type, "/", (total, Cast(DOUBLE, divisor)))
     exact = total if total.type.kind is Kind.DECIMAL else _cast(total, _COUNT_AS_DECIMAL)
     return Call(call.type, "/", (exact, Cast(_COUNT_AS_DECIMAL, divisor)))
 
@@ -69,7 +76,7 @@ def _cast(expression: Expression, type_: SqlType) -> Expression:
 
 
 def _sum_type(argument: Expression) -> SqlType:
-    signature = AGGREGATE_FUNCTIONS["sum"].resolve(argument.type)
+    signature = AGGREGATE_FUNCTIONS["sum"].resolve((argument.type,))
     assert signature is not None, f"sum of {argument.type}"
     return signature.result
 
@@ -78,11 +85,11 @@ REWRITE_AVG = Rule("rewrite avg", (Aggregate,), _rewrite_avg)
 
 
 def _drop_useless_distinct(node: Logical, _: Rewriting) -> Logical | None:
-    """The smallest of distinct values is the smallest of all."""
+    """The smallest of distinct values, say, is the smallest of all."""
     if not isinstance(node, Aggregate):
         return None
     calls = tuple(
-        replace(call, distinct=False) if call.function in ("min", "max") else call
+        replace(call, distinct=False) if call.function in IDEMPOTENT else call
         for call in node.calls
     )
     return None if calls == node.calls else replace(node, calls=calls)
@@ -101,11 +108,13 @@ def _split_distinct(node: Logical, rewriting: Rewriting) -> Logical | None:
     if not isinstance(node, Aggregate):
         return None
     distinct = [call for call in node.calls if call.distinct]
+    if any(call.more or call.order for call in distinct):
+        return None
     arguments = {call.argument for call in distinct}
     if len(arguments) != 1 or any(call.filter is not None for call in node.calls):
         return None
     others = [call for call in node.calls if not call.distinct]
-    if any(call.function not in ("min", "max") for call in others):
+    if any(call.function not in IDEMPOTENT for call in others):
         return None
     (argument,) = arguments
     assert argument is not None
@@ -135,7 +144,7 @@ def _two_levels(node: Aggregate, argument: Expression, rewriting: Rewriting) -> 
         outer_calls.append(replace(call, argument=reference(partial)))
     key_columns = group if column.id in node.group else (*group, column)
     inner = Aggregate((*key_columns, *inner_columns), below, keys, tuple(inner_calls))
-    return Aggregate(node.output, inner, node.group, tuple(outer_calls))
+    return replace(node, input=inner, calls=tuple(outer_calls))
 
 
 SPLIT_DISTINCT = Rule("split distinct", (Aggregate,), _split_distinct)

@@ -16,13 +16,17 @@ from remuda.plan.expression import (
 )
 from remuda.plan.logical import (
     Aggregate,
+    Expand,
     Filter,
     Join,
     Logical,
+    MarkJoin,
     OutputColumn,
     Project,
     Scan,
     Sort,
+    Supplied,
+    Unfold,
     Union,
     Values,
     Window,
@@ -33,8 +37,11 @@ from remuda.planner.algebra import (
     columns,
     in_order,
     is_rename,
+    make_expand,
     make_filter,
     make_join,
+    make_mark_join,
+    make_unfold,
     make_window,
     project_map,
     reference,
@@ -47,6 +54,7 @@ from remuda.planner.algebra import (
     with_inputs,
 )
 from remuda.planner.rules.rule import Rewriting, Rule
+from remuda.planner.sharing import SharedRead, kept_columns
 
 # --- projections ---------------------------------------------------------------------------
 
@@ -166,6 +174,10 @@ def _renamed(node: Logical, inputs: tuple[Logical, ...], names: Names) -> Logica
         case Join(kind=kind, condition=condition):
             new = None if condition is None else rename(condition, names)
             return make_join(kind, inputs[0], inputs[1], new)
+        case MarkJoin(guard=guard, condition=value):
+            new_guard = None if guard is None else rename(guard, names)
+            new_value = None if value is None else rename(value, names)
+            return make_mark_join(inputs[0], inputs[1], new_guard, new_value, node.mark)
         case Project(output=output, expressions=expressions):
             return Project(output, inputs[0], tuple(rename(e, names) for e in expressions))
         case Aggregate(output=output, group=group, calls=calls):
@@ -175,7 +187,14 @@ def _renamed(node: Logical, inputs: tuple[Logical, ...], names: Names) -> Logica
                 inputs[0],
                 keys,
                 tuple(rename_call(call, names) for call in calls),
+                node.always,
             )
+        case Expand(sources=sources):
+            renamed_sources = tuple(names[c].id if c in names else c for c in sources)
+            return make_expand(replace(node, sources=renamed_sources), inputs[0])
+        case Unfold(calls=set_calls):
+            renamed_calls = tuple(call.rewritten(lambda e: rename(e, names)) for call in set_calls)
+            return make_unfold(replace(node, calls=renamed_calls), inputs[0])
         case Window(partition=partition, order=order):
             return make_window(
                 inputs[0],
@@ -205,16 +224,32 @@ def _prune_columns(node: Logical, _: Rewriting) -> Logical | None:
 def _prune(node: Logical, needed: frozenset[ColumnId]) -> Logical:
     """``node`` putting out at least ``needed``, and less than before where that is easy."""
     match node:
-        case Scan() | Values() | Project() | Aggregate():
+        case Scan() | Supplied() | Values() | Project() | Aggregate():
             return _prune_producer(node, needed)
+        case SharedRead():
+            return kept_columns(node, needed)
         case Union():
             return _prune_union(node, needed)
         case Window():
             return _prune_window(node, needed)
+        case Expand(input=child, sources=sources):
+            inputs: tuple[Logical, ...] = (_prune(child, (needed & columns(child)) | set(sources)),)
+        case Unfold(input=child, calls=calls):
+            used = _all_columns(tuple(part for call in calls for part in call.arguments))
+            inputs = (_prune(child, (needed & columns(child)) | used),)
         case Filter(input=child, condition=condition):
-            inputs: tuple[Logical, ...] = (_prune(child, needed | columns_of(condition)),)
+            inputs = (_prune(child, needed | columns_of(condition)),)
         case Sort(input=child, keys=keys):
             inputs = (_prune(child, needed | {key.column for key in keys}),)
+        case MarkJoin(left=left) if node.mark.id not in needed:
+            return _prune(left, needed & columns(left))
+        case MarkJoin(left=left, right=right, guard=guard, condition=condition):
+            parts = [e for e in (guard, condition) if e is not None]
+            used = needed | _all_columns(parts)
+            inputs = (
+                _prune(left, used & columns(left)),
+                _prune(right, used & columns(right)),
+            )
         case Join(left=left, right=right, condition=condition):
             wanted = needed | (frozenset() if condition is None else columns_of(condition))
             inputs = (
@@ -229,11 +264,11 @@ def _prune(node: Logical, needed: frozenset[ColumnId]) -> Logical:
 
 
 def _prune_producer(
-    node: Scan | Values | Project | Aggregate, needed: frozenset[ColumnId]
+    node: Scan | Supplied | Values | Project | Aggregate, needed: frozenset[ColumnId]
 ) -> Logical:
     keep = [i for i, column in enumerate(node.output) if column.id in needed]
     output = tuple(node.output[i] for i in keep)
-    if isinstance(node, Scan):
+    if isinstance(node, Scan | Supplied):
         if len(keep) == len(node.output):
             return node
         return replace(node, output=output, positions=tuple(node.positions[i] for i in keep))
@@ -255,14 +290,12 @@ def _prune_aggregate(node: Aggregate, needed: frozenset[ColumnId]) -> Logical:
     results = node.output[len(node.group) :]
     kept = [(c, call) for c, call in zip(results, node.calls, strict=True) if c.id in needed]
     calls = tuple(call for _, call in kept)
-    used = frozenset(node.group).union(
-        *(columns_of(e) for call in calls for e in (call.argument, call.filter) if e is not None)
-    )
+    used = frozenset(node.group).union(*(columns_of(e) for call in calls for e in call.expressions))
     child = _prune(node.input, used)
     if len(calls) == len(node.calls) and child is node.input:
         return node
     output = node.output[: len(node.group)] + tuple(column for column, _ in kept)
-    return Aggregate(output, child, node.group, calls)
+    return replace(node, output=output, input=child, calls=calls)
 
 
 def _prune_window(node: Window, needed: frozenset[ColumnId]) -> Logical:

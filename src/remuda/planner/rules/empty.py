@@ -5,6 +5,7 @@ from __future__ import annotations
 from remuda.plan.expression import Expression, Literal, conjunction, conjuncts
 from remuda.plan.logical import (
     Aggregate,
+    Expand,
     Filter,
     Join,
     JoinKind,
@@ -12,6 +13,7 @@ from remuda.plan.logical import (
     OutputColumn,
     Project,
     Sort,
+    Unfold,
     Union,
     Window,
 )
@@ -54,10 +56,15 @@ def _prune_empty(node: Logical, _: Rewriting) -> Logical | None:
         case Sort(limit=Literal(value=0)):
             return empty(node.output)
         case (
-            Filter(input=child) | Project(input=child) | Sort(input=child) | Window(input=child)
+            Filter(input=child)
+            | Project(input=child)
+            | Sort(input=child)
+            | Window(input=child)
+            | Expand(input=child)
+            | Unfold(input=child)
         ) if is_empty(child):
             return empty(node.output)
-        case Aggregate(input=child, group=group) if group and is_empty(child):
+        case Aggregate(input=child, group=group, always=()) if group and is_empty(child):
             return empty(node.output)
         case Join():
             return _prune_join(node)
@@ -103,5 +110,7 @@ def _prune_union(union: Union) -> Logical | None:
 
 
 PRUNE_EMPTY = Rule(
-    "prune empty", (Filter, Join, Project, Aggregate, Sort, Union, Window), _prune_empty
+    "prune empty",
+    (Filter, Join, Project, Aggregate, Expand, Unfold, Sort, Union, Window),
+    _prune_empty,
 )

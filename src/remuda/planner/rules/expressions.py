@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from remuda.datatypes.sql import BOOLEAN, Kind
-from remuda.errors import DataError
+from remuda.datatypes.sql import BOOLEAN
+from remuda.errors import InputError, ResourceError
 from remuda.plan.expression import (
-    AggregateCall,
     Call,
     Case,
     Cast,
@@ -23,35 +22,50 @@ from remuda.plan.expression import (
     transform,
 )
 from remuda.plan.functions import SCALAR_FUNCTIONS
-from remuda.plan.logical import Aggregate, Filter, Join, Logical, Project, Sort, Window
+from remuda.plan.logical import (
+    Aggregate,
+    DependentJoin,
+    Filter,
+    Join,
+    Logical,
+    MarkJoin,
+    Project,
+    Sort,
+    Unfold,
+    Window,
+)
 from remuda.plan.windows import rewritten
 from remuda.planner.algebra import FALSE, TRUE, disjunction, disjuncts, is_true
 from remuda.planner.rules.rule import Rewriting, Rule
 
-_NODES = (Filter, Join, Project, Aggregate, Sort, Window)
+_NODES = (Filter, Join, MarkJoin, DependentJoin, Project, Aggregate, Sort, Unfold, Window)
 
 
-def _map_expressions(node: Logical, rewrite: Callable[[Expression], Expression]) -> Logical | None:
+def map_expressions(node: Logical, rewrite: Callable[[Expression], Expression]) -> Logical | None:
     """``node`` with each of its expressions rewritten; None when nothing changed."""
 
     def optional(expression: Expression | None) -> Expression | None:
         return None if expression is None else rewrite(expression)
 
-    def call(old: AggregateCall) -> AggregateCall:
-        return replace(old, argument=optional(old.argument), filter=optional(old.filter))
-
     new: Logical = node
     match node:
         case Filter(condition=condition):
             new = replace(node, condition=rewrite(condition))
-        case Join(condition=Expression() as condition):
+        case (
+            Join(condition=Expression() as condition)
+            | DependentJoin(condition=Expression() as condition)
+        ):
             new = replace(node, condition=rewrite(condition))
+        case MarkJoin(guard=guard, condition=condition):
+            new = replace(node, guard=optional(guard), condition=optional(condition))
         case Project(expressions=expressions):
             new = replace(node, expressions=tuple(rewrite(e) for e in expressions))
         case Aggregate(calls=calls):
-            new = replace(node, calls=tuple(call(old) for old in calls))
+            new = replace(node, calls=tuple(old.rewritten(rewrite) for old in calls))
         case Window(calls=window_calls):
             new = replace(node, calls=tuple(rewritten(old, rewrite) for old in window_calls))
+        case Unfold(calls=set_calls):
+            new = replace(node, calls=tuple(old.rewritten(rewrite) for old in set_calls))
         case Sort(limit=limit, offset=offset):
             new = replace(node, limit=optional(limit), offset=optional(offset))
     return None if new == node else new
@@ -70,11 +84,11 @@ def _fold_constants(node: Logical, rewriting: Rewriting) -> Logical | None:
             return expression
         try:
             return Literal(expression.type, fold(expression))
-        except DataError:
+        except (InputError, ResourceError):
             # 1/0 may stand in an arm that is never taken: it fails when it is evaluated.
             return expression
 
-    return _map_expressions(node, lambda expression: transform(expression, rewrite))
+    return map_expressions(node, lambda expression: transform(expression, rewrite))
 
 
 def _foldable(expression: Expression) -> bool:
@@ -82,8 +96,6 @@ def _foldable(expression: Expression) -> bool:
         function = SCALAR_FUNCTIONS.get(expression.function)
         if function is None or not function.folds:
             return False
-    if expression.type.kind is Kind.INTERVAL:
-        return False
     parts = children(expression)
     return bool(parts) and all(isinstance(part, Literal) for part in parts)
 
@@ -107,7 +119,7 @@ _NEGATED_TESTS = {
 
 
 def _simplify_booleans(node: Logical, _: Rewriting) -> Logical | None:
-    return _map_expressions(node, lambda expression: transform(expression, _simplify))
+    return map_expressions(node, lambda expression: transform(expression, _simplify))
 
 
 def _simplify(expression: Expression) -> Expression:
@@ -214,7 +226,7 @@ SIMPLIFY_BOOLEANS = Rule("simplify booleans", _NODES, _simplify_booleans)
 
 def _factor_or(node: Logical, _: Rewriting) -> Logical | None:
     """``(a AND b) OR (a AND c)`` is ``a AND (b OR c)``: finds the join condition of TPC-H 19."""
-    return _map_expressions(node, lambda expression: transform(expression, _factor))
+    return map_expressions(node, lambda expression: transform(expression, _factor))
 
 
 def _factor(expression: Expression) -> Expression:

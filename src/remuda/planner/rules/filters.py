@@ -12,8 +12,10 @@ from remuda.plan.expression import (
     conjuncts,
     walk,
 )
+from remuda.plan.functions import is_volatile
 from remuda.plan.logical import (
     Aggregate,
+    Expand,
     Filter,
     Join,
     JoinKind,
@@ -56,7 +58,10 @@ MERGE_FILTERS = Rule("merge filters", (Filter,), _merge_filters)
 def _push_filter_through_project(node: Logical, _: Rewriting) -> Logical | None:
     match node:
         case Filter(input=Project(input=child) as project, condition=condition):
-            below = substitute(condition, project_map(project))
+            made = project_map(project)
+            if any(is_volatile(made[column]) for column in columns_of(condition) if column in made):
+                return None  # the row would be judged by another value than it shows
+            below = substitute(condition, made)
             return replace(project, input=make_filter(child, below))
         case _:
             return None
@@ -145,9 +150,11 @@ PUSH_JOIN_CONDITION = Rule("push join condition", (Join,), _push_join_condition)
 
 
 def _push_filter_through_aggregate(node: Logical, _: Rewriting) -> Logical | None:
-    """HAVING on group columns only. Not below a global aggregate: it always has a row."""
+    """HAVING on group columns only. Not below an aggregate that has a row over no input."""
     match node:
-        case Filter(input=Aggregate(group=group) as aggregate, condition=condition) if group:
+        case Filter(input=Aggregate(group=group, always=()) as aggregate, condition=condition) if (
+            group
+        ):
             keys = set(group)
             down = [part for part in conjuncts(condition) if columns_of(part) <= keys]
             if not down:
@@ -160,6 +167,25 @@ def _push_filter_through_aggregate(node: Logical, _: Rewriting) -> Logical | Non
 
 PUSH_FILTER_THROUGH_AGGREGATE = Rule(
     "push filter through aggregate", (Filter,), _push_filter_through_aggregate
+)
+
+
+def _push_filter_through_expand(node: Logical, _: Rewriting) -> Logical | None:
+    """Conditions on columns that are the same in every grouping set."""
+    match node:
+        case Filter(input=Expand(input=child) as expand, condition=condition):
+            below = columns(child)
+            down = [part for part in conjuncts(condition) if columns_of(part) <= below]
+            if not down:
+                return None
+            stay = [part for part in conjuncts(condition) if part not in down]
+            return filtered(with_inputs(expand, (filtered(child, down),)), stay)
+        case _:
+            return None
+
+
+PUSH_FILTER_THROUGH_EXPAND = Rule(
+    "push filter through expand", (Filter,), _push_filter_through_expand
 )
 
 

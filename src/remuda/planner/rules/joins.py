@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from remuda.datatypes.sql import BOOLEAN
 from remuda.plan.expression import (
     Call,
@@ -24,6 +26,7 @@ from remuda.plan.logical import (
     Join,
     JoinKind,
     Logical,
+    MarkJoin,
     OutputColumn,
     Project,
     Sort,
@@ -222,6 +225,8 @@ def _facts(node: Logical) -> list[Expression]:
             return _facts(left) + _facts(right)
         case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI, left=left):
             return _facts(left)
+        case MarkJoin(left=left):
+            return _facts(left)
         case Project(input=child):
             renamed = [
                 (expression, ColumnRef(c.type, c.id, c.name))
@@ -270,6 +275,8 @@ def _is_stored(node: Logical, column: ColumnId) -> bool:
             return _is_stored(child, column)
         case Join(left=left, right=right):
             return _is_stored(left if column in columns(left) else right, column)
+        case MarkJoin(left=left):
+            return column in columns(left) and _is_stored(left, column)
         case _:
             return True
 
@@ -307,11 +314,25 @@ def _compute_join_keys(node: Logical, rewriting: Rewriting) -> Logical | None:
     """``f(a) = g(b)`` becomes an equality of columns, computed by a Project on each side."""
     if not isinstance(node, Join):
         return None
-    left, right = columns(node.left), columns(node.right)
+    found = computed_keys(node.left, node.right, conjuncts(node.condition), rewriting)
+    if found is None:
+        return None
+    return make_join(node.kind, found[0], found[1], conjunction(found[2]))
+
+
+def computed_keys(
+    left_input: Logical,
+    right_input: Logical,
+    conditions: Iterable[Expression],
+    rewriting: Rewriting,
+) -> tuple[Logical, Logical, tuple[Expression, ...]] | None:
+    """Both sides with columns for keys that are expressions, and the conditions over those; None
+    when there are no such keys."""
+    left, right = columns(left_input), columns(right_input)
     new: tuple[list[tuple[OutputColumn, Expression]], list[tuple[OutputColumn, Expression]]]
     new = ([], [])
     parts: list[Expression] = []
-    for part in conjuncts(node.condition):
+    for part in conditions:
         sides = _key_sides(part, left, right)
         if sides is None:
             parts.append(part)
@@ -327,12 +348,7 @@ def _compute_join_keys(node: Logical, rewriting: Rewriting) -> Logical | None:
         parts.append(Call(BOOLEAN, "=", tuple(keys)))
     if not any(new):
         return None
-    return make_join(
-        node.kind,
-        _with_computed(node.left, new[0]),
-        _with_computed(node.right, new[1]),
-        conjunction(tuple(parts)),
-    )
+    return _with_computed(left_input, new[0]), _with_computed(right_input, new[1]), tuple(parts)
 
 
 def _key_sides(

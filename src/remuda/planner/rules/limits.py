@@ -6,9 +6,20 @@ from dataclasses import replace
 
 from remuda.datatypes.sql import BIGINT
 from remuda.plan.expression import Call, Cast, Expression, Literal
-from remuda.plan.logical import Aggregate, Join, Logical, Project, Sort, Union
-from remuda.planner.algebra import is_limited, with_inputs
+from remuda.plan.logical import (
+    Aggregate,
+    Join,
+    JoinKind,
+    Logical,
+    MarkJoin,
+    Project,
+    Sort,
+    Union,
+)
+from remuda.planner.algebra import columns, is_limited, with_inputs
 from remuda.planner.rules.rule import Rewriting, Rule
+
+_BIGINT_MAX = 2**63 - 1
 
 
 def limit_with_offset(limit: Expression | None, offset: Expression | None) -> Expression | None:
@@ -17,7 +28,7 @@ def limit_with_offset(limit: Expression | None, offset: Expression | None) -> Ex
         return limit
     match limit, offset:
         case Literal(value=int(rows)), Literal(value=int(skipped)):
-            return Literal(BIGINT, rows + skipped)
+            return Literal(BIGINT, min(rows + skipped, _BIGINT_MAX))
         case _, _:
             return Call(BIGINT, "+", (_wide(limit), _wide(offset)))
 
@@ -89,3 +100,37 @@ def _push_limit_into_union(node: Logical, _: Rewriting) -> Logical | None:
 
 
 PUSH_LIMIT_INTO_UNION = Rule("push limit into union", (Sort,), _push_limit_into_union)
+
+
+PUSHED_ROWS_MAX = 100_000
+"""More rows than this are not brought to the initiator before a join."""
+
+
+def _push_limit_into_left_join(node: Logical, _: Rewriting) -> Logical | None:
+    """Every left row of a LEFT or mark join comes out at least once, so the first n rows by left
+    columns come from the first n left rows. An OFFSET counts rows of the result and stays above."""
+    match node:
+        case Sort(limit=Expression() as limit, input=Join(kind=JoinKind.LEFT) | MarkJoin() as join):
+            pass
+        case _:
+            return None
+    keys = {key.column for key in node.keys}
+    rows = limit_with_offset(limit, node.offset)
+    if _is_limited_below(join.left) or not keys <= columns(join.left):
+        return None
+    if isinstance(rows, Literal) and not (
+        isinstance(rows.value, int) and rows.value < PUSHED_ROWS_MAX
+    ):
+        return None
+    left = Sort(join.left.output, join.left, node.keys, rows)
+    return with_inputs(node, (with_inputs(join, (left, join.right)),))
+
+
+def _is_limited_below(node: Logical) -> bool:
+    """A limit that was pushed here may have gone on through projections."""
+    while isinstance(node, Project):
+        node = node.input
+    return is_limited(node)
+
+
+PUSH_LIMIT_INTO_LEFT_JOIN = Rule("push limit into left join", (Sort,), _push_limit_into_left_join)

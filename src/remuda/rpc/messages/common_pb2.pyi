@@ -33,20 +33,22 @@ class Position(_message.Message):
     def __init__(self, line: _Optional[int] = ..., column: _Optional[int] = ..., offset: _Optional[int] = ..., length: _Optional[int] = ...) -> None: ...
 
 class Value(_message.Message):
-    __slots__ = ("boolean", "integer", "number", "text", "binary", "big_integer")
+    __slots__ = ("boolean", "integer", "number", "text", "binary", "big_integer", "items")
     BOOLEAN_FIELD_NUMBER: _ClassVar[int]
     INTEGER_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     BINARY_FIELD_NUMBER: _ClassVar[int]
     BIG_INTEGER_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
     boolean: bool
     integer: int
     number: float
     text: str
     binary: bytes
     big_integer: str
-    def __init__(self, boolean: _Optional[bool] = ..., integer: _Optional[int] = ..., number: _Optional[float] = ..., text: _Optional[str] = ..., binary: _Optional[bytes] = ..., big_integer: _Optional[str] = ...) -> None: ...
+    items: Row
+    def __init__(self, boolean: _Optional[bool] = ..., integer: _Optional[int] = ..., number: _Optional[float] = ..., text: _Optional[str] = ..., binary: _Optional[bytes] = ..., big_integer: _Optional[str] = ..., items: _Optional[_Union[Row, _Mapping]] = ...) -> None: ...
 
 class Row(_message.Message):
     __slots__ = ("values",)
@@ -67,16 +69,28 @@ class Context(_message.Message):
     def __init__(self, clock: _Optional[int] = ..., view: _Optional[int] = ..., cut_version: _Optional[int] = ..., sender: _Optional[int] = ...) -> None: ...
 
 class SqlType(_message.Message):
-    __slots__ = ("kind", "precision", "scale", "length")
+    __slots__ = ("kind", "precision", "scale", "length", "element", "fields")
     KIND_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
     LENGTH_FIELD_NUMBER: _ClassVar[int]
+    ELEMENT_FIELD_NUMBER: _ClassVar[int]
+    FIELDS_FIELD_NUMBER: _ClassVar[int]
     kind: str
     precision: int
     scale: int
     length: int
-    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., length: _Optional[int] = ...) -> None: ...
+    element: SqlType
+    fields: _containers.RepeatedCompositeFieldContainer[SqlField]
+    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., length: _Optional[int] = ..., element: _Optional[_Union[SqlType, _Mapping]] = ..., fields: _Optional[_Iterable[_Union[SqlField, _Mapping]]] = ...) -> None: ...
+
+class SqlField(_message.Message):
+    __slots__ = ("name", "type")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    type: SqlType
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[SqlType, _Mapping]] = ...) -> None: ...
 
 class SqlTypes(_message.Message):
     __slots__ = ("types",)
@@ -85,17 +99,71 @@ class SqlTypes(_message.Message):
     def __init__(self, types: _Optional[_Iterable[_Union[SqlType, _Mapping]]] = ...) -> None: ...
 
 class Column(_message.Message):
-    __slots__ = ("name", "type", "nullable")
+    __slots__ = ("name", "type", "nullable", "default_text", "default_constant", "default_value", "comment", "id", "missing")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     NULLABLE_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_TEXT_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_CONSTANT_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_VALUE_FIELD_NUMBER: _ClassVar[int]
+    COMMENT_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: SqlType
     nullable: bool
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[SqlType, _Mapping]] = ..., nullable: _Optional[bool] = ...) -> None: ...
+    default_text: str
+    default_constant: bool
+    default_value: Value
+    comment: str
+    id: int
+    missing: Value
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[SqlType, _Mapping]] = ..., nullable: _Optional[bool] = ..., default_text: _Optional[str] = ..., default_constant: _Optional[bool] = ..., default_value: _Optional[_Union[Value, _Mapping]] = ..., comment: _Optional[str] = ..., id: _Optional[int] = ..., missing: _Optional[_Union[Value, _Mapping]] = ...) -> None: ...
+
+class Check(_message.Message):
+    __slots__ = ("name", "text")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    text: str
+    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
+class ViewDefinition(_message.Message):
+    __slots__ = ("name", "text", "columns", "uses", "comment", "view_id", "names")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    USES_FIELD_NUMBER: _ClassVar[int]
+    COMMENT_FIELD_NUMBER: _ClassVar[int]
+    VIEW_ID_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    text: str
+    columns: _containers.RepeatedCompositeFieldContainer[Column]
+    uses: _containers.RepeatedScalarFieldContainer[str]
+    comment: str
+    view_id: int
+    names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., uses: _Optional[_Iterable[str]] = ..., comment: _Optional[str] = ..., view_id: _Optional[int] = ..., names: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Index(_message.Message):
+    __slots__ = ("name", "kind", "columns", "descending", "index_id", "ready")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    DESCENDING_FIELD_NUMBER: _ClassVar[int]
+    INDEX_ID_FIELD_NUMBER: _ClassVar[int]
+    READY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    kind: str
+    columns: _containers.RepeatedScalarFieldContainer[str]
+    descending: _containers.RepeatedScalarFieldContainer[bool]
+    index_id: int
+    ready: bool
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., descending: _Optional[_Iterable[bool]] = ..., index_id: _Optional[int] = ..., ready: _Optional[bool] = ...) -> None: ...
 
 class MapSchema(_message.Message):
-    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version")
+    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "indexes")
     NAME_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
@@ -104,6 +172,11 @@ class MapSchema(_message.Message):
     VALUE_SHAPE_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    CHECKS_FIELD_NUMBER: _ClassVar[int]
+    COMMENT_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_MADE_FIELD_NUMBER: _ClassVar[int]
+    KEY_NAME_FIELD_NUMBER: _ClassVar[int]
+    INDEXES_FIELD_NUMBER: _ClassVar[int]
     name: str
     columns: _containers.RepeatedCompositeFieldContainer[Column]
     key: _containers.RepeatedScalarFieldContainer[str]
@@ -112,7 +185,12 @@ class MapSchema(_message.Message):
     value_shape: str
     map_id: int
     version: int
-    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ...) -> None: ...
+    checks: _containers.RepeatedCompositeFieldContainer[Check]
+    comment: str
+    columns_made: int
+    key_name: str
+    indexes: _containers.RepeatedCompositeFieldContainer[Index]
+    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("number", "uuid", "host", "user_port", "control_port", "data_port")

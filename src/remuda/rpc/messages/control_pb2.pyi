@@ -31,7 +31,9 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CLOCK: _ClassVar[RpcType]
     CATALOG_CHANGE: _ClassVar[RpcType]
     CATALOG_INSTALL: _ClassVar[RpcType]
+    INDEX_STATUS: _ClassVar[RpcType]
     MAP_STATISTICS: _ClassVar[RpcType]
+    SYSTEM_STATE: _ClassVar[RpcType]
     COMMIT_PREPARE: _ClassVar[RpcType]
     COMMIT_FINISH: _ClassVar[RpcType]
     STAGE_ROWS: _ClassVar[RpcType]
@@ -60,7 +62,9 @@ HEARTBEAT: RpcType
 CLOCK: RpcType
 CATALOG_CHANGE: RpcType
 CATALOG_INSTALL: RpcType
+INDEX_STATUS: RpcType
 MAP_STATISTICS: RpcType
+SYSTEM_STATE: RpcType
 COMMIT_PREPARE: RpcType
 COMMIT_FINISH: RpcType
 STAGE_ROWS: RpcType
@@ -209,40 +213,74 @@ class Heartbeat(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class CatalogChange(_message.Message):
-    __slots__ = ("context", "create", "drop")
+    __slots__ = ("context", "create", "drop", "edits")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     CREATE_FIELD_NUMBER: _ClassVar[int]
     DROP_FIELD_NUMBER: _ClassVar[int]
+    EDITS_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     create: _user_pb2.CreateMap
     drop: _user_pb2.MapName
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., create: _Optional[_Union[_user_pb2.CreateMap, _Mapping]] = ..., drop: _Optional[_Union[_user_pb2.MapName, _Mapping]] = ...) -> None: ...
+    edits: CatalogEdits
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., create: _Optional[_Union[_user_pb2.CreateMap, _Mapping]] = ..., drop: _Optional[_Union[_user_pb2.MapName, _Mapping]] = ..., edits: _Optional[_Union[CatalogEdits, _Mapping]] = ...) -> None: ...
+
+class CatalogEdit(_message.Message):
+    __slots__ = ("put_map", "drop_map", "put_view", "drop_view")
+    PUT_MAP_FIELD_NUMBER: _ClassVar[int]
+    DROP_MAP_FIELD_NUMBER: _ClassVar[int]
+    PUT_VIEW_FIELD_NUMBER: _ClassVar[int]
+    DROP_VIEW_FIELD_NUMBER: _ClassVar[int]
+    put_map: _common_pb2.MapSchema
+    drop_map: str
+    put_view: _common_pb2.ViewDefinition
+    drop_view: str
+    def __init__(self, put_map: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., drop_map: _Optional[str] = ..., put_view: _Optional[_Union[_common_pb2.ViewDefinition, _Mapping]] = ..., drop_view: _Optional[str] = ...) -> None: ...
+
+class CatalogEdits(_message.Message):
+    __slots__ = ("version", "edits")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    EDITS_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    edits: _containers.RepeatedCompositeFieldContainer[CatalogEdit]
+    def __init__(self, version: _Optional[int] = ..., edits: _Optional[_Iterable[_Union[CatalogEdit, _Mapping]]] = ...) -> None: ...
 
 class CatalogState(_message.Message):
-    __slots__ = ("context", "version", "maps")
+    __slots__ = ("context", "version", "maps", "views", "outdated")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MAPS_FIELD_NUMBER: _ClassVar[int]
+    VIEWS_FIELD_NUMBER: _ClassVar[int]
+    OUTDATED_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     version: int
     maps: _containers.RepeatedCompositeFieldContainer[_common_pb2.MapSchema]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ...) -> None: ...
+    views: _containers.RepeatedCompositeFieldContainer[_common_pb2.ViewDefinition]
+    outdated: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., views: _Optional[_Iterable[_Union[_common_pb2.ViewDefinition, _Mapping]]] = ..., outdated: _Optional[bool] = ...) -> None: ...
 
 class ColumnStatistics(_message.Message):
-    __slots__ = ("position", "null_fraction", "distinct", "minimum", "maximum", "width")
+    __slots__ = ("position", "null_fraction", "distinct", "minimum", "maximum", "width", "histogram", "common_values", "common_shares", "sketch")
     POSITION_FIELD_NUMBER: _ClassVar[int]
     NULL_FRACTION_FIELD_NUMBER: _ClassVar[int]
     DISTINCT_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
     MAXIMUM_FIELD_NUMBER: _ClassVar[int]
     WIDTH_FIELD_NUMBER: _ClassVar[int]
+    HISTOGRAM_FIELD_NUMBER: _ClassVar[int]
+    COMMON_VALUES_FIELD_NUMBER: _ClassVar[int]
+    COMMON_SHARES_FIELD_NUMBER: _ClassVar[int]
+    SKETCH_FIELD_NUMBER: _ClassVar[int]
     position: int
     null_fraction: float
     distinct: float
     minimum: _common_pb2.Value
     maximum: _common_pb2.Value
     width: float
-    def __init__(self, position: _Optional[int] = ..., null_fraction: _Optional[float] = ..., distinct: _Optional[float] = ..., minimum: _Optional[_Union[_common_pb2.Value, _Mapping]] = ..., maximum: _Optional[_Union[_common_pb2.Value, _Mapping]] = ..., width: _Optional[float] = ...) -> None: ...
+    histogram: _containers.RepeatedCompositeFieldContainer[_common_pb2.Value]
+    common_values: _containers.RepeatedCompositeFieldContainer[_common_pb2.Value]
+    common_shares: _containers.RepeatedScalarFieldContainer[float]
+    sketch: bytes
+    def __init__(self, position: _Optional[int] = ..., null_fraction: _Optional[float] = ..., distinct: _Optional[float] = ..., minimum: _Optional[_Union[_common_pb2.Value, _Mapping]] = ..., maximum: _Optional[_Union[_common_pb2.Value, _Mapping]] = ..., width: _Optional[float] = ..., histogram: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ..., common_values: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ..., common_shares: _Optional[_Iterable[float]] = ..., sketch: _Optional[bytes] = ...) -> None: ...
 
 class StatisticsRequest(_message.Message):
     __slots__ = ("context", "map_ids")
@@ -263,6 +301,26 @@ class MapStatistics(_message.Message):
     bytes: int
     columns: _containers.RepeatedCompositeFieldContainer[ColumnStatistics]
     def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., columns: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ...) -> None: ...
+
+class IndexStatusRequest(_message.Message):
+    __slots__ = ("context", "map_id")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    map_id: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ...) -> None: ...
+
+class IndexStatus(_message.Message):
+    __slots__ = ("context", "built", "indexes", "bytes")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    BUILT_FIELD_NUMBER: _ClassVar[int]
+    INDEXES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    built: _containers.RepeatedScalarFieldContainer[int]
+    indexes: _containers.RepeatedScalarFieldContainer[int]
+    bytes: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., built: _Optional[_Iterable[int]] = ..., indexes: _Optional[_Iterable[int]] = ..., bytes: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class StatisticsReply(_message.Message):
     __slots__ = ("context", "maps")
@@ -385,6 +443,72 @@ class CommitStatusReply(_message.Message):
     state: CommitStatusReply.State
     commit_timestamp: int
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., state: _Optional[_Union[CommitStatusReply.State, str]] = ..., commit_timestamp: _Optional[int] = ...) -> None: ...
+
+class SystemStateRequest(_message.Message):
+    __slots__ = ("context",)
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class SystemState(_message.Message):
+    __slots__ = ("context", "catalog_version", "gauges", "maps", "statements", "fragments")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
+    GAUGES_FIELD_NUMBER: _ClassVar[int]
+    MAPS_FIELD_NUMBER: _ClassVar[int]
+    STATEMENTS_FIELD_NUMBER: _ClassVar[int]
+    FRAGMENTS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    catalog_version: int
+    gauges: _containers.RepeatedCompositeFieldContainer[_user_pb2.Gauge]
+    maps: _containers.RepeatedCompositeFieldContainer[MapPart]
+    statements: _containers.RepeatedCompositeFieldContainer[RunningStatement]
+    fragments: _containers.RepeatedCompositeFieldContainer[RunningFragment]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ...) -> None: ...
+
+class MapPart(_message.Message):
+    __slots__ = ("map_id", "rows", "bytes")
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    map_id: int
+    rows: int
+    bytes: int
+    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
+
+class RunningStatement(_message.Message):
+    __slots__ = ("query_id", "text", "state", "started", "rows", "bytes", "serving")
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    STARTED_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    SERVING_FIELD_NUMBER: _ClassVar[int]
+    query_id: _common_pb2.QueryId
+    text: str
+    state: str
+    started: int
+    rows: int
+    bytes: int
+    serving: _common_pb2.QueryId
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., started: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., serving: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ...) -> None: ...
+
+class RunningFragment(_message.Message):
+    __slots__ = ("query_id", "fragment", "state", "operators", "seconds", "memory")
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    FRAGMENT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    query_id: _common_pb2.QueryId
+    fragment: int
+    state: str
+    operators: _containers.RepeatedCompositeFieldContainer[OperatorProfile]
+    seconds: float
+    memory: int
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., fragment: _Optional[int] = ..., state: _Optional[str] = ..., operators: _Optional[_Iterable[_Union[OperatorProfile, _Mapping]]] = ..., seconds: _Optional[float] = ..., memory: _Optional[int] = ...) -> None: ...
 
 class Forward(_message.Message):
     __slots__ = ("context", "rpc_type", "body")

@@ -255,7 +255,7 @@ class PreparedStatementHandle(_message.Message):
     def __init__(self, server_info: _Optional[bytes] = ...) -> None: ...
 
 class RunQuery(_message.Message):
-    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameter_types", "parameters", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows", "accept_answer", "known_form")
+    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameter_types", "parameters", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows", "accept_answer", "known_form", "session")
     RESULTS_MODE_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
@@ -271,6 +271,7 @@ class RunQuery(_message.Message):
     PAGE_ROWS_FIELD_NUMBER: _ClassVar[int]
     ACCEPT_ANSWER_FIELD_NUMBER: _ClassVar[int]
     KNOWN_FORM_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
     results_mode: QueryResultsMode
     type: QueryType
     plan: str
@@ -286,7 +287,8 @@ class RunQuery(_message.Message):
     page_rows: int
     accept_answer: bool
     known_form: int
-    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ...) -> None: ...
+    session: bytes
+    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ..., session: _Optional[bytes] = ...) -> None: ...
 
 class NamePart(_message.Message):
     __slots__ = ("type", "name")
@@ -320,7 +322,7 @@ class QueryData(_message.Message):
     def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., row_count: _Optional[int] = ..., affected_rows_count: _Optional[int] = ..., columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., **kwargs) -> None: ...
 
 class QueryResult(_message.Message):
-    __slots__ = ("query_state", "query_id", "error", "context", "affected_rows", "tag")
+    __slots__ = ("query_state", "query_id", "error", "context", "affected_rows", "tag", "session")
     class QueryState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STARTING: _ClassVar[QueryResult.QueryState]
@@ -347,13 +349,15 @@ class QueryResult(_message.Message):
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     AFFECTED_ROWS_FIELD_NUMBER: _ClassVar[int]
     TAG_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
     query_state: QueryResult.QueryState
     query_id: _common_pb2.QueryId
     error: _containers.RepeatedCompositeFieldContainer[PBError]
     context: _common_pb2.Context
     affected_rows: int
     tag: str
-    def __init__(self, query_state: _Optional[_Union[QueryResult.QueryState, str]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., error: _Optional[_Iterable[_Union[PBError, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., affected_rows: _Optional[int] = ..., tag: _Optional[str] = ...) -> None: ...
+    session: bytes
+    def __init__(self, query_state: _Optional[_Union[QueryResult.QueryState, str]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., error: _Optional[_Iterable[_Union[PBError, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., affected_rows: _Optional[int] = ..., tag: _Optional[str] = ..., session: _Optional[bytes] = ...) -> None: ...
 
 class QueryAnswer(_message.Message):
     __slots__ = ("query_id", "context", "form", "about", "rows")

@@ -1,0 +1,76 @@
+"""The parts of docs/sql.md about definitions and about the relations that describe the grid."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from typing import Final
+
+from remuda.catalog.system_relations import INFORMATION_SCHEMA, PG_CATALOG, SYS, SYSTEM
+from remuda.sql.system_functions import FUNCTIONS
+
+VIEW: Final = "CREATE VIEW late AS SELECT id, carrier FROM flights WHERE delay > 30"
+
+_FARES: Final = """\
+CREATE TABLE fares (id BIGINT PRIMARY KEY, price DECIMAL(9,2) DEFAULT 9.99 CHECK (price > 0),
+    at TIMESTAMP WITH TIME ZONE DEFAULT now(), CONSTRAINT known CHECK (id <> 13))"""
+_WORST: Final = """\
+CREATE [OR REPLACE] VIEW worst (carrier, n) AS
+SELECT carrier, count(*) FROM flights GROUP BY carrier"""
+
+DEFINITIONS: Final = (
+    ("defaults and conditions: they hold for INSERT, UPDATE, put, and loads alike",
+     _FARES),
+    ("a map without a key: each row gets a number of its own, which * does not show",
+     "CREATE TABLE log (at TIMESTAMP, what TEXT)"),
+    ("the columns of another map", "CREATE TABLE more (LIKE flights INCLUDING ALL)"),
+    ("a map for the rows of a query; [WITH NO DATA]: without its rows",
+     "CREATE TABLE united (PRIMARY KEY (id)) AS SELECT id, delay FROM flights"),
+    ("columns come and go; rows that are there get the default",
+     "ALTER TABLE flights ADD COLUMN gate TEXT DEFAULT '?', DROP COLUMN IF EXISTS seat"),
+    ("RENAME", "ALTER TABLE flights RENAME COLUMN origin TO departure"),
+    ("defaults, NOT NULL",
+     "ALTER TABLE flights ALTER origin SET DEFAULT 'EWR', ALTER origin SET NOT NULL"),
+    ("wider types", "ALTER TABLE flights ALTER delay TYPE BIGINT"),
+    ("constraints: the rows that are there are checked",
+     "ALTER TABLE flights ADD CONSTRAINT sane CHECK (delay < 5000)"),
+    ("views; their text is bound anew in each query",
+     _WORST),
+    ("CASCADE drops the views that need it", "DROP TABLE flights, airlines CASCADE"),
+    ("DROP VIEW", "DROP VIEW [IF EXISTS] late"),
+    ("comments", "COMMENT ON COLUMN flights.delay IS 'minutes'"),
+    ("SHOW VIEWS", "SHOW VIEWS"),
+    ("the statement that makes it again", "SHOW CREATE TABLE flights"),
+)  # fmt: skip
+
+NOTES: Final = """\
+ALTER TABLE touches no row: older rows are read in the new form. It is atomic on all members; a
+query that has begun goes on with the schema that it began with or fails with SchemaChanged, and
+clients take the new schema over by themselves. A type can be changed to one that holds every value
+of the old one. What a view needs cannot be dropped, renamed or changed (2BP01) while there is the
+view. CREATE TABLE AS makes the map first and fills it then, all rows at once; if that fails, it is
+dropped again.
+"""
+
+
+def system_section() -> Iterable[str]:
+    yield "## Relations about the grid"
+    yield ""
+    text = (
+        f"`{SYS}` tells what the grid has and does: live data is asked from every member when the "
+        f"statement starts. `{INFORMATION_SCHEMA}` and `{PG_CATALOG}` are what tools of PostgreSQL "
+        f"ask; `{PG_CATALOG}` is on the search path. Maps and views are in the schema `public`."
+    )
+    yield from textwrap.wrap(text, 99)
+    yield ""
+    yield "| relation | columns |"
+    yield "|---|---|"
+    for name, relation in SYSTEM[SYS].items():
+        yield f"| {SYS}.{name} | {', '.join(column.name for column in relation.columns)} |"
+    yield ""
+    for schema in (INFORMATION_SCHEMA, PG_CATALOG):
+        yield from textwrap.wrap(f"`{schema}`: {', '.join(SYSTEM[schema])}.", 99)
+        yield ""
+    names = ", ".join(sorted(FUNCTIONS))
+    yield from textwrap.wrap(f"Functions: {names}, and casts to regclass and regtype.", 99)
+    yield ""

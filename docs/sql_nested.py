@@ -1,0 +1,122 @@
+"""Examples and notes for docs/sql.md: INTERVAL, UUID, JSON, ARRAY, ROW, time zones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+NESTED_TYPES: Final = {
+    "interval": ("months, days and microseconds", "INTERVAL '1 month'"),
+    "uuid": ("16 bytes", "UUID 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"),
+    "json": ("a JSON value, normalized; JSON and JSONB are one type", "JSON '{\"a\": 1}'"),
+}
+
+NESTED_OPERATORS: Final = {
+    "->": ("JSON '{\"a\": [1, 2]}' -> 'a'", "JSON '[1, 2]' -> -1"),
+    "->>": ("JSON '{\"a\": \"x\"}' ->> 'a'",),
+    "#>": ("JSON '{\"a\": [1, 2]}' #> '{a,0}'",),
+    "#>>": ("JSON '{\"a\": [\"x\"]}' #>> '{a,0}'",),
+    "#-": ("JSON '{\"a\": [1, 2]}' #- '{a,0}'",),
+    "?": ("JSON '{\"a\": 1}' ? 'a'",),
+    "?|": ("JSON '{\"a\": 1}' ?| ARRAY['a', 'b']",),
+    "?&": ("JSON '{\"a\": 1}' ?& ARRAY['a', 'b']",),
+    "@?": ("JSON '{\"a\": [1, 5]}' @? '$.a[*] ? (@ > 3)'",),
+    "@>": ("ARRAY[1, 2, 3] @> ARRAY[2]", 'JSON \'{"a": 1, "b": 2}\' @> \'{"a": 1}\''),
+    "<@": ("ARRAY[2] <@ ARRAY[1, 2, 3]",),
+    "&&": ("ARRAY[1, 2] && ARRAY[2, 3]",),
+}
+
+NESTED_MORE: Final = (
+    "INTERVAL '1-2' YEAR TO MONTH",
+    "'P1DT12H'::INTERVAL",
+    "INTERVAL '1 month' * 1.5",
+    "TIMESTAMP '2024-03-01 12:00' - TIMESTAMP '2024-02-28'",
+    "TIMESTAMP '2024-07-01 12:00' AT TIME ZONE 'Europe/Berlin'",
+    "ARRAY[1, 2, 3]",
+    "'{1,NULL,3}'::INTEGER[]",
+    "(ARRAY['a', 'b', 'c'])[2]",
+    "(ARRAY['a', 'b', 'c'])[2:]",
+    "ARRAY[1, 2] || 3",
+    "2 = ANY (ARRAY[1, 2])",
+    "3 <> ALL (ARRAY[1, 2])",
+    "(ROW(1, 'a')).f2",
+    "JSON '{\"a\": 1}' || '{\"b\": 2}'",
+    "JSON '{\"a\": 1, \"b\": 2}' - 'a'",
+)
+
+NESTED_FUNCTIONS: Final = {
+    "age": ("age(TIMESTAMP '2024-03-31', TIMESTAMP '2023-02-28')",),
+    "justify_days": ("justify_days(INTERVAL '65 days')",),
+    "justify_hours": ("justify_hours(INTERVAL '50 hours')",),
+    "justify_interval": ("justify_interval(INTERVAL '1 month -1 hour')",),
+    "make_interval": ("make_interval(days => 10, hours => 2)",),
+    "timezone": ("timezone('UTC', TIMESTAMP '2024-07-01 12:00')",),
+    "array_length": ("array_length(ARRAY[1, 2], 1)",),
+    "array_upper": ("array_upper(ARRAY[1, 2], 1)",),
+    "array_lower": ("array_lower(ARRAY[1, 2], 1)",),
+    "array_ndims": ("array_ndims(ARRAY[1, 2])",),
+    "array_dims": ("array_dims(ARRAY[1, 2])",),
+    "cardinality": ("cardinality(ARRAY[1, 2])",),
+    "array_position": ("array_position(ARRAY['a', 'b'], 'b')",),
+    "array_positions": ("array_positions(ARRAY[1, 2, 1], 1)",),
+    "array_append": ("array_append(ARRAY[1], 2)",),
+    "array_prepend": ("array_prepend(0, ARRAY[1])",),
+    "array_cat": ("array_cat(ARRAY[1], ARRAY[2, 3])",),
+    "array_remove": ("array_remove(ARRAY[1, 2, 1], 1)",),
+    "array_replace": ("array_replace(ARRAY[1, 2, 1], 1, 9)",),
+    "array_fill": ("array_fill(7, ARRAY[3])",),
+    "trim_array": ("trim_array(ARRAY[1, 2, 3], 2)",),
+    "array_to_string": ("array_to_string(ARRAY[1, NULL, 3], ',', '*')",),
+    "string_to_array": ("string_to_array('a,b', ',')",),
+    "gen_random_uuid": ("gen_random_uuid()",),
+    "jsonb_extract_path": ("jsonb_extract_path('{\"a\": {\"b\": 1}}', 'a', 'b')",),
+    "jsonb_extract_path_text": ("jsonb_extract_path_text('{\"a\": \"x\"}', 'a')",),
+    "jsonb_typeof": ("jsonb_typeof('[1]')",),
+    "jsonb_array_length": ("jsonb_array_length('[1, 2]')",),
+    "jsonb_keys": ('jsonb_keys(\'{"b": 1, "a": 2}\')',),
+    "jsonb_pretty": ("length(jsonb_pretty('{\"a\": 1}'))",),
+    "jsonb_strip_nulls": ('jsonb_strip_nulls(\'{"a": null, "b": 1}\')',),
+    "jsonb_set": ("jsonb_set('{\"a\": [1, 2]}', '{a,0}', '9')",),
+    "jsonb_insert": ("jsonb_insert('{\"a\": [1, 2]}', '{a,0}', '9')",),
+    "to_jsonb": ("to_jsonb(ARRAY[1, 2])",),
+    "jsonb_build_array": ("jsonb_build_array(1, 'a', NULL)",),
+    "jsonb_build_object": ("jsonb_build_object('a', 1, 'b', ARRAY[2])",),
+    "jsonb_path_exists": ("jsonb_path_exists('{\"a\": 1}', '$.a')",),
+    "jsonb_path_query_array": ("jsonb_path_query_array('{\"a\": [1, 5]}', '$.a[*] ? (@ > 3)')",),
+    "jsonb_path_query_first": ("jsonb_path_query_first('{\"a\": [1, 5]}', '$.a[last]')",),
+    "jsonb_object": ("jsonb_object('{a,1,b,2}')",),
+}
+
+
+_NOTES: Final = """\
+**Arrays** of any type but arrays: `INTEGER[]` or `INTEGER ARRAY`, written `ARRAY[1, 2]` or
+`'{1,2}'`, subscripts from 1, NULL outside. In Python a `list` (tuples and NumPy arrays are taken),
+in Arrow a list. There are no arrays of several dimensions, and no other lower bounds than 1.
+
+**Rows**: `ROW(1, 'a')` has the fields `f1` and `f2`; a `tuple` in Python, a struct in Arrow. They
+can be results, but not columns of maps.
+
+**JSON** and JSONB are the same type, PostgreSQL's JSONB: keys in order, of repeated keys the last,
+numbers exact. In Python `dict`, `list`, `str`, numbers, `bool` or `None`; in Arrow `arrow.json`,
+which is text. A `str` given for a JSON column is a JSON string; JSON text goes through a cast:
+`CAST(? AS JSON)`. Two values are equal and ordered as in JSONB: 1.0 equals 1.
+
+**UUID** is `uuid.UUID` in Python and `arrow.uuid` in Arrow. As a key it hashes like its text, which
+is how Spark has it.
+
+**INTERVAL** is `remuda.Interval` in Python (`months`, `days`, `microseconds`; a `timedelta` is
+taken as well). Months count 30 days when intervals are compared, and equal intervals are one group.
+Arrow keeps nanoseconds: hours beyond 292 years do not fit there.
+
+INTERVAL, JSON, ARRAY and ROW cannot be keys. Spark reads UUID and JSON as text and arrays as
+arrays; INTERVAL has to be converted in a query first.
+
+**Time zones** are names of the time zone database ('Europe/Berlin'), abbreviations ('CET') or
+offsets. As in PostgreSQL, an offset counts to the east in the text of a timestamp ('12:00+02') and
+to the west in AT TIME ZONE '+02'.
+"""
+
+
+def nested_section() -> Iterable[str]:
+    yield from _NOTES.splitlines()
+    yield ""

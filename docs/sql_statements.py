@@ -1,0 +1,97 @@
+"""The parts of docs/sql.md about changes with other maps, the session, EXPLAIN, recursion, and
+functions that give rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from remuda.plan.set_functions import SET_FUNCTIONS
+from remuda.session.settings import SETTINGS
+
+CHANGES: Final = (
+    ("UPDATE with other maps; RETURNING may name them, too",
+     """UPDATE flights SET delay = 0 FROM airlines a
+WHERE a.carrier = flights.carrier AND a.name = 'United' RETURNING id, a.name"""),
+    ("DELETE with other maps",
+     "DELETE FROM flights f USING airlines a WHERE a.carrier = f.carrier AND a.name IS NULL"),
+    ("each row of the source does what the first WHEN that fits says; it must not hit a row twice",
+     """MERGE INTO flights f USING (VALUES (1, 'UA', 5), (9, 'AA', NULL)) AS n (id, carrier, delay)
+ON f.id = n.id
+WHEN MATCHED AND n.delay IS NULL THEN DELETE
+WHEN MATCHED THEN UPDATE SET delay = n.delay
+WHEN NOT MATCHED THEN INSERT (id, carrier, delay) VALUES (n.id, n.carrier, n.delay)
+WHEN NOT MATCHED BY SOURCE AND f.delay > 600 THEN DO NOTHING
+RETURNING merge_action(), f.*"""),
+    ("the plan: options are ANALYZE, VERBOSE, COSTS, FORMAT TEXT or JSON, each with ON or OFF",
+     "EXPLAIN (ANALYZE, COSTS OFF, FORMAT JSON) SELECT count(*) FROM flights"),
+    ("statistics of all maps, or of some, are taken at once instead of when they are found stale",
+     "ANALYZE flights"),
+)  # fmt: skip
+
+SESSION: Final = (
+    ("a statement under a name; types of parameters may be left out",
+     "PREPARE late (integer) AS SELECT id FROM flights WHERE delay > $1"),
+    ("arguments are constant expressions", "EXECUTE late(30 + 15)"),
+    ("EXECUTE", "EXPLAIN EXECUTE late(30)"),
+    ("ALL forgets all of them", "DEALLOCATE late"),
+    ("for this client, from now on; DEFAULT is the default", "SET statement_timeout = '5 s'"),
+    ("SHOW ALL shows every setting", "SHOW statement_timeout"),
+    ("RESET ALL resets every setting", "RESET statement_timeout"),
+    ("forget settings and prepared statements", "DISCARD ALL"),
+)  # fmt: skip
+
+QUERIES: Final = (
+    ("recursion: the second SELECT runs over the rows that came last, until it gives none",
+     """WITH RECURSIVE dates (day) AS (
+    SELECT DATE '2024-01-01'
+    UNION ALL
+    SELECT day + 1 FROM dates WHERE day < '2024-01-31'
+)
+SELECT day FROM dates"""),
+    ("functions that give rows, see below", "SELECT n, n * n FROM generate_series(1, 10) AS g (n)"),
+    ("they may use what stands to their left",
+     """SELECT id, word, place FROM flights, string_to_table(origin, '-') WITH ORDINALITY
+AS w (word, place)"""),
+    ("and stand in the select list", "SELECT id, unnest(ARRAY[delay, 2 * delay]) FROM flights"),
+)  # fmt: skip
+
+RECURSION_NOTE: Final = """\
+A recursive CTE has PostgreSQL's form and restrictions. All of its rounds read the timestamp of the
+statement. It may take 100,000 rounds, and its rows count against the memory of the statement.
+DECIMALs whose digits would grow with every round become DECIMAL(38,16).
+
+"""
+
+SETTINGS_NOTE: Final = """\
+Settings and prepared statements belong to the client, whichever member serves it. What drivers set
+when they connect is accepted if it is what Remuda does anyway, and refused with 0A000 if it would
+change answers. SET LOCAL has no effect, because every statement is a transaction of its own; BEGIN,
+COMMIT and ROLLBACK are refused.
+
+"""
+
+
+def session_section() -> Iterable[str]:
+    yield SETTINGS_NOTE
+    yield "| setting | default | |"
+    yield "|---|---|---|"
+    for setting in SETTINGS.values():
+        fixed = "; cannot be changed" if setting.check is None else ""
+        default = f"`{setting.default}`" if setting.default else ""
+        yield f"| {setting.name} | {default} | {setting.summary}{fixed} |"
+    yield ""
+
+
+def row_functions_section() -> Iterable[str]:
+    yield "## Functions that give rows"
+    yield ""
+    yield "In FROM, with column aliases and WITH ORDINALITY, alone or several in ROWS FROM (...),"
+    yield "or in the select list. They give rows as these are asked for, so a long series takes no"
+    yield "memory. Any other function can stand in FROM, too, and gives one row."
+    yield ""
+    for name in sorted(SET_FUNCTIONS):
+        function = SET_FUNCTIONS[name]
+        same = "" if function.name == name else f": the same as `{function.name}`"
+        yield f"- `{name}`{same or ': ' + function.summary}"
+    yield ""

@@ -1,0 +1,37 @@
+"""Changes of the catalog that are made together or not at all: what ALTER, DROP, CREATE VIEW and
+COMMENT come down to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from remuda.datatypes.schema import MapSchema, ViewDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class PutMap:
+    """A new map (``map_id`` is 0), or another schema for the map of that id, perhaps renamed.
+    Columns without an id are new ones."""
+
+    schema: MapSchema
+
+
+@dataclass(frozen=True, slots=True)
+class DropMap:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutView:
+    """A new view, or another definition for the view of that id."""
+
+    view: ViewDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    name: str
+
+
+Edit: TypeAlias = PutMap | DropMap | PutView | DropView

@@ -1,0 +1,252 @@
+"""The relations that describe the grid itself: their names and columns.
+
+``information_schema`` is the standard's, ``pg_catalog`` the part of PostgreSQL's that its clients
+ask for, ``sys`` is our own. Where their rows come from: ``session.system`` and
+``member.system_relations``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from remuda.datatypes.schema import Column
+from remuda.datatypes.sql import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    REAL,
+    SMALLINT,
+    TIMESTAMPTZ,
+    VARCHAR,
+    SqlType,
+    array,
+)
+
+DATABASE: Final = "remuda"
+OWNER: Final = "remuda"
+PUBLIC: Final = "public"
+INFORMATION_SCHEMA: Final = "information_schema"
+PG_CATALOG: Final = "pg_catalog"
+SYS: Final = "sys"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRelation:
+    schema: str
+    name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def qualified(self) -> str:
+        """The name under which it is supplied."""
+        return f"{self.schema}.{self.name}"
+
+
+_TYPES: Final[dict[str, SqlType]] = {
+    "bool": BOOLEAN,
+    "smallint": SMALLINT,
+    "int": INTEGER,
+    "bigint": BIGINT,
+    "real": REAL,
+    "double": DOUBLE,
+    "text": VARCHAR,
+    "moment": TIMESTAMPTZ,
+    "smallint[]": array(SMALLINT),
+    "bigint[]": array(BIGINT),
+    "text[]": array(VARCHAR),
+}
+
+_INFORMATION_SCHEMA: Final = """
+schemata: catalog_name text, schema_name text, schema_owner text,
+    default_character_set_catalog text, default_character_set_schema text,
+    default_character_set_name text, sql_path text
+information_schema_catalog_name: catalog_name text
+tables: table_catalog text, table_schema text, table_name text, table_type text,
+    self_referencing_column_name text, reference_generation text, user_defined_type_catalog text,
+    user_defined_type_schema text, user_defined_type_name text, is_insertable_into text,
+    is_typed text, commit_action text
+columns: table_catalog text, table_schema text, table_name text, column_name text,
+    ordinal_position int, column_default text, is_nullable text, data_type text,
+    character_maximum_length int, character_octet_length int, numeric_precision int,
+    numeric_precision_radix int, numeric_scale int, datetime_precision int, interval_type text,
+    interval_precision int, character_set_catalog text, character_set_schema text,
+    character_set_name text, collation_catalog text, collation_schema text, collation_name text,
+    domain_catalog text, domain_schema text, domain_name text, udt_catalog text, udt_schema text,
+    udt_name text, scope_catalog text, scope_schema text, scope_name text,
+    maximum_cardinality int, dtd_identifier text, is_self_referencing text, is_identity text,
+    identity_generation text, identity_start text, identity_increment text,
+    identity_maximum text, identity_minimum text, identity_cycle text, is_generated text,
+    generation_expression text, is_updatable text
+views: table_catalog text, table_schema text, table_name text, view_definition text,
+    check_option text, is_updatable text, is_insertable_into text, is_trigger_updatable text,
+    is_trigger_deletable text, is_trigger_insertable_into text
+view_table_usage: view_catalog text, view_schema text, view_name text, table_catalog text,
+    table_schema text, table_name text
+table_constraints: constraint_catalog text, constraint_schema text, constraint_name text,
+    table_catalog text, table_schema text, table_name text, constraint_type text,
+    is_deferrable text, initially_deferred text, enforced text, nulls_distinct text
+key_column_usage: constraint_catalog text, constraint_schema text, constraint_name text,
+    table_catalog text, table_schema text, table_name text, column_name text,
+    ordinal_position int, position_in_unique_constraint int
+constraint_column_usage: table_catalog text, table_schema text, table_name text,
+    column_name text, constraint_catalog text, constraint_schema text, constraint_name text
+check_constraints: constraint_catalog text, constraint_schema text, constraint_name text,
+    check_clause text
+referential_constraints: constraint_catalog text, constraint_schema text, constraint_name text,
+    unique_constraint_catalog text, unique_constraint_schema text, unique_constraint_name text,
+    match_option text, update_rule text, delete_rule text
+"""
+
+_PG_CATALOG: Final = """
+pg_namespace: oid bigint, nspname text, nspowner bigint, nspacl text[]
+pg_class: oid bigint, relname text, relnamespace bigint, reltype bigint, reloftype bigint,
+    relowner bigint, relam bigint, relfilenode bigint, reltablespace bigint, relpages int,
+    reltuples real, relallvisible int, reltoastrelid bigint, relhasindex bool, relisshared bool,
+    relpersistence text, relkind text, relnatts smallint, relchecks smallint, relhasrules bool,
+    relhastriggers bool, relhassubclass bool, relrowsecurity bool, relforcerowsecurity bool,
+    relispopulated bool, relreplident text, relispartition bool, relrewrite bigint,
+    relfrozenxid bigint, relminmxid bigint, relacl text[], reloptions text[], relpartbound text
+pg_attribute: attrelid bigint, attname text, atttypid bigint, attstattarget int, attlen smallint,
+    attnum smallint, attndims int, attcacheoff int, atttypmod int, attbyval bool, attalign text,
+    attstorage text, attcompression text, attnotnull bool, atthasdef bool, atthasmissing bool,
+    attidentity text, attgenerated text, attisdropped bool, attislocal bool, attinhcount int,
+    attcollation bigint, attacl text[], attoptions text[], attfdwoptions text[],
+    attmissingval text
+pg_attrdef: oid bigint, adrelid bigint, adnum smallint, adbin text
+pg_type: oid bigint, typname text, typnamespace bigint, typowner bigint, typlen smallint,
+    typbyval bool, typtype text, typcategory text, typispreferred bool, typisdefined bool,
+    typdelim text, typrelid bigint, typsubscript text, typelem bigint, typarray bigint,
+    typinput text, typoutput text, typreceive text, typsend text, typmodin text, typmodout text,
+    typanalyze text, typalign text, typstorage text, typnotnull bool, typbasetype bigint,
+    typtypmod int, typndims int, typcollation bigint, typdefaultbin text, typdefault text,
+    typacl text[]
+pg_constraint: oid bigint, conname text, connamespace bigint, contype text, condeferrable bool,
+    condeferred bool, convalidated bool, conrelid bigint, contypid bigint, conindid bigint,
+    conparentid bigint, confrelid bigint, confupdtype text, confdeltype text, confmatchtype text,
+    conislocal bool, coninhcount int, connoinherit bool, conkey smallint[], confkey smallint[],
+    conbin text
+pg_index: indexrelid bigint, indrelid bigint, indnatts smallint, indnkeyatts smallint,
+    indisunique bool, indnullsnotdistinct bool, indisprimary bool, indisexclusion bool,
+    indimmediate bool, indisclustered bool, indisvalid bool, indcheckxmin bool, indisready bool,
+    indislive bool, indisreplident bool, indkey smallint[], indcollation bigint[],
+    indclass bigint[], indoption smallint[], indexprs text, indpred text
+pg_description: objoid bigint, classoid bigint, objsubid int, description text
+pg_shdescription: objoid bigint, classoid bigint, description text
+pg_proc: oid bigint, proname text, pronamespace bigint, proowner bigint, prolang bigint,
+    procost real, prorows real, provariadic bigint, prokind text, prosecdef bool,
+    proleakproof bool, proisstrict bool, proretset bool, provolatile text, proparallel text,
+    pronargs smallint, pronargdefaults smallint, prorettype bigint, proargtypes bigint[],
+    proallargtypes bigint[], proargmodes text[], proargnames text[], prosrc text, probin text,
+    proacl text[]
+pg_settings: name text, setting text, unit text, category text, short_desc text, extra_desc text,
+    context text, vartype text, source text, min_val text, max_val text, enumvals text[],
+    boot_val text, reset_val text, sourcefile text, sourceline int, pending_restart bool
+pg_database: oid bigint, datname text, datdba bigint, encoding int, datlocprovider text,
+    datistemplate bool, datallowconn bool, datconnlimit int, dattablespace bigint,
+    datcollate text, datctype text, daticulocale text, datcollversion text, datacl text[]
+pg_roles: oid bigint, rolname text, rolsuper bool, rolinherit bool, rolcreaterole bool,
+    rolcreatedb bool, rolcanlogin bool, rolreplication bool, rolconnlimit int, rolpassword text,
+    rolvaliduntil moment, rolbypassrls bool, rolconfig text[]
+pg_user: usename text, usesysid bigint, usecreatedb bool, usesuper bool, userepl bool,
+    usebypassrls bool, passwd text, valuntil moment, useconfig text[]
+pg_auth_members: roleid bigint, member bigint, grantor bigint, admin_option bool
+pg_tables: schemaname text, tablename text, tableowner text, tablespace text, hasindexes bool,
+    hasrules bool, hastriggers bool, rowsecurity bool
+pg_views: schemaname text, viewname text, viewowner text, definition text
+pg_matviews: schemaname text, matviewname text, matviewowner text, tablespace text,
+    hasindexes bool, ispopulated bool, definition text
+pg_indexes: schemaname text, tablename text, indexname text, tablespace text, indexdef text
+pg_sequences: schemaname text, sequencename text, sequenceowner text, start_value bigint,
+    last_value bigint
+pg_am: oid bigint, amname text, amhandler text, amtype text
+pg_tablespace: oid bigint, spcname text, spcowner bigint, spcacl text[], spcoptions text[]
+pg_collation: oid bigint, collname text, collnamespace bigint, collowner bigint,
+    collprovider text, collisdeterministic bool, collencoding int, collcollate text,
+    collctype text
+pg_enum: oid bigint, enumtypid bigint, enumsortorder real, enumlabel text
+pg_range: rngtypid bigint, rngsubtype bigint, rngmultitypid bigint
+pg_inherits: inhrelid bigint, inhparent bigint, inhseqno int, inhdetachpending bool
+pg_depend: classid bigint, objid bigint, objsubid int, refclassid bigint, refobjid bigint,
+    refobjsubid int, deptype text
+pg_trigger: oid bigint, tgrelid bigint, tgparentid bigint, tgname text, tgfoid bigint,
+    tgtype smallint, tgenabled text, tgisinternal bool, tgconstrrelid bigint,
+    tgconstrindid bigint, tgconstraint bigint, tgdeferrable bool, tginitdeferred bool
+pg_rewrite: oid bigint, rulename text, ev_class bigint, ev_type text, ev_enabled text,
+    is_instead bool, ev_qual text, ev_action text
+pg_policy: oid bigint, polname text, polrelid bigint, polcmd text, polpermissive bool,
+    polroles bigint[], polqual text, polwithcheck text
+pg_statistic_ext: oid bigint, stxrelid bigint, stxname text, stxnamespace bigint,
+    stxowner bigint, stxstattarget int, stxkeys smallint[], stxkind text[]
+pg_extension: oid bigint, extname text, extowner bigint, extnamespace bigint,
+    extrelocatable bool, extversion text
+pg_foreign_table: ftrelid bigint, ftserver bigint, ftoptions text[]
+pg_foreign_server: oid bigint, srvname text, srvowner bigint, srvfdw bigint, srvtype text,
+    srvversion text, srvoptions text[]
+pg_publication: oid bigint, pubname text, pubowner bigint, puballtables bool
+pg_publication_rel: oid bigint, prpubid bigint, prrelid bigint
+pg_partitioned_table: partrelid bigint, partstrat text, partnatts smallint
+pg_sequence: seqrelid bigint, seqtypid bigint, seqstart bigint, seqincrement bigint,
+    seqmax bigint, seqmin bigint, seqcache bigint, seqcycle bool
+pg_language: oid bigint, lanname text, lanowner bigint, lanispl bool, lanpltrusted bool
+pg_operator: oid bigint, oprname text, oprnamespace bigint, oprowner bigint, oprkind text,
+    oprleft bigint, oprright bigint, oprresult bigint
+pg_cast: oid bigint, castsource bigint, casttarget bigint, castfunc bigint, castcontext text,
+    castmethod text
+pg_opclass: oid bigint, opcmethod bigint, opcname text, opcnamespace bigint, opcdefault bool
+pg_stat_activity: datid bigint, datname text, pid int, usename text, application_name text,
+    client_addr text, backend_start moment, query_start moment, state text, query text
+"""
+
+_SYS: Final = """
+members: member int, uuid text, host text, user_port int, control_port int, data_port int,
+    state text, cause text, coordinator bool, asked bool, partitions int, view bigint,
+    queries int, fragments int, clients int, jobs int, catalog_version bigint
+partitions: partition int, member int, live bool
+maps: name text, map_id bigint, version bigint, kind text, columns int, key text,
+    partition_by text, rows bigint, bytes bigint, comment text
+map_parts: name text, member int, rows bigint, bytes bigint
+columns: map text, name text, position int, type text, nullable bool, key bool,
+    partition_key bool, default_value text, comment text, distinct_values double,
+    null_fraction double
+views: name text, columns int, definition text, uses text, comment text
+queries: query text, member int, state text, started moment, seconds double, text text,
+    rows bigint, bytes bigint, members int
+fragments: query text, member int, fragment int, state text, operators text, rows bigint,
+    bytes bigint, seconds double, memory bigint
+indexes: name text, map text, kind text, columns text, state text, bytes bigint
+settings: name text, setting text, default_value text, description text
+"""
+
+
+def _relations(schema: str, text: str) -> dict[str, SystemRelation]:
+    found: dict[str, SystemRelation] = {}
+    for entry in text.replace("\n    ", " ").strip().splitlines():
+        name, _, columns = entry.partition(": ")
+        found[name] = SystemRelation(
+            schema, name, tuple(_column(*part.split()) for part in columns.split(", "))
+        )
+    return found
+
+
+def _column(name: str, type_name: str) -> Column:
+    return Column(name, _TYPES[type_name])
+
+
+SYSTEM: Final[dict[str, dict[str, SystemRelation]]] = {
+    INFORMATION_SCHEMA: _relations(INFORMATION_SCHEMA, _INFORMATION_SCHEMA),
+    PG_CATALOG: _relations(PG_CATALOG, _PG_CATALOG),
+    SYS: _relations(SYS, _SYS),
+}
+"""All of them, by schema and name."""
+
+
+def system_relation(schema: str | None, name: str) -> SystemRelation | None:
+    """The relation of a schema; None for ``schema`` is the search path, where ``pg_catalog`` comes
+    first."""
+    return SYSTEM.get(schema or PG_CATALOG, {}).get(name)
+
+
+def all_system_relations() -> tuple[SystemRelation, ...]:
+    return tuple(relation for group in SYSTEM.values() for relation in group.values())

@@ -1,0 +1,50 @@
+"""Changes of a column's type under which every value stays what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.values import PhysicalValue
+
+_MICROS_PER_DAY: Final = 86_400_000_000
+_INTEGERS: Final = (Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
+_DIGITS: Final = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19}
+
+Conversion: TypeAlias = Callable[[PhysicalValue], PhysicalValue]
+
+
+def widening(stored: SqlType, wanted: SqlType) -> Conversion | None:
+    """How a value of ``stored`` becomes the same value of ``wanted``; None when some value of
+    ``stored`` has no counterpart."""
+    a, b = stored.kind, wanted.kind
+    if stored == wanted or (stored.is_text and b is Kind.VARCHAR and wanted.length is None):
+        return same
+    if stored.is_text and wanted.is_text:
+        fits = stored.length is not None and (wanted.length or 0) >= stored.length
+        return same if fits else None
+    if a in _INTEGERS and b in _INTEGERS:
+        return same if _DIGITS[a] <= _DIGITS[b] else None
+    if a in (*_INTEGERS, Kind.DECIMAL) and b is Kind.DECIMAL:
+        return _to_decimal(stored, wanted)
+    if (a in _INTEGERS[:3] and b is Kind.DOUBLE) or (a in _INTEGERS[:2] and b is Kind.REAL):
+        return float  # type: ignore[return-value]
+    if a is Kind.REAL and b is Kind.DOUBLE:
+        return same
+    if a is Kind.DATE and b is Kind.TIMESTAMP:
+        return lambda value: value * _MICROS_PER_DAY  # type: ignore[operator]
+    return None
+
+
+def same(value: PhysicalValue) -> PhysicalValue:
+    return value
+
+
+def _to_decimal(stored: SqlType, wanted: SqlType) -> Conversion | None:
+    digits, scale = _DIGITS.get(stored.kind, stored.precision or 0), stored.scale or 0
+    more = (wanted.scale or 0) - scale
+    if more < 0 or (wanted.precision or 0) - (wanted.scale or 0) < digits - scale:
+        return None
+    factor = 10**more
+    return lambda value: value * factor

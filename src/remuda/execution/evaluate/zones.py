@@ -1,0 +1,77 @@
+"""``timestamp AT TIME ZONE zone``: offsets are looked up once per quarter of an hour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_type
+from remuda.datatypes.intervals import unpack
+from remuda.datatypes.sql import INTERVAL, TIMESTAMP
+from remuda.datatypes.zones import Zone, zone
+from remuda.errors import DatetimeOverflow, InvalidParameterValue
+from remuda.execution.arrays import Data, array_from, data_of
+from remuda.execution.evaluate.kernel import Kernel, column
+from remuda.execution.evaluate.numbers import Value, invalid_mask, validity
+from remuda.plan.expression import Call
+
+_QUARTER = 900_000_000
+_LIMIT = 2**62
+
+
+def _timezone(call: Call) -> Kernel:
+    by_interval = call.arguments[0].type == INTERVAL
+    to_utc = call.arguments[1].type == TIMESTAMP
+    arrow = engine_type(call.type)
+
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        points = column(values[1], rows)
+        invalid = invalid_mask(*values)
+        data = data_of(points)
+        if invalid is not None:
+            data = np.where(invalid, 0, data)
+        if len(data) and max(-int(data.min()), int(data.max())) > _LIMIT:
+            raise DatetimeOverflow("timestamp out of range")
+        offsets = np.zeros(rows, np.int64)
+        for name, places in _by_zone(values[0], rows):
+            found = _zone(name, by_interval)
+            offsets[places] = _offsets(found, data[places], to_utc)
+        moved = data - offsets if to_utc else data + offsets
+        return array_from(moved, arrow, validity(*values))
+
+    return kernel
+
+
+def _by_zone(value: Value, rows: int) -> list[tuple[str | bytes, Data]]:
+    """Each zone with the rows that name it."""
+    if isinstance(value, pa.Scalar):
+        return [(value.as_py(), np.arange(rows))]
+    encoded = value.dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    names = encoded.dictionary.to_pylist()
+    return [(name, np.flatnonzero(codes == code)) for code, name in enumerate(names)]
+
+
+def _zone(name: str | bytes, by_interval: bool) -> Zone:
+    if not by_interval:
+        return zone(str(name))
+    assert isinstance(name, bytes)
+    months, days, micros = unpack(name)
+    if months or days:
+        raise InvalidParameterValue("interval time zone must not include months or days")
+    return Zone("", micros, None)
+
+
+def _offsets(found: Zone, data: Data, to_utc: bool) -> Data:
+    if found.fixed is not None:
+        return np.full(len(data), found.fixed, np.int64)
+    quarters, inverse = np.unique(data // _QUARTER, return_inverse=True)
+    look_up: Callable[[int], int] = found.at_local if to_utc else found.at_utc
+    offsets = np.array([look_up(int(q) * _QUARTER) for q in quarters], np.int64)
+    taken: Data = offsets[inverse] if len(offsets) else np.zeros(0, np.int64)
+    return taken
+
+
+ZONE_FUNCTIONS: dict[str, Callable[[Call], Kernel]] = {"timezone": _timezone}

@@ -1,0 +1,184 @@
+"""A hash join whose right side may be larger than memory (Kitsuregawa, Tanaka, Moto-oka 1983)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from remuda.datatypes.sql import SqlType
+from remuda.execution.batch import Batch
+from remuda.execution.contract import Operator, Progress
+from remuda.execution.memory import Reservation
+from remuda.execution.operators.input import Upstream
+from remuda.execution.operators.row_partitions import (
+    DEPTH_MAX,
+    FileScan,
+    HeldRows,
+    RowPartitions,
+)
+from remuda.execution.spill import SpillFile
+
+MakeJoin: TypeAlias = Callable[[Operator, Operator], Operator]
+"""(left, right) -> the join of what they put out, in memory."""
+
+_EMPTY = Batch([], 0)
+_TABLE_BYTES_PER_ROW = 48
+"""Of the hash table that the join makes of the right side."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSide:
+    """``keys`` are positions in the columns of ``types``, which are all that the operator puts
+    out."""
+
+    operator: Operator
+    types: Sequence[SqlType]
+    keys: Sequence[int]
+
+
+class PartitionedJoinOperator(Operator):
+    """While the right side fits, it is the join that ``join`` makes. Beyond, both sides are split
+    by the hash of the key into files, and the parts are joined one after the other: the order of
+    the left side is lost then. Not for joins that look beyond the rows of a key (NOT IN)."""
+
+    def __init__(
+        self,
+        join: MakeJoin,
+        left: JoinSide,
+        right: JoinSide,
+        *,
+        key_types: Sequence[SqlType],
+        memory: Reservation,
+        depth: int = 0,
+    ) -> None:
+        self._join = join
+        self._left_side = left
+        self._right_side = right
+        self._left = Upstream(left.operator)
+        self._right = Upstream(right.operator)
+        self._key_types = key_types
+        self._memory = memory
+        self._depth = depth
+        self._held: list[Batch] = []
+        self._right_parts: RowPartitions | None = None
+        self._left_parts: RowPartitions | None = None
+        self._pairs: list[tuple[SpillFile, SpillFile]] = []
+        self._inner: Operator | None = None
+        self._left_is_given = False
+        """To the join, which closes it."""
+        self._split = False
+        self._batch = _EMPTY
+
+    def advance(self) -> Progress:
+        if self._inner is not None:
+            return self._advance_inner(self._inner)
+        if self._split:
+            return self._next_pair()
+        source = self._right if not self._right.done else self._left
+        batch = source.fetch()
+        if batch is None:
+            return Progress.WAIT
+        if source is self._left:
+            self._add_left(batch)
+        else:
+            self._add_right(batch)
+        self._batch = _EMPTY
+        return Progress.FETCHED
+
+    def _advance_inner(self, inner: Operator) -> Progress:
+        progress = inner.advance()
+        if progress is not Progress.WAIT:
+            self._batch = inner.current_batch()
+        if progress is Progress.FETCHED_DONE and self._split:
+            inner.close()
+            self._inner = None
+            return Progress.FETCHED
+        return progress
+
+    # --- the right side -----------------------------------------------------------------------
+
+    def _add_right(self, batch: Batch) -> None:
+        if self._right_parts is not None:
+            self._right_parts.add(batch)
+        elif batch.rows:
+            size = batch.estimated_bytes() + batch.rows * _TABLE_BYTES_PER_ROW
+            if self._memory.try_grow(size):
+                # Materialized: a selection would hold the whole batch below it.
+                self._held.append(Batch(batch.columns(), batch.rows))
+            else:
+                self._begin_to_split(batch)
+        if self._right.done and self._right_parts is None:
+            self._memory.clear()  # the join counts them again
+            held, self._held = self._held, []
+            self._inner = self._join(self._left.operator, HeldRows(held))
+            self._left_is_given = True
+
+    def _begin_to_split(self, batch: Batch) -> None:
+        self._memory.clear()
+        self._right_parts = self._partitions(self._right_side)
+        while self._held:
+            self._right_parts.add(self._held.pop(0))
+        self._right_parts.add(batch)
+
+    # --- the left side, when the right one is on disk ---------------------------------------------
+
+    def _add_left(self, batch: Batch) -> None:
+        if self._left_parts is None:
+            self._left_parts = self._partitions(self._left_side)
+        self._left_parts.add(batch)
+        if self._left.done:
+            assert self._right_parts is not None
+            right, left = self._right_parts.finish(), self._left_parts.finish()
+            self._pairs = list(zip(left, right, strict=True))
+            self._memory.clear()
+            self._split = True
+
+    def _partitions(self, side: JoinSide) -> RowPartitions:
+        return RowPartitions(side.types, side.keys, self._key_types, self._depth, self._memory)
+
+    # --- pairs of parts -------------------------------------------------------------------------
+
+    def _next_pair(self) -> Progress:
+        self._batch = _EMPTY
+        if not self._pairs:
+            return Progress.FETCHED_DONE
+        left, right = self._pairs.pop()
+        if not left.rows and not right.rows:
+            left.close()
+            right.close()
+            return Progress.FETCHED
+        sources = FileScan(left), FileScan(right)
+        if self._depth + 1 < DEPTH_MAX:
+            self._inner = PartitionedJoinOperator(
+                self._join,
+                JoinSide(sources[0], self._left_side.types, self._left_side.keys),
+                JoinSide(sources[1], self._right_side.types, self._right_side.keys),
+                key_types=self._key_types,
+                memory=self._memory.beside(),
+                depth=self._depth + 1,
+            )
+        else:
+            self._inner = self._join(*sources)
+        return Progress.FETCHED
+
+    def current_batch(self) -> Batch:
+        return self._batch
+
+    def close(self) -> None:
+        self._batch = _EMPTY
+        self._held = []
+        if self._inner is not None:
+            self._inner.close()
+            self._inner = None
+        for parts in (self._right_parts, self._left_parts):
+            if parts is not None:
+                parts.close()
+        for pair in self._pairs:
+            for file in pair:
+                file.close()
+        self._pairs = []
+        self._memory.clear()
+        if not self._left_is_given:
+            self._left.close()
+        self._right.close()

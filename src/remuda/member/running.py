@@ -1,0 +1,64 @@
+"""What a member knows of a query: its fragments here, what came for it, who waits for its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from remuda.errors import RemudaError
+from remuda.execution.context import FragmentProfile
+from remuda.execution.fragment import FragmentInstance
+from remuda.query.ids import QueryId
+from remuda.query.stream import Grant
+
+
+@dataclass
+class Running:
+    """The fragments of one query on this member, by the edges they serve."""
+
+    instances: tuple[FragmentInstance, ...]
+    receives: dict[int, FragmentInstance] = field(default_factory=dict)
+    sends: dict[int, FragmentInstance] = field(default_factory=dict)
+    edges: dict[int, int] = field(default_factory=dict)
+    """The edge that a fragment, here or elsewhere, sends on."""
+    map_ids: frozenset[int] = frozenset()
+    read_timestamp: int = 0
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A query that has ended here, not long ago, and the members that its batches went to."""
+
+    query: QueryId
+    receivers: frozenset[int]
+    ended: float
+
+
+@dataclass
+class Initiated:
+    """A query that began here, and who wants to hear of its end."""
+
+    on_end: Callable[[RemudaError | None], None]
+    profiles: list[FragmentProfile] = field(default_factory=list)
+    timer: asyncio.TimerHandle | None = None
+    """Goes off when the query's timeout is over."""
+
+
+@dataclass(frozen=True)
+class IncomingBatch:
+    edge: int
+    sender: int
+    ordinal: int
+    last: bool
+    body: memoryview | bytes
+
+    def __str__(self) -> str:
+        return f"edge {self.edge} from {self.sender} ordinal {self.ordinal}"
+
+
+@dataclass(frozen=True)
+class IncomingFlowControl:
+    edge: int
+    receiver: int
+    grant: Grant

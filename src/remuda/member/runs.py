@@ -1,0 +1,211 @@
+"""Queries that this member initiates for statements: where and when they run, and their pages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import QueryCanceled, QueryTimeout, RemudaError
+from remuda.execution.context import FragmentProfile, SuppliedRows
+from remuda.execution.evaluate.compile import evaluate_constant
+from remuda.execution.memory import MemoryAccount
+from remuda.execution.root_sink import RootSink
+from remuda.member.core import Core
+from remuda.member.hop import Hop
+from remuda.member.membership import Membership
+from remuda.member.queries import Queries
+from remuda.member.recursion import Evaluation, Tables
+from remuda.member.routing import Router
+from remuda.member.running import Initiated
+from remuda.member.start import Placed, QueryStart, place, place_here
+from remuda.member.statement import Statement
+from remuda.member.supplies import Supplies
+from remuda.plan.expression import Expression
+from remuda.plan.physical import Fragment, KeyLookup, Physical, TableScan, inputs_of
+from remuda.query.ids import QueryId
+from remuda.session.parameters import clock_values
+from remuda.session.planning import PlannedQuery
+
+INTERNAL_PAGE_ROWS = 64 * 1024
+
+
+class Runs:
+    """``supplies`` are the relations that are no maps; whoever has one registers it there."""
+
+    def __init__(self, core: Core, hop: Hop, membership: Membership, queries: Queries) -> None:
+        self._core = core
+        self._hop = hop
+        self._membership = membership
+        self._queries = queries
+        self.supplies = Supplies()
+        self.active: dict[QueryId, int] = {}
+        """Read timestamps in use: versions at or above the lowest must be kept."""
+
+    # --- where and when -----------------------------------------------------------------------
+
+    async def start(
+        self,
+        statement: Statement,
+        query: PlannedQuery,
+        values: tuple[PhysicalValue, ...],
+        page_rows: int,
+    ) -> QueryStart:
+        """Choose where and at which timestamp the query runs (design rule 15), and make the
+        relations that it reads besides maps."""
+        core = self._core
+        start = self._placed(statement, query, values, page_rows)
+        others = {member for member in start.participants if member != core.number}
+        if not statement.local and any(supply.recursion for supply in query.supplied):
+            core.require_all_alive()
+            others.update(member for member in core.live_members() if member != core.number)
+        for member in others:
+            core.require_alive(member)
+        at = statement.read_timestamp
+        if at is None:
+            if others and not statement.session.causal:
+                await self._membership.clocks(tuple(sorted(others)))
+            at = core.timestamp()
+        else:
+            core.observe_read(at)
+        statement.check()  # cancelled, or the client went, while others were asked
+        start = replace(start, read_timestamp=at)
+        return await self._supplied(statement, query, values, start) if query.supplied else start
+
+    def _placed(
+        self,
+        statement: Statement,
+        query: PlannedQuery,
+        values: tuple[PhysicalValue, ...],
+        page_rows: int,
+    ) -> QueryStart:
+        parameters = values + clock_values(query.clock_parameters, statement.started)
+        placed = self._place(statement, query, parameters)
+        return QueryStart(
+            plan=query.plan,
+            parameters=parameters,
+            read_timestamp=0,
+            sites=placed.sites,
+            partitions=placed.partitions,
+            timeout=statement.timeout,
+            sink=RootSink(page_rows),
+            encoded=query.encoded,
+        )
+
+    def _place(
+        self, statement: Statement, query: PlannedQuery, parameters: tuple[PhysicalValue, ...]
+    ) -> Placed:
+        core = self._core
+        if statement.local or statement.partitions is not None:
+            return place_here(query.plan, core.number, statement.partitions)
+
+        def route(fragment: Fragment, key: tuple[Expression, ...]) -> int | None:
+            key_values = [evaluate_constant(part, parameters) for part in key]
+            if any(value is None for value in key_values):
+                return None
+            return Router(self._pruned_map(fragment)).partition(key_values)
+
+        return place(query.plan, core.view, core.number, route)
+
+    def _pruned_map(self, fragment: Fragment) -> MapSchema:
+        """The partitioned map that a pruned fragment reads."""
+        for node in _nodes(fragment.root):
+            if isinstance(node, TableScan | KeyLookup):
+                schema = self._core.store(node.map_id, node.schema_version).schema
+                if not schema.replicated:
+                    return schema
+        raise AssertionError("a pruned fragment reads a partitioned map")
+
+    # --- relations made for one statement -----------------------------------------------------
+
+    async def _supplied(
+        self,
+        statement: Statement,
+        query: PlannedQuery,
+        values: tuple[PhysicalValue, ...],
+        start: QueryStart,
+    ) -> QueryStart:
+        """``start`` with the rows of the relations that ``query`` reads, all at its timestamp."""
+        began = self._core.world.clock.monotonic()
+        fixed = replace(statement, read_timestamp=start.read_timestamp)
+
+        def left() -> float | None:
+            """What is left of the statement's time."""
+            if statement.timeout is None:
+                return None
+            rest = statement.timeout - (self._core.world.clock.monotonic() - began)
+            if rest <= 0:
+                raise QueryTimeout(f"the query did not end within {statement.timeout:g} s")
+            return rest
+
+        async def run(inner: PlannedQuery, tables: Tables) -> AsyncGenerator[pa.RecordBatch]:
+            part = replace(fixed, query=self._queries.new_id(), timeout=left())
+            part.attempt = part.query
+            begun = self._placed(part, inner, values, INTERNAL_PAGE_ROWS)
+            for member in begun.participants:
+                self._core.require_alive(member)
+            begun = replace(begun, read_timestamp=start.read_timestamp, supplied=tables)
+            try:
+                async for page in self.pages(part, begun, []):
+                    yield page
+            except QueryTimeout:
+                left()
+                raise
+
+        async def known(relation: str) -> SuppliedRows:
+            return await self.supplies.rows(relation, fixed)
+
+        memory = MemoryAccount(self._core.config.statement_memory)
+        evaluation = Evaluation(run, known, statement.check, memory)
+        tables: Tables = {}
+        self.active[statement.query] = start.read_timestamp
+        try:
+            await evaluation.fill(query.supplied, tables)
+            statement.attempt = statement.query
+            statement.check()
+            return replace(start, supplied=tables, timeout=left())
+        finally:
+            self.active.pop(statement.query, None)
+
+    # --- pages --------------------------------------------------------------------------------
+
+    async def pages(
+        self, statement: Statement, start: QueryStart, profiles: list[FragmentProfile]
+    ) -> AsyncGenerator[pa.RecordBatch]:
+        """Run a query and hand its pages out here. Closing the iterator early cancels the query."""
+        news = asyncio.Event()
+        ends: list[RemudaError | None] = []
+
+        def ended(error: RemudaError | None) -> None:
+            ends.append(error)
+            news.set()
+
+        sink = start.sink
+        assert sink is not None
+        sink.on_page = lambda: self._hop(news.set)
+        self.active[statement.query] = start.read_timestamp
+        initiated: Initiated = self._queries.begin(statement.query, start, ended)
+        try:
+            while True:
+                news.clear()
+                while (page := sink.take()) is not None:
+                    yield page
+                if ends and (ends[0] is not None or sink.exhausted):
+                    break
+                await news.wait()
+            if ends[0] is not None:
+                raise ends[0]
+            profiles += initiated.profiles
+        finally:
+            self.active.pop(statement.query, None)
+            sink.clear()
+            if not ends:
+                self._queries.fail(statement.query, QueryCanceled("its result is not wanted"))
+
+
+def _nodes(node: Physical) -> list[Physical]:
+    return [node, *(below for child in inputs_of(node) for below in _nodes(child))]

@@ -1,0 +1,272 @@
+"""Where the rows of system relations come from: the catalog of this member, or what all members
+answer when the statement starts."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from remuda.catalog.system_relations import INFORMATION_SCHEMA, PG_CATALOG, SYSTEM, SystemRelation
+from remuda.config import MemberConfig
+from remuda.datatypes.arrow import engine_type, external_type, to_engine
+from remuda.execution.context import SuppliedRows
+from remuda.member.core import Core
+from remuda.member.index_service import IndexService
+from remuda.member.statement import Statement
+from remuda.member.statistics_service import ClusterStatistics
+from remuda.member.supplies import Supplies
+from remuda.member.system_state import SystemState
+from remuda.query.wire import decode_query_id
+from remuda.session.system import functions, information_schema, pg_catalog
+from remuda.sql.system_functions import SESSION_SETTINGS
+
+Row = tuple[Any, ...]
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+class SystemRelations:
+    """Registers the suppliers of all of them."""
+
+    def __init__(
+        self,
+        core: Core,
+        state: SystemState,
+        *,
+        statistics: ClusterStatistics,
+        indexes: IndexService,
+        supplies: Supplies,
+    ) -> None:
+        self._indexes_known = indexes
+        self._core = core
+        self._state = state
+        self._statistics = statistics
+        from_catalog = {
+            INFORMATION_SCHEMA: information_schema.ROWS,
+            PG_CATALOG: {**pg_catalog.ROWS, "pg_proc": functions.pg_proc},
+        }
+        for schema, rows in from_catalog.items():
+            for name, relation in SYSTEM[schema].items():
+                make = rows.get(name, lambda _: ())
+                supplies.register(relation.qualified, self._of_catalog(relation, make))
+        live: dict[str, Callable[[Statement], Awaitable[Iterable[Row]]]] = {
+            "sys.members": self._members,
+            "sys.partitions": self._partitions,
+            "sys.maps": self._maps,
+            "sys.map_parts": self._map_parts,
+            "sys.columns": self._columns,
+            "sys.views": self._views,
+            "sys.queries": self._queries,
+            "sys.fragments": self._fragments,
+            "sys.indexes": self._indexes,
+            "sys.settings": self._settings,
+            "pg_catalog.pg_settings": self._pg_settings,
+            "pg_catalog.pg_stat_activity": self._activity,
+        }
+        for qualified, make_rows in live.items():
+            schema, _, name = qualified.partition(".")
+            supplies.register(qualified, self._live(SYSTEM[schema][name], make_rows))
+
+    def _of_catalog(
+        self, relation: SystemRelation, make: Callable[[Any], Iterable[Row]]
+    ) -> Callable[[Statement], Awaitable[SuppliedRows]]:
+        async def supply(_statement: Statement) -> SuppliedRows:
+            return engine_rows(relation, list(make(self._core.catalog)))
+
+        return supply
+
+    def _live(
+        self,
+        relation: SystemRelation,
+        make: Callable[[Statement], Awaitable[Iterable[Row]]],
+    ) -> Callable[[Statement], Awaitable[SuppliedRows]]:
+        async def supply(statement: Statement) -> SuppliedRows:
+            return engine_rows(relation, list(await make(statement)))
+
+        return supply
+
+    # --- sys ----------------------------------------------------------------------------------
+
+    async def _members(self, _statement: Statement) -> Iterable[Row]:
+        core = self._core
+        states = await self._state.all()
+        rows: list[Row] = []
+        for member in core.view.members:
+            state = states.get(member.number)
+            gauges = {g.name: g.value for g in state.gauges} if state is not None else {}
+            rows.append(
+                (
+                    member.number, member.uuid, member.host, member.user_port,
+                    member.control_port, member.data_port,
+                    "lost" if member.number in core.lost else "alive",
+                    core.lost.get(member.number), member.number == core.coordinator,
+                    member.number == core.number, core.view.owners.count(member.number),
+                    core.view.number, gauges.get("queries"), gauges.get("fragments"),
+                    gauges.get("clients"), gauges.get("jobs"),
+                    state.catalog_version if state is not None else None,
+                )
+            )  # fmt: skip
+        return rows
+
+    async def _partitions(self, _statement: Statement) -> Iterable[Row]:
+        core = self._core
+        return [
+            (partition, owner, owner not in core.lost)
+            for partition, owner in enumerate(core.view.owners)
+        ]
+
+    async def _maps(self, _statement: Statement) -> Iterable[Row]:
+        states = await self._state.all()
+        found: list[Row] = []
+        for schema in self._core.catalog.maps:
+            parts = [p for s in states.values() for p in s.maps if p.map_id == schema.map_id]
+            rows = [part.rows for part in parts]
+            found.append(
+                (
+                    schema.name, schema.map_id, schema.version,
+                    "replicated" if schema.replicated else "partitioned", len(schema.shown),
+                    None if schema.has_row_ids else ", ".join(schema.key),
+                    None if schema.has_row_ids else ", ".join(schema.partition_by),
+                    max(rows, default=0) if schema.replicated else sum(rows),
+                    sum(part.bytes for part in parts), schema.comment or None,
+                )
+            )  # fmt: skip
+        return found
+
+    async def _map_parts(self, _statement: Statement) -> Iterable[Row]:
+        names = {schema.map_id: schema.name for schema in self._core.catalog.maps}
+        return [
+            (names[part.map_id], number, part.rows, part.bytes)
+            for number, state in (await self._state.all()).items()
+            for part in state.maps
+            if part.map_id in names
+        ]
+
+    async def _columns(self, _statement: Statement) -> Iterable[Row]:
+        catalog = self._core.catalog
+        await self._statistics.refresh(catalog.maps)
+        found: list[Row] = []
+        for schema in catalog.maps:
+            known = self._statistics.statistics(schema)
+            for place, column in enumerate(schema.shown, 1):
+                about = known.columns.get(column.name) if known is not None else None
+                found.append(
+                    (
+                        schema.name, column.name, place, str(column.type), column.nullable,
+                        column.name in schema.key, column.name in schema.partition_by,
+                        column.default.text if column.default is not None else None,
+                        column.comment or None,
+                        about.distinct if about is not None else None,
+                        about.null_fraction if about is not None else None,
+                    )
+                )  # fmt: skip
+        return found
+
+    async def _views(self, _statement: Statement) -> Iterable[Row]:
+        return [
+            (view.name, len(view.columns), view.text, ", ".join(view.uses), view.comment or None)
+            for view in self._core.catalog.views
+        ]
+
+    async def _queries(self, _statement: Statement) -> Iterable[Row]:
+        states = await self._state.all()
+        now = self._core.world.clock.wall_micros()
+        members: dict[str, set[int]] = {}
+        for number, state in states.items():
+            for fragment in state.fragments:
+                members.setdefault(_id(fragment.query_id), set()).add(number)
+        return [
+            (
+                _id(s.query_id), number, s.state, _moment(s.started),
+                max(0, now - s.started) / 1e6, s.text, s.rows, s.bytes,
+                len(members.get(_id(s.serving), ())),
+            )
+            for number, state in states.items()
+            for s in state.statements
+        ]  # fmt: skip
+
+    async def _fragments(self, _statement: Statement) -> Iterable[Row]:
+        states = await self._state.all()
+        served = {
+            _id(s.serving): _id(s.query_id) for state in states.values() for s in state.statements
+        }
+        return [
+            (
+                served.get(_id(f.query_id), _id(f.query_id)), number, f.fragment, f.state,
+                " ".join(operator.name for operator in f.operators),
+                f.operators[0].rows if f.operators else 0,
+                f.operators[0].bytes if f.operators else 0, f.seconds, f.memory,
+            )
+            for number, state in states.items()
+            for f in state.fragments
+        ]  # fmt: skip
+
+    async def _indexes(self, _statement: Statement) -> Iterable[Row]:
+        _, found = await self._indexes_known.shown(None)
+        return zip(*(column.to_pylist() for column in found.columns), strict=True)
+
+    # --- settings and sessions ----------------------------------------------------------------
+
+    async def _settings(self, _statement: Statement) -> Iterable[Row]:
+        return [
+            (name, value, default, description)
+            for name, value, default, description in self._all_settings()
+        ]
+
+    def _all_settings(self) -> Iterable[tuple[str, str, str, str]]:
+        defaults, config = MemberConfig(), self._core.config
+        for field in dataclasses.fields(MemberConfig):
+            if field.name not in _PRIVATE:
+                yield (
+                    field.name,
+                    str(getattr(config, field.name)),
+                    str(getattr(defaults, field.name)),
+                    str(field.metadata["doc"]),
+                )
+
+    async def _pg_settings(self, _statement: Statement) -> Iterable[Row]:
+        named = [(n, v, d, t, "postmaster") for n, v, d, t in self._all_settings()]
+        named += [(n, v, v, "", "user") for n, v in SESSION_SETTINGS.items()]
+        return [
+            (
+                name, value, None, "Remuda", description, None, context, "string", "default",
+                None, None, None, default, default, None, None, False,
+            )
+            for name, value, default, description, context in sorted(named)
+        ]  # fmt: skip
+
+    async def _activity(self, _statement: Statement) -> Iterable[Row]:
+        return [
+            (
+                5, "remuda", number, "remuda", "", None, None, _moment(s.started), "active",
+                s.text,
+            )
+            for number, state in (await self._state.all()).items()
+            for s in state.statements
+        ]  # fmt: skip
+
+
+_PRIVATE: Final = ("control_fd", "parent_pipe")
+
+
+def engine_rows(relation: SystemRelation, rows: Sequence[Row]) -> SuppliedRows:
+    """Rows of Python values as one batch in engine form."""
+    columns = list(zip(*rows, strict=True)) or [() for _ in relation.columns]
+    arrays = [
+        to_engine(pa.array(list(values), external_type(column.type)), column.type)
+        if rows
+        else pa.array([], engine_type(column.type))
+        for values, column in zip(columns, relation.columns, strict=True)
+    ]
+    return [pa.RecordBatch.from_arrays(arrays, names=[c.name for c in relation.columns])]
+
+
+def _id(message: Any) -> str:
+    return str(decode_query_id(message))
+
+
+def _moment(micros: int) -> dt.datetime:
+    return _EPOCH + dt.timedelta(microseconds=micros)

@@ -1,0 +1,114 @@
+"""What the members do right now, asked from each of them when somebody wants to know."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from remuda.member.core import Core
+from remuda.member.peers import Peers
+from remuda.member.queries import Queries
+from remuda.query.ids import QueryId
+from remuda.query.wire import encode_query_id
+from remuda.rpc.messages import control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+
+TEXT_SHOWN = 10_000
+"""Characters of a statement's text that travel."""
+
+
+class RunningStatement(Protocol):
+    """A statement that a client of this member has running."""
+
+    @property
+    def query(self) -> QueryId: ...
+
+    @property
+    def attempt(self) -> QueryId | None: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def started(self) -> int: ...
+
+
+class SystemState:
+    def __init__(
+        self,
+        core: Core,
+        peers: Peers,
+        queries: Queries,
+        gauges: Callable[[], Mapping[str, int]],
+        statements: Callable[[], Iterable[tuple[RunningStatement, int, int]]],
+    ) -> None:
+        """``statements`` gives those that clients have running here, with the rows and bytes that
+        they have sent so far."""
+        self._core = core
+        self._peers = peers
+        self._queries = queries
+        self._gauges = gauges
+        self._statements = statements
+
+    async def all(self) -> dict[int, control_pb2.SystemState]:
+        """The state of each live member. Raises MemberUnavailable."""
+        core = self._core
+        others = [number for number in core.live_members() if number != core.number]
+        message = control_pb2.SystemStateRequest(context=core.context())
+        replies = await asyncio.gather(
+            *(self._peers.request(number, RpcType.SYSTEM_STATE, message) for number in others)
+        )
+        found = {core.number: self.here()}
+        for number, reply in zip(others, replies, strict=True):
+            state = control_pb2.SystemState.FromString(reply.pbody)
+            core.observe(state.context)
+            found[number] = state
+        return dict(sorted(found.items()))
+
+    def on_request(self, request: Request) -> None:
+        message = control_pb2.SystemStateRequest.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        request.reply(RpcType.SYSTEM_STATE, self.here())
+
+    def here(self) -> control_pb2.SystemState:
+        core = self._core
+        state = control_pb2.SystemState(
+            context=core.context(), catalog_version=core.catalog.version
+        )
+        for name, value in sorted(self._gauges().items()):
+            state.gauges.add(name=name, value=value)
+        for map_id, store in core.stores.items():
+            state.maps.add(map_id=map_id, rows=store.rows, bytes=store.bytes)
+        running = self._queries.running()
+        here = {query for query, _ in running}
+        for statement, rows, size in self._statements():
+            serving = statement.attempt or statement.query
+            state.statements.add(
+                query_id=encode_query_id(statement.query),
+                serving=encode_query_id(serving),
+                text=statement.text[:TEXT_SHOWN],
+                state="running" if serving in here else "preparing",
+                started=statement.started,
+                rows=rows,
+                bytes=size,
+            )
+        for query, instances in running:
+            for instance in instances:
+                fragment = state.fragments.add(
+                    query_id=encode_query_id(query),
+                    fragment=instance.fragment,
+                    state=instance.state,
+                    seconds=instance.seconds,
+                    memory=instance.memory,
+                )
+                for profile in instance.operators():
+                    fragment.operators.add(
+                        operator=profile.index,
+                        rows=profile.rows,
+                        batches=profile.batches,
+                        bytes=profile.bytes,
+                        name=profile.operator,
+                    )
+        return state

@@ -1,0 +1,88 @@
+"""Plans for machines: EXPLAIN (FORMAT JSON), as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from remuda.plan.explain import OperatorProfile, Printer, Profile
+from remuda.plan.physical import Fragment, Physical, PhysicalPlan, inputs_of
+
+Json = dict[str, Any]
+
+
+def explain_json(plan: PhysicalPlan, profile: Profile | None = None, costs: bool = True) -> Json:
+    """``Fragments``, each with the tree of its operators, and the ``Rules`` that fired.
+
+    Rows, costs and batches are numbers, times are milliseconds. With ``profile`` every operator has
+    what it did: ``Actual Rows`` and the like over all members, and each member under ``Members``.
+    """
+    printer = Printer(plan, verbose=False, profile=profile)
+    fragments = [_fragment(printer, fragment, profile, costs) for fragment in plan.fragments]
+    return {"Fragments": fragments, "Rules": list(plan.rules)}
+
+
+def _fragment(printer: Printer, fragment: Fragment, profile: Profile | None, costs: bool) -> Json:
+    made: Json = {"Fragment": fragment.id, "Site": fragment.site.value}
+    if fragment.pruning is not None:
+        made["Partition Keys"] = [
+            [printer.expression(part) for part in key] for key in fragment.pruning.keys
+        ]
+    numbers = iter(range(1_000_000))
+    made["Plan"] = _node(printer, fragment.root, (fragment.id, numbers), profile, costs)
+    return made
+
+
+def _node(
+    printer: Printer,
+    node: Physical,
+    place: tuple[int, Iterator[int]],
+    profile: Profile | None,
+    costs: bool,
+) -> Json:
+    traits = node.traits
+    made: Json = {
+        "Node Type": type(node).__name__,
+        "Description": printer.title(node),
+        "Distribution": traits.distribution.placement.value,
+        "Distribution Keys": [
+            [printer.name(column) for column in keys] for keys in traits.distribution.keys
+        ],
+        "Sort Key": [
+            {
+                "Column": printer.name(key.column),
+                "Descending": key.descending,
+                "Nulls First": key.nulls_first,
+            }
+            for key in traits.collation
+        ],
+        "Output": [{"Name": printer.name(c.id, c.name), "Type": str(c.type)} for c in node.output],
+    }
+    if costs:
+        made["Plan Rows"] = round(traits.rows, 3)
+        made["Total Cost"] = round(traits.cost, 3)
+    fragment, numbers = place
+    number = next(numbers)
+    if profile is not None:
+        made |= _actual(profile.get((fragment, number), {}))
+    below = [_node(printer, child, place, profile, costs) for child in inputs_of(node)]
+    if below:
+        made["Plans"] = below
+    return made
+
+
+def _actual(members: Mapping[int, OperatorProfile]) -> Json:
+    return {
+        "Actual Rows": sum(p.rows for p in members.values()),
+        "Actual Batches": sum(p.batches for p in members.values()),
+        "Actual Time": round(max((p.seconds for p in members.values()), default=0.0) * 1e3, 3),
+        "Members": [
+            {
+                "Member": member,
+                "Rows": p.rows,
+                "Batches": p.batches,
+                "Time": round(p.seconds * 1e3, 3),
+            }
+            for member, p in sorted(members.items())
+        ],
+    }

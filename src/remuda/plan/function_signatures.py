@@ -1,0 +1,156 @@
+"""What the catalog of functions is made of: entries, signatures, resolvers of argument types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from remuda.datatypes.coercion import common_type, is_implicit
+from remuda.datatypes.sql import (
+    DECIMAL_PRECISION_MAX,
+    DOUBLE,
+    Kind,
+    SqlType,
+    decimal,
+)
+
+Types: TypeAlias = tuple[SqlType, ...]
+"""Argument types as found; an untyped literal or parameter has Kind.NULL and fits anything."""
+
+
+class NullRule(Enum):
+    """STRICT: NULL if any argument is NULL. NEVER: the result is never NULL. OWN: see the function
+    (``and``, ``or`` are three-valued; ``coalesce``, ``greatest``, ``least`` skip NULLs)."""
+
+    STRICT = "strict"
+    NEVER = "never"
+    OWN = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The types that the arguments are to be cast to, and the type of the result."""
+
+    arguments: Types
+    result: SqlType
+
+
+Resolver: TypeAlias = Callable[[Types], Signature | None]
+"""None: the function does not take arguments of these types."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarFunction:
+    """``folds`` is False for what must not be computed at planning time (current_date, ...): the
+    session replaces it by a literal when a statement starts. ``raises``: may fail on some values
+    (overflow, division by zero), so it must not be moved to where it sees more rows."""
+
+    name: str
+    resolve: Resolver
+    nulls: NullRule = NullRule.STRICT
+    summary: str = ""
+    folds: bool = True
+    raises: bool = False
+
+
+class StateForm(Enum):
+    """How the state of a group travels between members. RESULT: as a value of the result's type
+    (``count`` and ``sum`` add up, the others combine as they compute). PACKED: as bytes of its own.
+    ROWS: not at all, all rows of a group must be on one member."""
+
+    RESULT = "result"
+    PACKED = "packed"
+    ROWS = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateFunction:
+    """``resolve`` gives the types of the arguments (after casts) and of the result. All skip rows
+    with NULL in an argument that they compute with. ``counts``: over no rows the result is 0, of
+    the others it is NULL. The argument keeps its own type (no cast before sum: the result is wider
+    than the argument). ``ordered``: ORDER BY inside the call may change the result.
+    ``within_group``: called WITHIN GROUP (ORDER BY x), ``resolve`` takes the type of x first."""
+
+    name: str
+    resolve: Resolver
+    summary: str = ""
+    state: StateForm = StateForm.RESULT
+    counts: bool = False
+    ordered: bool = False
+    within_group: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFunction:
+    """A function that is only called with OVER; aggregates can be called so as well. ``framed``:
+    it looks at the rows of the frame, others at the whole partition."""
+
+    name: str
+    resolve: Resolver
+    summary: str = ""
+    framed: bool = False
+
+
+# --- resolvers -------------------------------------------------------------------------------
+
+
+def unknown(t: SqlType) -> bool:
+    return t.kind is Kind.NULL
+
+
+def bounded_decimal(precision: int, scale: int) -> SqlType:
+    scale = min(scale, DECIMAL_PRECISION_MAX)
+    return decimal(max(1, min(max(precision, scale), DECIMAL_PRECISION_MAX)), scale)
+
+
+def fixed(result: SqlType, *arguments: SqlType, optional: int = 0) -> Resolver:
+    """Arguments of fixed types, the last ``optional`` of which may be left out."""
+
+    def resolve(types: Types) -> Signature | None:
+        if not len(arguments) - optional <= len(types) <= len(arguments):
+            return None
+        wanted = arguments[: len(types)]
+        if not all(unknown(t) or is_implicit(t, w) for t, w in zip(types, wanted, strict=True)):
+            return None
+        # Text keeps its length and kind: they do not matter to any function.
+        kept = tuple(
+            t if t.is_text and w.is_text else w for t, w in zip(types, wanted, strict=True)
+        )
+        return Signature(kept, result)
+
+    return resolve
+
+
+def overloads(*resolvers: Resolver) -> Resolver:
+    """The first that fits; untyped arguments thus prefer the first."""
+
+    def resolve(types: Types) -> Signature | None:
+        for resolver in resolvers:
+            found = resolver(types)
+            if found is not None:
+                return found
+        return None
+
+    return resolve
+
+
+def scaled(t: SqlType) -> tuple[int, int]:
+    return t.precision or DECIMAL_PRECISION_MAX, t.scale or 0
+
+
+def same_numeric(types: Types) -> Signature | None:
+    """One number, the result of the same type (``neg``, ``abs``)."""
+    if len(types) != 1:
+        return None
+    t = DOUBLE if unknown(types[0]) else types[0]
+    return Signature((t,), t) if t.is_numeric else None
+
+
+def same_type(types: Types) -> Signature | None:
+    """``coalesce``, ``greatest``, ``least``: the common type of all."""
+    common = common_type(types) if types else None
+    if common is None:
+        return None
+    return Signature((common,) * len(types), common)

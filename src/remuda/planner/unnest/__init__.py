@@ -1,0 +1,1 @@
+"""Subqueries and LATERAL become joins."""

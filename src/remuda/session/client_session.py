@@ -1,0 +1,96 @@
+"""What a client has set and prepared. It travels with its statements, so members keep nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from remuda.datatypes.sql import SqlType
+from remuda.errors import LimitExceeded, ProtocolError
+from remuda.rpc import codec
+from remuda.session.settings import NAMED_MAX, SETTINGS, Setting, milliseconds
+
+SESSION_SIZE_MAX: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedText:
+    """A statement under a name. ``types``: those declared for its parameters, None for none."""
+
+    text: str
+    types: tuple[SqlType, ...] | None
+
+
+@dataclass(frozen=True)
+class ClientSession:
+    """Immutable; ``values`` are the settings that differ from their defaults."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    prepared: Mapping[str, PreparedText] = field(default_factory=dict)
+
+    def value(self, setting: Setting) -> str:
+        return self.values.get(setting.name.lower(), setting.default)
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds; None: not set."""
+        return milliseconds(self.value(SETTINGS["statement_timeout"])) / 1000 or None
+
+    @property
+    def causal(self) -> bool:
+        return self.value(SETTINGS["read_consistency"]) == "causal"
+
+    def with_value(self, setting: Setting, value: str | None) -> ClientSession:
+        """None: the default."""
+        values = {name: v for name, v in self.values.items() if name != setting.name.lower()}
+        if value is not None and value != setting.default:
+            values[setting.name.lower()] = value
+        if len(values) > NAMED_MAX + len(SETTINGS):
+            raise LimitExceeded(f"a client can have at most {NAMED_MAX} settings of its own")
+        return ClientSession(values, self.prepared)
+
+    def with_prepared(self, name: str, prepared: PreparedText | None) -> ClientSession:
+        others = {n: p for n, p in self.prepared.items() if n != name}
+        if prepared is not None:
+            others[name] = prepared
+        return ClientSession(self.values, others)
+
+    def encode(self) -> bytes:
+        """Raises LimitExceeded."""
+        prepared = {
+            name: [p.text, None if p.types is None else codec.encode_types(p.types).hex()]
+            for name, p in self.prepared.items()
+        }
+        data = json.dumps([dict(self.values), prepared], separators=(",", ":")).encode()
+        if len(data) > SESSION_SIZE_MAX:
+            raise LimitExceeded(
+                f"settings and prepared statements of a client take more than "
+                f"{SESSION_SIZE_MAX} bytes",
+                hint="Give up prepared statements with DEALLOCATE.",
+            )
+        return data
+
+
+NO_SESSION: Final = ClientSession()
+
+
+def decode_session(data: bytes) -> ClientSession:
+    """Raises ProtocolError."""
+    if not data:
+        return NO_SESSION
+    try:
+        values, prepared = json.loads(data)
+        return ClientSession(
+            {str(name).lower(): str(value) for name, value in values.items()},
+            {str(name): _prepared(*entry) for name, entry in prepared.items()},
+        )
+    except (ValueError, TypeError, AttributeError) as problem:
+        raise ProtocolError("the client's session cannot be read") from problem
+
+
+def _prepared(text: Any, types: Any) -> PreparedText:
+    return PreparedText(
+        str(text), None if types is None else codec.decode_types(bytes.fromhex(types))
+    )

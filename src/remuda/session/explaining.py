@@ -1,0 +1,101 @@
+"""The answer of EXPLAIN: text, one line per row, or JSON in one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from remuda.datatypes.schema import Column
+from remuda.datatypes.sql import VARCHAR
+from remuda.execution.context import FragmentProfile
+from remuda.plan.explain import OperatorProfile, Profile, explain
+from remuda.plan.explain_json import explain_json
+from remuda.session.answers import Answer, answer_rows
+from remuda.session.planning import (
+    PlannedChange,
+    PlannedExplain,
+    PlannedInsert,
+    PlannedQuery,
+    PlannedSupply,
+)
+
+PLAN_COLUMNS = (Column("plan", VARCHAR, nullable=False),)
+
+
+def explained(
+    planned: PlannedExplain, profiles: Sequence[FragmentProfile] = (), seconds: float | None = None
+) -> Answer:
+    """The plan; with ``profiles`` what each operator did on each member."""
+    statement = planned.statement
+    query = statement if isinstance(statement, PlannedQuery) else statement.source
+    profile = _by_operator(profiles) or None
+    title = _title(planned)
+    if planned.options.json:
+        made: dict[str, Any] = {"Statement": title or "SELECT"}
+        made |= _json(query, profile, planned.options.costs)
+        if seconds is not None:
+            made["Execution Time"] = round(seconds * 1000, 3)
+        return answer_rows(PLAN_COLUMNS, [(json.dumps([made], indent=2, ensure_ascii=False),)])
+    lines = [title] if title else []
+    lines += _text(query, planned, profile)
+    if seconds is not None:
+        lines.append(f"Execution time: {seconds * 1000:.3f} ms")
+    return answer_rows(PLAN_COLUMNS, [(line,) for line in lines])
+
+
+def _by_operator(profiles: Sequence[FragmentProfile]) -> Profile:
+    found: dict[tuple[int, int], dict[int, OperatorProfile]] = {}
+    for fragment in profiles:
+        for operator in fragment.operators:
+            by_member = found.setdefault((fragment.fragment, operator.index), {})
+            by_member[fragment.member] = OperatorProfile(
+                operator.rows, operator.batches, operator.seconds
+            )
+    return found
+
+
+def _title(planned: PlannedExplain) -> str:
+    """The line above the plan of rows that are written."""
+    statement = planned.statement
+    how = "(staged on the owners, then committed)"
+    if isinstance(statement, PlannedInsert):
+        verb = "INSERT INTO" if statement.insert_only else "SINK INTO"
+        return f"{verb} {statement.schema.name} {how}"
+    if isinstance(statement, PlannedChange):
+        words = {"DELETE": " FROM", "UPDATE": ""}
+        verb = statement.verb + words.get(statement.verb, " INTO")
+        returning = ", returning)" if statement.returning else ")"
+        return f"Modify: {verb} {statement.schema.name} {how[:-1]}{returning}"
+    return planned.title
+
+
+def _text(query: PlannedQuery, planned: PlannedExplain, profile: Profile | None) -> Iterator[str]:
+    options = planned.options
+    yield from explain(query.plan, options.verbose, profile, options.costs).splitlines()
+    for supply in query.supplied:
+        recursion = supply.recursion
+        if recursion is None:
+            continue
+        union = "UNION" if recursion.distinct else "UNION ALL"
+        yield f"Recursive {recursion.name}: at first"
+        yield from ("  " + line for line in _text(recursion.base, planned, None))
+        yield f"Recursive {recursion.name}: then {union}, until no rows come"
+        yield from ("  " + line for line in _text(recursion.step, planned, None))
+
+
+def _json(query: PlannedQuery, profile: Profile | None, costs: bool) -> dict[str, Any]:
+    made = explain_json(query.plan, profile, costs)
+    recursive = [_recursive(supply, costs) for supply in query.supplied if supply.recursion]
+    return {**made, "Recursive": recursive} if recursive else made
+
+
+def _recursive(supply: PlannedSupply, costs: bool) -> dict[str, Any]:
+    recursion = supply.recursion
+    assert recursion is not None
+    return {
+        "Name": recursion.name,
+        "Distinct": recursion.distinct,
+        "Base": _json(recursion.base, None, costs),
+        "Step": _json(recursion.step, None, costs),
+    }

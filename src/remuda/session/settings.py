@@ -1,0 +1,233 @@
+"""Settings of a client: SET, RESET and SHOW.
+
+Drivers and tools set many things when they connect. What is without effect here is accepted; what
+would change answers in a way that is not implemented is refused, so that nobody is lied to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from remuda.errors import CannotChangeSetting, InputError, NotSupported, UndefinedSetting
+from remuda.sql.suggest import did_you_mean
+
+Check = Callable[[str], str]
+"""The value in its normal form. Raises ValueError with what is allowed."""
+
+_TIME_UNITS: Final = {
+    "us": 0.001,
+    "ms": 1.0,
+    "s": 1e3,
+    "min": 6e4,
+    "h": 3.6e6,
+    "d": 8.64e7,
+    "": 1.0,
+}
+_TRUE: Final = ("on", "true", "yes", "1", "t", "y")
+_FALSE: Final = ("off", "false", "no", "0", "f", "n")
+TEXT_MAX: Final = 4096
+NAMED_MAX: Final = 100
+
+
+class Harmful(ValueError):
+    """A value that PostgreSQL takes and that would be a lie here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """``check`` is None for what cannot be changed."""
+
+    name: str
+    default: str
+    summary: str
+    check: Check | None = None
+
+
+def _any(value: str) -> str:
+    if len(value) > TEXT_MAX:
+        raise ValueError(f"at most {TEXT_MAX} characters")
+    return value
+
+
+def _boolean(value: str) -> str:
+    word = value.lower()
+    if word in _TRUE or word in _FALSE:
+        return "on" if word in _TRUE else "off"
+    raise ValueError("on, off")
+
+
+def _only(*allowed: str, also: Iterable[str] = ()) -> Check:
+    """``allowed`` in their normal form; ``also`` are values that PostgreSQL takes."""
+
+    def check(value: str) -> str:
+        found = next((a for a in allowed if a.lower() == value.lower()), None)
+        if found is not None:
+            return found
+        kind = Harmful if value.lower() in also else ValueError
+        raise kind(", ".join(allowed))
+
+    return check
+
+
+def _only_on(value: str) -> str:
+    if _boolean(value) == "off":
+        raise Harmful("on")
+    return "on"
+
+
+def _only_off(value: str) -> str:
+    if _boolean(value) == "on":
+        raise Harmful("off")
+    return "off"
+
+
+def milliseconds(value: str) -> float:
+    """A time as PostgreSQL's settings write it: ``250``, ``5s``, ``1.5 min``."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", value.lower())
+    if match is None or match[2] not in _TIME_UNITS:
+        raise ValueError("milliseconds, or a number with us, ms, s, min, h or d")
+    return float(match[1]) * _TIME_UNITS[match[2]]
+
+
+def _time(value: str) -> str:
+    found = round(milliseconds(value))
+    if found > 2**31 - 1:
+        raise ValueError("0 to 2147483647 ms")
+    for unit, size in (("d", 8.64e7), ("h", 3.6e6), ("min", 6e4), ("s", 1e3)):
+        if found and found % size == 0:
+            return f"{found / size:.0f}{unit}"
+    return f"{found}ms" if found else "0"
+
+
+def _no_time(value: str) -> str:
+    if milliseconds(value):
+        raise Harmful("0")
+    return "0"
+
+
+def _time_zone(value: str) -> str:
+    if value.strip().lower() in (
+        "utc",
+        "gmt",
+        "etc/utc",
+        "zulu",
+        "z",
+        "0",
+        "+0",
+        "-0",
+        "+00:00",
+        "local",
+    ):
+        return "UTC"
+    raise Harmful("UTC")
+
+
+def _encoding(value: str) -> str:
+    if re.sub(r"[^a-z0-9]", "", value.lower()) in ("utf8", "unicode"):
+        return "UTF8"
+    raise Harmful("UTF8")
+
+
+def _date_style(value: str) -> str:
+    words = [word.strip().lower() for word in value.split(",")]
+    if words == ["default"] or all(word in ("iso", "mdy", "ymd", "us") for word in words):
+        return "ISO, MDY"
+    raise Harmful("ISO, MDY")
+
+
+def _digits(value: str) -> str:
+    if not re.fullmatch(r"-?\d+", value) or not -15 <= int(value) <= 3:
+        raise ValueError("-15 to 3")
+    if int(value) < 1:
+        raise Harmful("1, 2, 3: floating numbers are always shown exactly")
+    return value
+
+
+def _path(value: str) -> str:
+    known = ("public", "$user", "pg_catalog", "information_schema", "")
+    names = [name.strip().strip('"') for name in value.split(",")]
+    if all(name.lower() in known for name in names):
+        return ", ".join(f'"{name}"' if name in ("$user", "") else name for name in names)
+    raise Harmful("public, pg_catalog, information_schema")
+
+
+_ISOLATION: Final = _only(
+    "read committed", also=("serializable", "repeatable read", "read uncommitted")
+)
+_LEVELS: Final = _only(
+    "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"
+)
+
+_SETTINGS: Final = (
+    Setting("application_name", "", "what the client calls itself", _any),
+    Setting("bytea_output", "hex", "how BYTEA is shown as text", _only("hex", also=("escape",))),
+    Setting("client_encoding", "UTF8", "the encoding of texts", _encoding),
+    Setting("client_min_messages", "notice", "which notices are sent: there are none", _LEVELS),
+    Setting("DateStyle", "ISO, MDY", "how dates are shown and read", _date_style),
+    Setting("default_transaction_isolation", "read committed", "each statement is one", _ISOLATION),
+    Setting("default_transaction_read_only", "off", "whether writes are refused", _only_off),
+    Setting("extra_float_digits", "1", "digits of floating numbers", _digits),
+    Setting("idle_in_transaction_session_timeout", "0", "there are no open transactions", _time),
+    Setting("integer_datetimes", "on", "times are integers"),
+    Setting(
+        "IntervalStyle",
+        "postgres",
+        "how intervals are shown",
+        _only("postgres", also=("iso_8601", "sql_standard", "postgres_verbose")),
+    ),
+    Setting("jit", "off", "without meaning here", _boolean),
+    Setting("lock_timeout", "0", "how long to wait for a lock", _no_time),
+    Setting("max_identifier_length", "1073741823", "the length of names is not limited"),
+    Setting(
+        "read_consistency",
+        "latest",
+        "latest: a query sees all that was committed before; causal: all that this client and its "
+        "member have seen, without asking the other members",
+        _only("latest", "causal"),
+    ),
+    Setting("search_path", '"$user", public', "where names are looked up", _path),
+    Setting("server_encoding", "UTF8", "the encoding of texts"),
+    Setting("server_version", "15.0", "the version of PostgreSQL whose dialect this is"),
+    Setting("server_version_num", "150000", "the same as a number"),
+    Setting("standard_conforming_strings", "on", "backslashes mean themselves", _only_on),
+    Setting("statement_timeout", "0", "how long a statement may take; 0: as configured", _time),
+    Setting("synchronize_seqscans", "on", "without meaning here", _boolean),
+    Setting("TimeZone", "UTC", "the zone of times with a zone", _time_zone),
+    Setting("transaction_isolation", "read committed", "each statement is one", _ISOLATION),
+    Setting("transaction_read_only", "off", "whether writes are refused", _only_off),
+    Setting("xmloption", "content", "without meaning here", _only("content", "document")),
+)
+SETTINGS: Final[dict[str, Setting]] = {setting.name.lower(): setting for setting in _SETTINGS}
+_OTHER_NAMES: Final = {"time zone": "timezone", "names": "client_encoding"}
+
+
+def setting_of(name: str) -> Setting:
+    """Raises UndefinedSetting. A name with a dot is the client's own."""
+    name = _OTHER_NAMES.get(name.lower(), name.lower())
+    found = SETTINGS.get(name)
+    if found is not None:
+        return found
+    if "." in name:
+        return Setting(name, "", "set by the client", _any)
+    raise UndefinedSetting(
+        f'unrecognized configuration parameter "{name}"', hint=did_you_mean(name, SETTINGS)
+    )
+
+
+def checked(setting: Setting, value: str) -> str:
+    """The value in its normal form. Raises CannotChangeSetting, InputError, NotSupported."""
+    if setting.check is None:
+        raise CannotChangeSetting(f'parameter "{setting.name}" cannot be changed')
+    try:
+        return setting.check(value)
+    except Harmful as problem:
+        raise NotSupported(
+            f'{setting.name} = "{value}" is not supported', hint=f"Possible: {problem}."
+        ) from None
+    except ValueError as problem:
+        raise InputError(
+            f'invalid value for parameter "{setting.name}": "{value}"', hint=f"Possible: {problem}."
+        ) from None

@@ -1,0 +1,169 @@
+"""Rows of ``information_schema``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from remuda.catalog.catalog import Catalog
+from remuda.catalog.pg_objects import SCHEMAS, Relation, relations
+from remuda.catalog.pg_types import data_type, udt_name
+from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
+from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.sql import Kind, SqlType
+from remuda.sql.constraints import condition_columns
+
+Row = tuple[Any, ...]
+_OCTETS: Final = 4
+_TEXT_OCTETS_MAX: Final = 1 << 30
+_INTEGER_BITS: Final = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
+_FLOAT_BITS: Final = {Kind.REAL: 24, Kind.DOUBLE: 53}
+_TIMES: Final = (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
+
+
+def _answer(value: bool) -> str:
+    return "YES" if value else "NO"
+
+
+def schemata(_catalog: Catalog) -> Iterator[Row]:
+    for name in SCHEMAS:
+        yield DATABASE, name, OWNER, None, None, None, None
+
+
+def catalog_name(_catalog: Catalog) -> Iterator[Row]:
+    yield (DATABASE,)
+
+
+def tables(catalog: Catalog) -> Iterator[Row]:
+    for r in relations(catalog):
+        kind = "BASE TABLE" if r.kind == "r" else "VIEW"
+        insertable = _answer(isinstance(r.source, MapSchema))
+        yield (
+            DATABASE, r.schema, r.name, kind, None, None, None, None, None, insertable, "NO", None,
+        )  # fmt: skip
+
+
+def columns(catalog: Catalog) -> Iterator[Row]:
+    for relation in relations(catalog):
+        for place, column in enumerate(relation.columns, 1):
+            yield _column(relation, place, column)
+
+
+def _column(relation: Relation, place: int, column: Column) -> Row:
+    t = column.type
+    default = column.default.text if column.default is not None else None
+    return (
+        DATABASE, relation.schema, relation.name, column.name, place, default,
+        _answer(column.nullable), data_type(t), t.length, _octets(t), *_number(t),
+        (0 if t.kind is Kind.DATE else 6 if t.kind in _TIMES else None), None, None,
+        None, None, None, None, None, None, None, None, None,
+        DATABASE, "pg_catalog", udt_name(t), None, None, None, None, str(place), "NO", "NO",
+        None, None, None, None, None, "NO", "NEVER", None,
+        _answer(isinstance(relation.source, MapSchema)),
+    )  # fmt: skip
+
+
+def _octets(t: SqlType) -> int | None:
+    if not t.is_text:
+        return None
+    return _TEXT_OCTETS_MAX if t.length is None else t.length * _OCTETS
+
+
+def _number(t: SqlType) -> tuple[int | None, int | None, int | None]:
+    """Precision, its radix, scale."""
+    if t.kind in _INTEGER_BITS:
+        return _INTEGER_BITS[t.kind], 2, 0
+    if t.kind in _FLOAT_BITS:
+        return _FLOAT_BITS[t.kind], 2, None
+    if t.kind is Kind.DECIMAL:
+        return t.precision, 10, t.scale
+    return None, None, None
+
+
+def views(catalog: Catalog) -> Iterator[Row]:
+    for view in catalog.views:
+        yield (
+            DATABASE, PUBLIC, view.name, view.text + ";", "NONE", "NO", "NO", "NO", "NO", "NO",
+        )  # fmt: skip
+
+
+def view_table_usage(catalog: Catalog) -> Iterator[Row]:
+    for view in catalog.views:
+        for name in view.uses:
+            yield DATABASE, PUBLIC, view.name, DATABASE, PUBLIC, name
+
+
+def table_constraints(catalog: Catalog) -> Iterator[Row]:
+    for schema in catalog.maps:
+        for name, kind in _constraints(schema):
+            yield (
+                DATABASE, PUBLIC, name, DATABASE, PUBLIC, schema.name, kind, "NO", "NO", "YES",
+                "YES" if kind == "UNIQUE" else None,
+            )  # fmt: skip
+
+
+def _constraints(schema: MapSchema) -> Iterator[tuple[str, str]]:
+    if not schema.has_row_ids:
+        yield schema.primary_key, "PRIMARY KEY"
+    for check in schema.checks:
+        yield check.name, "CHECK"
+    for name, _ in _not_nulls(schema):
+        yield name, "CHECK"
+
+
+def _not_nulls(schema: MapSchema) -> Iterator[tuple[str, str]]:
+    """PostgreSQL shows NOT NULL columns as CHECK constraints with names made of numbers."""
+    for place, column in enumerate(schema.shown, 1):
+        if not column.nullable:
+            yield f"{SCHEMAS[PUBLIC]}_{schema.map_id}_{place}_not_null", column.name
+
+
+def key_column_usage(catalog: Catalog) -> Iterator[Row]:
+    for schema in catalog.maps:
+        if schema.has_row_ids:
+            continue
+        for place, name in enumerate(schema.key, 1):
+            yield (
+                DATABASE, PUBLIC, schema.primary_key, DATABASE, PUBLIC, schema.name, name, place,
+                None,
+            )  # fmt: skip
+
+
+def constraint_column_usage(catalog: Catalog) -> Iterator[Row]:
+    for schema in catalog.maps:
+        if not schema.has_row_ids:
+            for name in schema.key:
+                yield (
+                    DATABASE, PUBLIC, schema.name, name, DATABASE, PUBLIC, schema.primary_key,
+                )  # fmt: skip
+        for check in schema.checks:
+            for position in condition_columns(schema, check):
+                name = schema.columns[position].name
+                yield DATABASE, PUBLIC, schema.name, name, DATABASE, PUBLIC, check.name
+
+
+def check_constraints(catalog: Catalog) -> Iterator[Row]:
+    for schema in catalog.maps:
+        for check in schema.checks:
+            yield DATABASE, PUBLIC, check.name, f"({check.text})"
+        for name, column in _not_nulls(schema):
+            yield DATABASE, PUBLIC, name, f"{column} IS NOT NULL"
+
+
+def _nothing(_catalog: Catalog) -> Iterable[Row]:
+    return ()
+
+
+ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
+    "schemata": schemata,
+    "information_schema_catalog_name": catalog_name,
+    "tables": tables,
+    "columns": columns,
+    "views": views,
+    "view_table_usage": view_table_usage,
+    "table_constraints": table_constraints,
+    "key_column_usage": key_column_usage,
+    "constraint_column_usage": constraint_column_usage,
+    "check_constraints": check_constraints,
+    "referential_constraints": _nothing,
+}

@@ -1,0 +1,36 @@
+"""ANALYZE [map [(column, ...)], ...]"""
+
+from __future__ import annotations
+
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import UndefinedColumn, UndefinedMap
+from remuda.sql.context import Context
+from remuda.sql.statements import AnalyzeStatement
+from remuda.sql.suggest import did_you_mean
+from remuda.sql.syntax import AnalyzeTree
+
+
+def bind_analyze(context: Context, tree: AnalyzeTree) -> AnalyzeStatement:
+    """Columns are looked up, but the statistics of all of them are taken together."""
+    catalog = context.catalog
+    found: dict[str, MapSchema] = {}
+    for name, columns in tree.maps:
+        schema = catalog.find(name.text)
+        if schema is None:
+            raise UndefinedMap(
+                f'map "{name.text}" does not exist',
+                position=name.position,
+                hint=did_you_mean(name.text, catalog.names()),
+            )
+        for column in columns:
+            if column.text not in schema.position:
+                raise UndefinedColumn(
+                    f'column "{column.text}" of map "{schema.name}" does not exist',
+                    position=column.position,
+                    hint=did_you_mean(column.text, schema.position),
+                )
+        found[schema.name] = schema
+    if not tree.maps:
+        every = (catalog.find(name) for name in catalog.names())
+        found = {schema.name: schema for schema in every if schema is not None}
+    return AnalyzeStatement(tuple(found.values()))

@@ -1,0 +1,101 @@
+"""What sqlglot's grammar does not read, in tokens that it does read.
+
+- ``(VALUES ... UNION ...)`` and ``(VALUES ... ORDER BY ...)`` in FROM: parentheses around the rows;
+- ``TABLESAMPLE m (expression)``: parentheses around the expression;
+- ``REPEATABLE (-1)``: the sign becomes part of the number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+_T = TokenType
+_OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.L_BRACE})
+_CLOSING: Final = frozenset({_T.R_PAREN, _T.R_BRACKET, _T.R_BRACE})
+_AFTER_VALUES: Final = frozenset(
+    {_T.UNION, _T.INTERSECT, _T.EXCEPT, _T.ORDER_BY, _T.LIMIT, _T.OFFSET, _T.FETCH}
+)
+
+
+def close_gaps(tokens: list[Token]) -> list[Token]:
+    """``tokens`` with those parentheses; the same list when there is nothing to do."""
+    before: dict[int, int] = {}
+    """Place -> how many parentheses to open there."""
+    after: dict[int, int] = {}
+    """Place -> how many to close behind it."""
+    joined: dict[int, Token] = {}
+    """Place of a minus sign -> what stands for it and the number behind it."""
+    for index, token in enumerate(tokens):
+        enclosed: tuple[int, int] | None = None
+        if token.token_type is _T.VALUES and _type_at(tokens, index - 1) is _T.L_PAREN:
+            enclosed = _rows(tokens, index)
+        elif token.token_type is _T.TABLE_SAMPLE:
+            enclosed = _share(tokens, index)
+        elif token.text.upper() == "REPEATABLE" and _is_negative_number(tokens, index + 2):
+            joined[index + 2] = _negative(tokens[index + 2], tokens[index + 3])
+        if enclosed is not None:
+            before[enclosed[0]] = before.get(enclosed[0], 0) + 1
+            after[enclosed[1]] = after.get(enclosed[1], 0) + 1
+    if not (before or joined):
+        return tokens
+    closed: list[Token] = []
+    for index, token in enumerate(tokens):
+        closed += [_parenthesis(token, _T.L_PAREN, "(")] * before.get(index, 0)
+        if index - 1 not in joined:
+            closed.append(joined.get(index, token))
+        closed += [_parenthesis(token, _T.R_PAREN, ")")] * after.get(index, 0)
+    return closed
+
+
+def _rows(tokens: Sequence[Token], start: int) -> tuple[int, int] | None:
+    """First and last token of ``VALUES (...), (...)`` if more of a query follows."""
+    end = _end_of_level(tokens, start, _AFTER_VALUES)
+    return (start, end - 1) if _type_at(tokens, end) in _AFTER_VALUES else None
+
+
+def _share(tokens: Sequence[Token], start: int) -> tuple[int, int] | None:
+    """First and last token of the argument in ``TABLESAMPLE method (argument)``."""
+    if _type_at(tokens, start + 2) is not _T.L_PAREN:
+        return None
+    end = _end_of_level(tokens, start + 3, frozenset({_T.COMMA}))
+    if end == start + 3 or _type_at(tokens, end) is not _T.R_PAREN:
+        return None
+    return start + 3, end - 1
+
+
+def _end_of_level(tokens: Sequence[Token], start: int, stops: frozenset[TokenType]) -> int:
+    """The place of the first of ``stops`` or of the closing parenthesis around ``start``."""
+    depth = 0
+    for index in range(start, len(tokens)):
+        kind = tokens[index].token_type
+        if kind in _OPENING:
+            depth += 1
+        elif kind in _CLOSING:
+            depth -= 1
+        if depth < 0 or (depth == 0 and kind in stops):
+            return index
+    return len(tokens)
+
+
+def _is_negative_number(tokens: Sequence[Token], index: int) -> bool:
+    return (
+        _type_at(tokens, index - 1) is _T.L_PAREN
+        and _type_at(tokens, index) is _T.DASH
+        and _type_at(tokens, index + 1) is _T.NUMBER
+    )
+
+
+def _type_at(tokens: Sequence[Token], index: int) -> TokenType | None:
+    return tokens[index].token_type if 0 <= index < len(tokens) else None
+
+
+def _parenthesis(near: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, near.line, near.col, near.start, near.end)
+
+
+def _negative(sign: Token, number: Token) -> Token:
+    text = f"-{number.text}"
+    return Token(_T.NUMBER, text, number.line, number.col, sign.start, number.end)

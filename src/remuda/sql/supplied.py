@@ -1,0 +1,27 @@
+"""Relations in FROM that are no maps: the initiator makes their rows when the statement starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from remuda.datatypes.schema import Column
+from remuda.plan.logical import OutputColumn, Recursion, Supplied
+from remuda.sql.context import Context
+
+
+def supplied(
+    context: Context,
+    relation: str,
+    columns: Sequence[Column],
+    *,
+    alias: str = "",
+    rows: float = 100.0,
+    definition: Recursion | None = None,
+) -> Supplied:
+    """All ``columns`` of a relation, under ids of their own. Without ``definition`` the member must
+    have a supplier of this name (``member.supplies``). ``rows`` is a guess for the planner."""
+    output = tuple(
+        OutputColumn(context.new_id(), column.name, column.type, column.nullable)
+        for column in columns
+    )
+    return Supplied(output, relation, tuple(range(len(output))), rows, alias, definition)

@@ -1,0 +1,444 @@
+"""Functions about the catalog and the session, as PostgreSQL's clients call them.
+
+They are no functions of the engine: each is replaced, while a statement is bound, by an expression
+over its arguments. Those that look something up become a CASE over what the catalog holds now; a
+plan is not used any more once the catalog has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from remuda.catalog.definition_text import constraint_text, name_text
+from remuda.catalog.pg_objects import (
+    SCHEMAS,
+    check_oid,
+    index_text,
+    indexes,
+    key_oid,
+    relations,
+)
+from remuda.catalog.pg_types import BY_NAME, PG_TYPES
+from remuda.catalog.system_relations import DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC, SYS
+from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, array
+from remuda.errors import UndefinedFunction, UndefinedMap
+from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
+from remuda.sql.context import Context
+from remuda.sql.expressions import ExpressionBinder, register, register_call
+from remuda.sql.suggest import did_you_mean
+from remuda.sql.tokens import CALL_MARK
+
+VERSION: Final = "PostgreSQL 15.0 (Remuda)"
+SESSION_SETTINGS: Final = {
+    "server_version": "15.0",
+    "server_version_num": "150000",
+    "server_encoding": "UTF8",
+    "client_encoding": "UTF8",
+    "standard_conforming_strings": "on",
+    "integer_datetimes": "on",
+    "datestyle": "ISO, MDY",
+    "intervalstyle": "postgres",
+    "search_path": PUBLIC,
+    "transaction_isolation": "read committed",
+    "default_transaction_isolation": "read committed",
+    "max_identifier_length": "255",
+    "lc_collate": "C.UTF-8",
+    "lc_ctype": "C.UTF-8",
+}
+_COLUMNS: Final = 4096
+"""More than a relation has columns."""
+
+
+class _Holder:
+    """The catalog of a statement, as ``pg_objects`` reads it."""
+
+    def __init__(self, context: Context) -> None:
+        catalog = context.catalog
+        maps = [catalog.find(name) for name in catalog.names()]
+        views = [catalog.find_view(name) for name in catalog.view_names()]
+        self.maps: Sequence[MapSchema] = [schema for schema in maps if schema is not None]
+        self.views: Sequence[ViewDefinition] = [view for view in views if view is not None]
+
+
+# --- what functions are made of ----------------------------------------------------------------
+
+Function = Callable[[ExpressionBinder, list[exp.Expr], exp.Expr], Expression]
+
+
+def _text(value: str | None) -> Literal:
+    return Literal(VARCHAR, value)
+
+
+def _constant(value: Literal) -> Function:
+    def bind(_binder: ExpressionBinder, _nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+        return value
+
+    return bind
+
+
+def _number(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """An oid. A text is the name of a relation."""
+    bound = binder.bind(node)
+    if isinstance(bound, Literal) and isinstance(bound.value, str):
+        return regclass(binder, bound, node)
+    return binder.convert.implicit(bound, BIGINT, node)
+
+
+def _looked_up(
+    key: Expression, found: Mapping[int, str], otherwise: Literal | None = None
+) -> Expression:
+    branches = tuple(
+        (Call(BOOLEAN, "=", (key, Literal(BIGINT, number))), _text(value))
+        for number, value in found.items()
+    )
+    missing = otherwise or _text(None)
+    return Case(VARCHAR, branches, missing) if branches else missing
+
+
+def _by_oid(made: Callable[[_Holder], Mapping[int, str]]) -> Function:
+    def bind(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+        return _looked_up(_number(binder, nodes[0]), made(_Holder(binder.context)))
+
+    return bind
+
+
+# --- names of relations ------------------------------------------------------------------------
+
+
+def regclass(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
+    """``'name'::regclass`` is the number of a relation, ``number::regclass`` its name."""
+    holder = _Holder(binder.context)
+    if bound.type.is_text or bound.type == NULL:
+        if not isinstance(bound, Literal) or bound.value is None:
+            return _number_of(binder.convert.implicit(bound, VARCHAR, node), holder)
+        text = str(bound.value)
+        if text.isdecimal():
+            return Literal(BIGINT, int(text))
+        number = _numbers(holder).get(_folded(text))
+        if number is None:
+            names = [relation.name for relation in relations(holder)]
+            raise binder.context.error(
+                UndefinedMap,
+                f'relation "{text}" does not exist',
+                node,
+                hint=did_you_mean(text, names),
+            )
+        return Literal(BIGINT, number)
+    key = binder.convert.implicit(bound, BIGINT, node)
+    return _looked_up(key, _names(holder))
+
+
+def regclass_text(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """``...::regclass::text``: the name, whatever it was made from."""
+    bound = binder.bind(node)
+    return bound if bound.type.is_text else regclass(binder, bound, node)
+
+
+def _number_of(name: Expression, holder: _Holder) -> Expression:
+    branches = tuple(
+        (Call(BOOLEAN, "=", (name, _text(known))), Literal(BIGINT, number))
+        for known, number in _numbers(holder).items()
+    )
+    return Case(BIGINT, branches, Literal(BIGINT, None))
+
+
+def _folded(text: str) -> str:
+    """A name as it is written -> as ``_numbers`` has it."""
+    parts = text.split(".") if '"' not in text else [text]
+    return ".".join(
+        part[1:-1].replace('""', '"') if part[:1] == part[-1:] == '"' else part.lower()
+        for part in (piece.strip() for piece in parts)
+    )
+
+
+def _numbers(holder: _Holder) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for relation in relations(holder):
+        found[f"{relation.schema}.{relation.name}"] = relation.oid
+        if relation.schema not in (INFORMATION_SCHEMA, SYS):
+            found[relation.name] = relation.oid
+    for index in indexes(holder):
+        found[index.name] = found[f"{PUBLIC}.{index.name}"] = index.oid
+    return found
+
+
+def _names(holder: _Holder) -> dict[int, str]:
+    found = {
+        r.oid: name_text(r.name)
+        if r.schema not in (INFORMATION_SCHEMA, SYS)
+        else f"{r.schema}.{name_text(r.name)}"
+        for r in relations(holder)
+    }
+    return {**found, **{index.oid: name_text(index.name) for index in indexes(holder)}}
+
+
+# --- definitions and comments ------------------------------------------------------------------
+
+
+def _comments(holder: _Holder) -> dict[int, str]:
+    return {
+        r.oid: r.source.comment
+        for r in relations(holder)
+        if isinstance(r.source, MapSchema | ViewDefinition) and r.source.comment
+    }
+
+
+def _column_comment(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    found = {
+        r.oid * _COLUMNS + place: column.comment
+        for r in relations(_Holder(binder.context))
+        for place, column in enumerate(r.columns, 1)
+        if column.comment
+    }
+    place = binder.convert.implicit(binder.bind(nodes[1]), BIGINT, nodes[1])
+    times = Call(BIGINT, "*", (_number(binder, nodes[0]), Literal(BIGINT, _COLUMNS)))
+    return _looked_up(Call(BIGINT, "+", (times, place)), found)
+
+
+def _constraints(holder: _Holder) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for schema in holder.maps:
+        if not schema.has_row_ids:
+            found[key_oid(schema)] = constraint_text(schema, None)
+        for check in schema.checks:
+            found[check_oid(schema, check)] = constraint_text(schema, check)
+    return found
+
+
+def _views(holder: _Holder) -> dict[int, str]:
+    return {
+        r.oid: r.source.text + ";"
+        for r in relations(holder)
+        if isinstance(r.source, ViewDefinition)
+    }
+
+
+def _index_definition(
+    binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr
+) -> Expression:
+    """``pg_get_indexdef(index [, column, pretty])``: column 0 asks for all of it."""
+    found = list(indexes(_Holder(binder.context)))
+    key = _number(binder, nodes[0])
+    whole = _looked_up(key, {index.oid: index_text(index) for index in found})
+    if len(nodes) == 1:
+        return whole
+    place = binder.convert.implicit(binder.bind(nodes[1]), BIGINT, nodes[1])
+    if isinstance(place, Literal) and place.value == 0:
+        return whole
+    columns = {
+        index.oid * _COLUMNS + number: name_text(name)
+        for index in found
+        for number, name in enumerate(index.columns, 1)
+    }
+    times = Call(BIGINT, "*", (key, Literal(BIGINT, _COLUMNS)))
+    column = _looked_up(Call(BIGINT, "+", (times, place)), columns)
+    is_zero = Call(BOOLEAN, "=", (place, Literal(BIGINT, 0)))
+    return Case(VARCHAR, ((is_zero, whole),), column)
+
+
+def _visible(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    """Whether a relation can be named without its schema."""
+    hidden = [
+        Literal(BIGINT, r.oid)
+        for r in relations(_Holder(binder.context))
+        if r.schema in (INFORMATION_SCHEMA, SYS)
+    ]
+    inside = InList(BOOLEAN, _number(binder, nodes[0]), tuple(hidden))
+    return Call(BOOLEAN, "not", (inside,))
+
+
+# --- types -------------------------------------------------------------------------------------
+
+
+def _format_type(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    key = _number(binder, nodes[0])
+    names = {t.oid: t.shown for t in PG_TYPES}
+    names.update({t.array: f"{t.shown}[]" for t in PG_TYPES})
+    plain = _looked_up(key, names, _text("???"))
+    modifier = binder.convert.implicit(binder.bind(nodes[1]), BIGINT, nodes[1])
+    given = Call(BOOLEAN, ">=", (modifier, Literal(BIGINT, 4)))
+    rest = Call(BIGINT, "-", (modifier, Literal(BIGINT, 4)))
+    lengths = [BY_NAME[name] for name in ("varchar", "bpchar")]
+    branches: list[tuple[Expression, Expression]] = []
+    for t in (*lengths, BY_NAME["numeric"]):
+        is_type = Call(BOOLEAN, "=", (key, Literal(BIGINT, t.oid)))
+        inner: list[Expression] = [Cast(VARCHAR, rest)]
+        if t.name == "numeric":
+            base = Literal(BIGINT, 65536)
+            inner = [
+                Cast(VARCHAR, Call(BIGINT, "/", (rest, base))),
+                _text(","),
+                Cast(VARCHAR, Call(BIGINT, "%", (rest, base))),
+            ]
+        text = Call(VARCHAR, "concat", (_text(f"{t.shown}("), *inner, _text(")")))
+        branches.append((Call(BOOLEAN, "and", (is_type, given)), text))
+    known = Call(BOOLEAN, "is_null", (key,))
+    return Case(VARCHAR, ((known, _text(None)), *branches), plain)
+
+
+def _to_regtype(text: str) -> int | None:
+    name = text.strip().lower()
+    for t in PG_TYPES:
+        if name in (t.name, t.shown):
+            return t.oid
+        if name in (f"_{t.name}", f"{t.shown}[]", f"{t.name}[]"):
+            return t.array
+    return None
+
+
+# --- the session -------------------------------------------------------------------------------
+
+
+def _current_setting(
+    binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr
+) -> Expression:
+    name = binder.convert.implicit(binder.bind(nodes[0]), VARCHAR, nodes[0])
+    lower = Call(VARCHAR, "lower", (name,))
+    branches = tuple(
+        (Call(BOOLEAN, "=", (lower, _text(setting))), _text(value))
+        for setting, value in SESSION_SETTINGS.items()
+    )
+    return Case(VARCHAR, branches, _text(None))
+
+
+def _first(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    return binder.convert.implicit(binder.bind(nodes[0]), VARCHAR, nodes[0])
+
+
+def _schemas(binder: ExpressionBinder, nodes: list[exp.Expr], node: exp.Expr) -> Expression:
+    """``current_schemas(with implicit ones)``"""
+    wanted = binder.condition(nodes[0], "current_schemas")
+    names = array(VARCHAR)
+    both = binder.convert.explicit(Literal(NULL, f"{{pg_catalog,{PUBLIC}}}"), names, node)
+    one = binder.convert.explicit(Literal(NULL, f"{{{PUBLIC}}}"), names, node)
+    return Case(names, ((wanted, both),), one)
+
+
+def _to_regclass(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    """The number of a relation, NULL if there is none of this name."""
+    bound = binder.bind(nodes[0])
+    if isinstance(bound, Literal) and isinstance(bound.value, str):
+        number = _numbers(_Holder(binder.context)).get(_folded(bound.value))
+        return Literal(BIGINT, number)
+    return _number_of(binder.convert.implicit(bound, VARCHAR, nodes[0]), _Holder(binder.context))
+
+
+_TRUE: Final = _constant(Literal(BOOLEAN, True))
+_FALSE: Final = _constant(Literal(BOOLEAN, False))
+_NO_TEXT: Final = _constant(_text(None))
+_NO_NUMBER: Final = _constant(Literal(BIGINT, None))
+
+FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
+    "current_database": ((0,), _constant(_text(DATABASE))),
+    "current_schema": ((0,), _constant(_text(PUBLIC))),
+    "current_schemas": ((1,), _schemas),
+    "version": ((0,), _constant(_text(VERSION))),
+    "current_setting": ((1, 2), _current_setting),
+    "pg_backend_pid": ((0,), _constant(Literal(INTEGER, 1))),
+    "pg_is_in_recovery": ((0,), _FALSE),
+    "pg_encoding_to_char": ((1,), _constant(_text("UTF8"))),
+    "inet_server_addr": ((0,), _NO_TEXT),
+    "inet_server_port": ((0,), _NO_NUMBER),
+    "format_type": ((2,), _format_type),
+    "pg_get_expr": ((2, 3), _first),
+    "pg_get_userbyid": ((1,), _constant(_text(OWNER))),
+    "pg_get_constraintdef": ((1, 2), _by_oid(_constraints)),
+    "pg_get_indexdef": ((1, 3), _index_definition),
+    "pg_get_viewdef": ((1, 2), _by_oid(_views)),
+    "pg_get_partkeydef": ((1,), _NO_TEXT),
+    "pg_get_serial_sequence": ((2,), _NO_TEXT),
+    "pg_get_statisticsobjdef_columns": ((1,), _NO_TEXT),
+    "pg_get_function_result": ((1,), _constant(_text("any"))),
+    "pg_get_function_arguments": ((1,), _constant(_text(""))),
+    "pg_get_function_identity_arguments": ((1,), _constant(_text(""))),
+    "pg_table_is_visible": ((1,), _visible),
+    "pg_type_is_visible": ((1,), _TRUE),
+    "pg_function_is_visible": ((1,), _TRUE),
+    "pg_relation_is_publishable": ((1,), _FALSE),
+    "obj_description": ((1, 2), _by_oid(_comments)),
+    "shobj_description": ((2,), _NO_TEXT),
+    "col_description": ((2,), _column_comment),
+    "to_regclass": ((1,), _to_regclass),
+    "has_table_privilege": ((2, 3), _TRUE),
+    "has_schema_privilege": ((2, 3), _TRUE),
+    "has_database_privilege": ((2, 3), _TRUE),
+    "has_column_privilege": ((3, 4), _TRUE),
+    "has_any_column_privilege": ((2, 3), _TRUE),
+    "has_function_privilege": ((2, 3), _TRUE),
+    "has_sequence_privilege": ((2, 3), _TRUE),
+}
+"""Name -> numbers of arguments, and what it becomes."""
+
+
+def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    name = str(node.this).removeprefix(CALL_MARK).lower()
+    counts, function = FUNCTIONS[name]
+    if len(node.expressions) not in counts:
+        raise binder.context.error(
+            UndefinedFunction,
+            f"function {name} of {len(node.expressions)} arguments does not exist",
+            node,
+        )
+    return function(binder, list(node.expressions), node)
+
+
+def object_cast(binder: ExpressionBinder, node: exp.Cast, name: str) -> Expression | None:
+    """``::regclass`` and its kind: what numbers of the catalog are as text, and the other way
+    round; None for another type."""
+    operand = node.this
+    if name == "oid":
+        bound = binder.bind(operand)
+        if isinstance(operand, exp.Cast) and not bound.type.is_text:
+            return bound
+        return binder.convert.explicit(bound, BIGINT, operand)
+    if name in ("name", "char"):
+        return binder.convert.explicit(binder.bind(operand), VARCHAR, operand)
+    if name == "regclass":
+        return regclass(binder, binder.bind(operand), operand)
+    if name in ("regtype", "regnamespace", "regproc", "regrole"):
+        return _other_object(binder, name, binder.bind(operand), operand)
+    return None
+
+
+def _other_object(
+    binder: ExpressionBinder, name: str, bound: Expression, node: exp.Expr
+) -> Expression:
+    names: dict[int, str] = {}
+    if name == "regtype":
+        names = {t.oid: t.shown for t in PG_TYPES}
+        names.update({t.array: f"{t.shown}[]" for t in PG_TYPES})
+    elif name == "regnamespace":
+        names = {number: schema for schema, number in SCHEMAS.items()}
+    elif name == "regrole":
+        names = {10: OWNER}
+    if isinstance(bound, Literal) and isinstance(bound.value, str):
+        text = bound.value
+        if name == "regproc":
+            return _text(text)
+        known = {shown: number for number, shown in names.items()}
+        number = _to_regtype(text) if name == "regtype" else known.get(text)
+        if number is None:
+            raise binder.context.error(UndefinedMap, f'"{text}" does not exist', node)
+        return Literal(BIGINT, number)
+    if bound.type.is_text:
+        return bound
+    return _looked_up(binder.convert.implicit(bound, BIGINT, node), names)
+
+
+def _word(value: str) -> Callable[[ExpressionBinder, exp.Expr], Expression]:
+    def bind(_binder: ExpressionBinder, _node: exp.Expr) -> Expression:
+        return _text(value)
+
+    return bind
+
+
+for _name in FUNCTIONS:
+    register_call(_name, _call)
+register(exp.CurrentSchema, _word(PUBLIC))
+register(exp.CurrentCatalog, _word(DATABASE))
+register(exp.CurrentUser, _word(OWNER))
+register(exp.SessionUser, _word(OWNER))

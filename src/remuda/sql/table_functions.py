@@ -1,0 +1,155 @@
+"""Functions in FROM: ``generate_series(1, 9) [WITH ORDINALITY] AS g (n)``, ``ROWS FROM (...)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from remuda.datatypes.sql import BIGINT, SqlType
+from remuda.datatypes.text import type_name
+from remuda.errors import UndefinedFunction
+from remuda.plan.expression import ColumnRef, Expression
+from remuda.plan.logical import Logical, OutputColumn, Project, Unfold
+from remuda.plan.set_functions import SET_FUNCTIONS, SetCall, SetSignature
+from remuda.sql.calls import function_name
+from remuda.sql.clauses import default_name
+from remuda.sql.context import Context, identifier
+from remuda.sql.conversion import is_untyped
+from remuda.sql.expressions import ExpressionBinder, Forbidding
+from remuda.sql.output import one_row
+from remuda.sql.scope import Scope
+
+
+def is_table_function(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Table):
+        return bool(node.args.get("rows_from")) or isinstance(node.this, exp.Anonymous | exp.Func)
+    if isinstance(node, exp.Lateral):
+        return not isinstance(node.this, exp.Query | exp.Subquery | exp.Values)
+    return isinstance(node, exp.Unnest)
+
+
+@dataclass(frozen=True, slots=True)
+class TableFunction:
+    """Its plan, and the names of its columns where no alias gives others. ``name`` is its alias
+    where there is none."""
+
+    plan: Logical
+    name: str
+    columns: list[tuple[str, Expression]]
+    alias: exp.Expr | None
+    column_aliases: list[exp.Expr]
+
+
+def bind_table_function(context: Context, node: exp.Expr, parent: Scope | None) -> TableFunction:
+    """``parent``: the columns that arguments may use, those of relations to the left included."""
+    return _Binder(context, parent).bind(node)
+
+
+def bound_call(
+    binder: ExpressionBinder, name: str, arguments: Sequence[exp.Expr], node: exp.Expr
+) -> tuple[SetCall, SetSignature]:
+    """A call of a set function. Raises UndefinedFunction for arguments that it does not take."""
+    context = binder.context
+    bound = [binder.bind(argument) for argument in arguments]
+    given = tuple(argument.type for argument in bound)
+    function = SET_FUNCTIONS[name]
+    signature = function.resolve(given)
+    if signature is None:
+        shown = ["unknown" if is_untyped(e) else type_name(e.type) for e in bound]
+        raise context.error(
+            UndefinedFunction,
+            f"function {name}({', '.join(shown)}) does not exist",
+            node,
+            hint=f"{name} takes: {function.summary}.",
+        )
+    converted = tuple(
+        binder.convert.implicit(argument, wanted, place)
+        for argument, wanted, place in zip(bound, signature.arguments, arguments, strict=True)
+    )
+    types = tuple(found for _, found in signature.columns)
+    return SetCall(function.name, converted, types), signature
+
+
+class _Binder:
+    def __init__(self, context: Context, parent: Scope | None) -> None:
+        self.context = context
+        forbidding = Forbidding(context, "functions in FROM")
+        self.binder = ExpressionBinder(context, Scope(parent=parent), forbidding)
+
+    def bind(self, node: exp.Expr) -> TableFunction:
+        ordinality = bool(node.args.get("ordinality"))
+        alias = node.args.get("alias")
+        names = [] if alias is None else list(alias.args.get("columns") or ())
+        if isinstance(node, exp.Lateral):
+            self.context.only(node, "this", "alias", "view", "outer", "ordinality")
+            offset = node.this.args.get("offset")
+            calls = [node.this]
+        elif isinstance(node, exp.Unnest):
+            self.context.only(node, "expressions", "alias", "offset", "joins")
+            offset = node.args.get("offset")
+            calls = [node]
+        else:
+            self.context.only(node, "this", "alias", "ordinality", "rows_from", "joins")
+            offset = None
+            calls = [part.this for part in node.args.get("rows_from") or ()] or [node.this]
+        if offset:  # sqlglot takes the last alias for it
+            ordinality = True
+            names += [offset] if isinstance(offset, exp.Expr) else []
+        plan, name, columns = self._plan(calls, ordinality)
+        if alias is not None and alias.this is not None and len(columns) - ordinality == 1:
+            given, expression = columns[0]
+            columns[0] = (given or identifier(alias.this), expression)
+        columns = [(column or name, expression) for column, expression in columns]
+        return TableFunction(plan, name, columns, alias, names)
+
+    def _plan(
+        self, calls: Sequence[exp.Expr], ordinality: bool
+    ) -> tuple[Logical, str, list[tuple[str, Expression]]]:
+        """The plan, the function's name, the columns ("" for one that goes by its relation's)."""
+        bound: list[SetCall] = []
+        names: list[str] = []
+        first = ""
+        for call in calls:
+            name = "unnest" if isinstance(call, exp.Unnest) else self._name(call)
+            first = first or name
+            if name not in SET_FUNCTIONS:
+                if len(calls) > 1 or ordinality:
+                    raise self.context.unsupported(f"the function {name} among rows", call)
+                return self._scalar(call, name)
+            arguments = call.expressions
+            several = name == "unnest" and len(arguments) > 1
+            for group in [[a] for a in arguments] if several else [list(arguments)]:
+                made, signature = bound_call(self.binder, name, group, call)
+                bound.append(made)
+                names += [column for column, _ in signature.columns]
+        if len(bound) > 1:
+            names = [name or bound[at].function for at, name in enumerate(names)]
+        types = [found for made in bound for found in made.types]
+        output = [self._column(n or first, t) for n, t in zip(names, types, strict=True)]
+        if ordinality:
+            names.append("ordinality")
+            output.append(OutputColumn(self.context.new_id(), "ordinality", BIGINT, nullable=False))
+        plan = Unfold(tuple(output), one_row(), tuple(bound), ordinality)
+        columns: list[tuple[str, Expression]] = [
+            (n, ColumnRef(c.type, c.id, c.name)) for n, c in zip(names, output, strict=True)
+        ]
+        return plan, first, columns
+
+    def _column(self, name: str, sql_type: SqlType) -> OutputColumn:
+        return OutputColumn(self.context.new_id(), name, sql_type)
+
+    def _name(self, call: exp.Expr) -> str:
+        if isinstance(call, exp.Anonymous):
+            return function_name(call)
+        return default_name(call)
+
+    def _scalar(
+        self, call: exp.Expr, name: str
+    ) -> tuple[Logical, str, list[tuple[str, Expression]]]:
+        """A function that gives one value: one row."""
+        value = self.binder.convert.settled(self.binder.bind(call), call)
+        column = self._column(name, value.type)
+        plan = Project((column,), one_row(), (value,))
+        return plan, name, [("", ColumnRef(column.type, column.id, column.name))]

@@ -1,0 +1,125 @@
+"""Tokens of typed literals and JSON operators, rewritten so that the parser keeps what is written.
+
+- ``DATE '...'`` and the like get parentheses before ``::``, which would else bind to the bare
+  string;
+- ``INTERVAL '...' DAY TO HOUR`` becomes a marked call, because the parser would take its text
+  apart;
+- the literal behind ``->`` and ``->>`` gets parentheses: the parser would make a path of it;
+- ``::integer ARRAY`` becomes ``::integer[]``: the parser would take ARRAY for a name.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from remuda.datatypes.intervaltext import FIELDS, is_unit
+
+_T = TokenType
+_LITERAL_TYPES: Final = frozenset(
+    {_T.DATE, _T.TIME, _T.TIMETZ, _T.TIMESTAMP, _T.TIMESTAMPTZ, _T.UUID, _T.JSON, _T.JSONB}
+)
+_ARROWS: Final = frozenset({_T.ARROW, _T.DARROW})
+_REWRITTEN: Final = _LITERAL_TYPES | _ARROWS | {_T.INTERVAL, _T.ARRAY}
+_OPERAND_ENDS: Final = frozenset(
+    {_T.VAR, _T.IDENTIFIER, _T.STRING, _T.R_PAREN, _T.R_BRACKET, _T.JSON, _T.JSONB}
+)
+_OPERAND_STARTS: Final = frozenset(
+    {_T.STRING, _T.PLACEHOLDER, _T.PARAMETER, _T.L_PAREN, _T.VAR, _T.IDENTIFIER, _T.QDCOLON}
+)
+_AFTER_COUNT: Final = frozenset({"ROW", "ROWS", "PERCENT"})
+
+INTERVAL_CALL: Final = "interval"
+
+
+def like(token: Token, kind: TokenType, text: str) -> Token:
+    """Another token in the place of ``token``."""
+    return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
+def enclose_literals(tokens: list[Token]) -> list[Token]:
+    """The tokens with the changes that the module names."""
+    if not any(t.token_type in _REWRITTEN for t in tokens):
+        return tokens
+    enclosed: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        following = tokens[index + 1 : index + 3]
+        after_cast = bool(enclosed) and enclosed[-1].token_type is _T.DCOLON
+        if _is_literal(token, following) and not after_cast:
+            if len(following) == 2 and following[1].token_type is _T.DCOLON:
+                enclosed += _in_parentheses([token, following[0]])
+            else:
+                enclosed += [token, following[0]]
+            index += 2
+        elif token.token_type is _T.INTERVAL and not after_cast and _is_string(following):
+            used = _interval(tokens, index, enclosed)
+            index += used
+        elif token.token_type is _T.ARRAY and _ends_cast(enclosed):
+            enclosed.append(like(token, _T.L_BRACKET, "["))
+            if not (following and following[0].token_type is _T.L_BRACKET):
+                enclosed.append(like(token, _T.R_BRACKET, "]"))
+            index += 1 if enclosed[-1].token_type is _T.R_BRACKET else 2
+        elif token.token_type in _ARROWS and following and _is_constant(following[0]):
+            enclosed += [token, *_in_parentheses([following[0]])]
+            index += 2
+        else:
+            enclosed.append(token)
+            index += 1
+    return enclosed
+
+
+def _ends_cast(tokens: list[Token]) -> bool:
+    """Whether the last token is the one word of a type behind ``::``."""
+    return len(tokens) > 1 and tokens[-2].token_type is _T.DCOLON
+
+
+def _is_literal(token: Token, following: list[Token]) -> bool:
+    return token.token_type in _LITERAL_TYPES and _is_string(following)
+
+
+def _is_string(following: list[Token]) -> bool:
+    return bool(following) and following[0].token_type is _T.STRING
+
+
+def _is_constant(token: Token) -> bool:
+    return token.token_type in (_T.STRING, _T.NUMBER)
+
+
+def _in_parentheses(tokens: list[Token]) -> list[Token]:
+    return [like(tokens[0], _T.L_PAREN, "("), *tokens, like(tokens[-1], _T.R_PAREN, ")")]
+
+
+def _interval(tokens: list[Token], index: int, out: list[Token]) -> int:
+    """Writes ``interval('text', 'fields')``; returns how many tokens it read."""
+    word, text = tokens[index], tokens[index + 1]
+    used = 2
+    fields = ""
+    if index + 2 < len(tokens) and is_unit(tokens[index + 2].text):
+        fields = tokens[index + 2].text.lower()
+        used = 3
+        range_ = tokens[index + 3 : index + 5]
+        if len(range_) == 2 and range_[0].text.lower() == "to" and range_[1].text.lower() in FIELDS:
+            fields += " to " + range_[1].text.lower()
+            used = 5
+    last = tokens[index + used - 1]
+    out += [
+        like(word, _T.VAR, INTERVAL_CALL),
+        like(word, _T.L_PAREN, "("),
+        text,
+        like(text, _T.COMMA, ","),
+        like(last, _T.STRING, fields),
+        like(last, _T.R_PAREN, ")"),
+    ]
+    return used
+
+
+def is_operator(previous: Token | None, following: Token | None) -> bool:
+    """Whether ``?`` between these is JSON's operator and not a parameter."""
+    if previous is None or following is None:
+        return False
+    if previous.token_type not in _OPERAND_ENDS or following.token_type not in _OPERAND_STARTS:
+        return False
+    return following.text.upper() not in _AFTER_COUNT

@@ -1,0 +1,38 @@
+"""Rows that are stored late: at a timestamp below that of what has been done to their keys since.
+They end where the next version begins, or where their key was removed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from remuda.datatypes.timestamp import FOREVER
+from remuda.storage.chunk import Chunk, Offsets, Times
+from remuda.storage.staging import PreparedRows
+
+
+def end_at_removals(ends: Times, rows: PreparedRows, timestamp: int) -> None:
+    """What removed these keys, absent as they were, while the rows were pending."""
+    cleared = [other for other in rows.cleared if other > timestamp]
+    if cleared:
+        np.minimum(ends, min(cleared), out=ends)
+    later = [removal for removal in rows.removals if removal[2] > timestamp]
+    if not later:
+        return
+    columns = rows.key_columns()
+    for key_hash, key, removed in later:
+        low = int(np.searchsorted(rows.hashes, np.uint64(key_hash)))
+        high = int(np.searchsorted(rows.hashes, np.uint64(key_hash), side="right"))
+        candidates = rows.order[low:high].tolist()
+        for row, other in zip(candidates, rows.keys.keys_of(columns, candidates), strict=True):
+            if rows.keys.exact or other == key:
+                ends[row] = min(int(ends[row]), removed)
+
+
+def end_before_later_versions(
+    ends: Times, chunk: Chunk, offsets: Offsets, rows: Offsets, timestamp: int
+) -> None:
+    """Lower the ends of late rows to where versions of the same keys begin or end after them."""
+    begins = np.broadcast_to(np.asarray(chunk.begins_of(offsets)), offsets.shape)
+    row_ends = np.broadcast_to(np.asarray(chunk.ends_of(offsets)), offsets.shape)
+    bounds = np.where(begins > timestamp, begins, np.where(row_ends > timestamp, row_ends, FOREVER))
+    np.minimum.at(ends, rows, bounds)
