@@ -51,6 +51,7 @@ from remuda.sql.statements import BoundQuery, BoundStatement, CatalogStatement, 
 from remuda.sql.types import TYPE_NAMES, type_from_name
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from sql_absent import FURTHER
 from sql_definitions import DEFINITIONS, NOTES, VIEW, system_section
 from sql_examples import DATE_EXAMPLES, NUMBER_EXAMPLES, TEXT_EXAMPLES
 from sql_examples import OPERATOR_EXAMPLES as MORE_OPERATORS
@@ -140,22 +141,6 @@ FROM flights GROUP BY ROLLUP (carrier, origin)"""),
     ("rows without a map", "SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS t (n, letter)"),
     ("parameters: ? in order, or $1, $2, ... by number", "SELECT id FROM flights WHERE delay > ?"),
 )  # fmt: skip
-
-FURTHER: Final = (
-    ("ALTER TABLE", "ALTER TABLE flights ADD x INTEGER"),
-    ("unique indexes", "CREATE UNIQUE INDEX i ON flights (delay)"),
-    ("indexes on expressions", "CREATE INDEX i ON flights (abs(delay))"),
-    ("partial indexes", "CREATE INDEX i ON flights (delay) WHERE delay > 0"),
-    ("CREATE VIEW", "CREATE VIEW v AS SELECT 1"),
-    ("CREATE TABLE AS", "CREATE TABLE t AS SELECT 1"),
-    ("BEGIN, COMMIT, ROLLBACK", "BEGIN"),
-    ("regular expressions", "SELECT id FROM flights WHERE carrier ~ 'U.'"),
-    ("SIMILAR TO", "SELECT id FROM flights WHERE carrier SIMILAR TO 'U_'"),
-    ("arrays of several dimensions", "SELECT ARRAY[ARRAY[1], ARRAY[2]]"),
-    ("ARRAY(subquery)", "SELECT ARRAY(SELECT 1)"),
-    ("column defaults", "CREATE TABLE t (id BIGINT PRIMARY KEY, n INTEGER DEFAULT 0)"),
-)  # fmt: skip
-"""(what, a statement that needs it): those that are refused are listed as not supported."""
 
 TYPES: Final = {
     "boolean": ("true, false", "TRUE"),
@@ -535,7 +520,9 @@ Read it from the bottom up, and each line as *what (with what) [where, how many,
   it cost (cpu plus ten times network, in an abstract unit). The planner took the cheapest plan.
 - A `Scan ... where` filters while it reads; a `Hash join` reads its second input into memory and
   streams the first one against it. `Aggregate partial` sums up on each member, before rows travel;
-  `Aggregate final` sums up the sums. `Top n` sorts and keeps n rows.
+  `Aggregate final` sums up the sums. A `Streaming aggregate` gets its rows in the order of the
+  groups (from an index, a window, a sort, a merge): it needs no table of groups, keeps the order,
+  and under a `Limit` reads no more than the first groups. `Top n` sorts and keeps n rows.
 
 Here the two joins move nothing, because the small maps are everywhere. What travels are the partial
 sums of each member, and in the end at most 100 rows from each.

@@ -179,6 +179,12 @@ class UndefinedFunction(InputError):
     sqlstate = "42883"
 
 
+class AmbiguousFunction(InputError):
+    """Several functions or operators fit alike."""
+
+    sqlstate = "42725"
+
+
 class UndefinedType(InputError):
     sqlstate = "42704"
 
@@ -425,6 +431,12 @@ class InvalidRowCount(DataError):
     """A LIMIT or FETCH FIRST that is negative or, WITH TIES, NULL."""
 
     sqlstate = "2201W"
+
+
+class InvalidOffset(DataError):
+    """An OFFSET that is negative."""
+
+    sqlstate = "2201X"
 
 
 class InvalidSampleArgument(DataError):

@@ -47,6 +47,9 @@ FRAME_SIZE_MAX: Final = 64 * MIB
 HANDSHAKE_TIMEOUT: Final = 10.0
 CONNECT_TIMEOUT: Final = 30.0
 USER_HEARTBEAT_TIMEOUT: Final = 30.0
+CLIENT_SILENCE_MAX: Final = 10.0
+"""How long a client that waits bears a member from which nothing comes, no answer to a ping either:
+as long as the other members do."""
 MEMBER_HEARTBEAT_TIMEOUT: Final = 300.0
 USER_PORT: Final = 31010
 CONTROL_PORT: Final = 31011
@@ -79,5 +82,6 @@ assert ENCODED_BATCH_SIZE_MAX <= STREAM_WINDOW_SIZE // 2, "a batch is at most ha
 assert ROW_SIZE_MAX <= FRAME_SIZE_MAX // 2
 assert ENCODED_BATCH_SIZE_MAX < FRAME_SIZE_MAX
 assert HEARTBEAT_INTERVAL * 3 <= HEARTBEAT_TIMEOUT
+assert CLIENT_SILENCE_MAX <= HEARTBEAT_TIMEOUT <= USER_HEARTBEAT_TIMEOUT
 assert CLIENT_CLOCK_AHEAD_MAX * 2 <= CLOCK_SKEW_MAX
 assert TUPLE_BATCH_ROWS <= PAGE_ROWS <= BATCH_ROWS

@@ -99,6 +99,12 @@ def test_an_abort_that_fails_does_not_hide_why(client, grid, monkeypatch):
         ("EXPLAIN ANALYZE INSERT INTO m VALUES (1)", False),
         ("explain\nanalyze update m SET v = 1", False),
         ("WITH x AS (SELECT 1) INSERT INTO m SELECT * FROM x", False),
+        ("WITH x AS (SELECT 1) MERGE INTO m USING x ON true WHEN MATCHED THEN DELETE", False),
+        (
+            "WITH x AS (SELECT 1 AS k) MERGE INTO m USING x ON k = id WHEN MATCHED THEN DO NOTHING",
+            False,
+        ),
+        ("EXPLAIN ANALYZE EXECUTE insertion", False),
         ("EXPLAIN ANALYZE SINK INTO m VALUES (1)", False),
         ("INSERT INTO m VALUES (1)", False),
         ("-- a remark\nSELECT 1", False),

@@ -192,6 +192,21 @@ class TestErrors:
             for _ in range(4):
                 assert len(client.sql("SELECT 1").fetchall()) == 1
 
+    def test_a_statement_for_any_member_passes_over_those_that_are_gone(self, grid, script):
+        grid.scripts["INSERT"] = script(COLUMNS, (page(0, 1),))
+        with connect(grid.addresses) as client:
+            grid.stop_member(2)
+            client._core.pool(2).drop_idle()
+            for _ in range(4):
+                assert len(client.sql("INSERT").fetchall()) == 1
+                assert client.cluster_info().member != 2
+            grid.stop_member(1)
+            grid.stop_member(3)
+            for number in (1, 3):
+                client._core.pool(number).drop_idle()
+            with pytest.raises(MemberUnavailable, match="is not reachable"):
+                client.sql("INSERT")
+
     def test_silence_is_named(self, grid):
         grid.silent.add("describe_map")
         expected = r"member \d .* did not answer within 0\.05"

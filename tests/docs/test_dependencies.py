@@ -16,7 +16,7 @@ NAMES = {
     "import-linter": "importlinter",
 }
 BY_CONFIGURATION = {"pytest-xdist", "pytest-timeout", "mypy", "ruff", "import-linter"}
-BY_TYPES = {"types-protobuf", "pandas-stubs"}
+BY_TYPES = {"types-protobuf", "types-regex", "pandas-stubs"}
 BY_HAND = {"grpcio-tools"}
 
 

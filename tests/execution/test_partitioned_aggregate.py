@@ -11,7 +11,8 @@ from remuda.datatypes.sql import BIGINT, decimal
 from remuda.errors import OutOfMemory
 from remuda.execution.contract import Operator
 from remuda.execution.memory import MemoryAccount, Reservation
-from remuda.execution.operators.aggregate import BoundCall, HashAggregateOperator
+from remuda.execution.operators.aggregate import HashAggregateOperator
+from remuda.execution.operators.group_states import BoundCall
 from remuda.execution.operators.partitioned_aggregate import Overflow, PartitionedAggregateOperator
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -123,6 +123,18 @@ def test_windows_over_many_partitions(partition: int) -> None:
     assert account.held == 0
 
 
+def test_a_window_whose_rows_fit_but_not_the_work_on_them() -> None:
+    rows: Rows = [(number % 4000, "", 0.0, number) for number in range(12_000)]
+    account = small_account(2_000_000)
+
+    found = window(rows, 0, account)
+
+    assert comparable(found) == comparable(window(rows, 0, MemoryAccount()))
+    assert account.spill is not None
+    assert account.spill.written > 0
+    assert account.held == 0
+
+
 def test_one_partition_that_is_too_large_fails_clearly() -> None:
     rows: Rows = [(1, "x" * 20, 0.0, number) for number in range(20_000)]
     account = small_account(100_000)

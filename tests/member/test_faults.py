@@ -290,6 +290,20 @@ def test_a_member_that_the_others_have_given_up_stops(
     in_cluster(scenario, 3)
 
 
+def test_a_request_under_way_fails_with_the_loss_of_its_member(in_cluster: InCluster) -> None:
+    async def scenario(cluster) -> None:
+        one = cluster.member(1)
+        clock = control_pb2.Heartbeat(context=one.core.context())
+        await one.peers.request(2, ControlType.CLOCK, clock)
+        under_way = asyncio.ensure_future(one.peers.request(2, ControlType.CLOCK, clock))
+        await asyncio.sleep(0)
+        one.membership.lose(2, "no heartbeat for 10.1 s")
+        with pytest.raises(MemberUnavailable, match=r"is lost: no heartbeat for 10\.1 s"):
+            await under_way
+
+    in_cluster(scenario, 2)
+
+
 # --- cancel -----------------------------------------------------------------------------------
 
 WHILE_T_IS_CHOSEN = [

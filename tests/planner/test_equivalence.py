@@ -399,6 +399,10 @@ class Grid:
     def aggregate(self, node: ph.HashAggregate, rows: list[Row]) -> list[Row]:
         result = []
         names = [c.id for c in node.output]
+        if isinstance(node, ph.StreamingAggregate):
+            keys = [tuple(row[c] for c in node.group) for row in rows]
+            runs = [key for key, before in zip(keys, [None, *keys], strict=False) if key != before]
+            assert len(runs) == len(set(keys)), "a group comes in pieces"
         for key, members in grouped(rows, node.group).items():
             if node.phase is ph.AggregatePhase.FINAL:
                 values = []

@@ -228,6 +228,16 @@ def test_pings_of_the_server_are_answered_on_the_way():
         assert channel.request(ECHO, ACK).rpc_type == ECHO
 
 
+def test_a_server_that_falls_silent_is_given_up():
+    with (
+        scripted(welcome()) as address,
+        BlockingChannel(*address, HELLO, silence=0.05) as channel,
+    ):
+        with pytest.raises(ConnectionBroken, match=r"was silent for 0\.05 s"):
+            channel.request(ECHO, ACK)
+        assert channel.closed
+
+
 def test_one_way_requests_of_the_server_need_no_answer():
     push = encode_head(REQUEST, 0, 6, b"\x08\x01")
     with scripted(welcome() + push) as address, BlockingChannel(*address, HELLO) as channel:

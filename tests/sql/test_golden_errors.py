@@ -156,7 +156,7 @@ select ? || ?, ? is null
 select coalesce(?, ?)
 select id from flights where origin = $1 and id = $1
 select $2::int
-insert into airlines values (1, 'x')
+insert into stock values (true, 2, 3)
 insert into stock values (1, 2, 'x')
 insert into stock values (1, 2, null)
 insert into stock values (null, 2, 3)
@@ -310,7 +310,7 @@ insert into airlines values ('a', 'b') on conflict do update set name = 'c'
 insert into airlines values ('a', 'b') on conflict (carrier) do update set name = name
 insert into airlines values ('a', 'b') on conflict (carrier) do update set carrier = 'x'
 insert into airlines values ('a', 'b') on conflict (carrier) do update set nam = 'x'
-insert into airlines values ('a', 'b') on conflict (carrier) do update set name = 1 = 2
+insert into stock values (1, 2, 3) on conflict (item, shop) do update set amount = 1 = 2
 insert into airlines values ('a', 'b') on conflict (carrier) do update set name = max('x')
 insert into airlines values ('a', 'b') on conflict (carrier) do update set name = excluded.nam
 insert into airlines values ('a', 'b') on conflict (carrier) do update set name = 'x' where 7

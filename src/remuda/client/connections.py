@@ -68,6 +68,10 @@ class Pool:
             if not channel.closed:
                 return channel
 
+    def reach(self) -> None:
+        """Make a connection unless an idle one is there. MemberUnavailable when nobody answers."""
+        self.give(self.take())
+
     def give(self, channel: BlockingChannel) -> None:
         """Take back a connection on which nothing is under way."""
         if self.closed or channel.closed or len(self._idle) >= _IDLE_CONNECTIONS_KEPT:

@@ -39,7 +39,9 @@ LOST = (ConnectionBroken, MemberUnavailable, ConnectionRefused)
 _RETRY_PAUSE = 0.05
 _READS = ("select", "values", "show", "describe", "table", "(")
 _MAYBE_READS = ("with", "explain")
-_WRITES = re.compile(r"\b(insert|update|delete|sink|truncate|create|drop)\b", re.IGNORECASE)
+_WRITES = re.compile(
+    r"\b(insert|update|delete|merge|sink|truncate|create|alter|drop|execute)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,10 @@ class Core:
         """Ask ``member`` (None: any). Only a ``read`` is repeated after a lost connection."""
         attempts = self.settings.retry_reads if read else 0
         if not attempts:
-            return self.pool(member).call(call)
+            return self.reachable(member).call(call)
         for attempt in itertools.count():
             try:
-                return self.pool(member).call(call)
+                return self.reachable(member).call(call)
             except LOST:
                 if attempt >= attempts or self.closed:
                     raise
@@ -110,6 +112,22 @@ class Core:
                 detail="members: " + ", ".join(map(str, self._pools)),
             ) from None
 
+    def reachable(self, member: int | None) -> Pool:
+        """``pool``; of the members in turn, the first one that takes a connection. Nothing has been
+        sent to those that do not, so whatever the request is, another one may be asked."""
+        if member is not None:
+            return self.pool(member)
+        errors: list[MemberUnavailable] = []
+        for _ in self.view.members:
+            pool = self.pool(None)
+            try:
+                pool.reach()
+            except MemberUnavailable as error:
+                errors.append(error)
+            else:
+                return pool
+        raise errors[0]
+
     def next_member(self) -> int:
         """Members in turn, by number."""
         members = self.view.members
@@ -141,7 +159,7 @@ class Core:
             body = requests.run_query(start, parameters, types, options, context)
             body += requests.session_part(self.session)
             try:
-                run = Execution(self.pool(member), stream, body, options.timeout)
+                run = Execution(self.reachable(member), stream, body, options.timeout)
                 cursor = Cursor(run)
                 if stream.outcome is not None and stream.outcome.session is not None:
                     self.session = stream.outcome.session

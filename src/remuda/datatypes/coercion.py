@@ -101,11 +101,14 @@ def _widens(source: SqlType, target: SqlType) -> bool:
 
 def is_assignable(source: SqlType, target: SqlType) -> bool:
     """Whether a value of ``source`` may be stored in a column of ``target`` (an error at run
-    time when it does not fit): implicit conversions, numbers to numbers, timestamps to their parts.
+    time when it does not fit): implicit conversions, numbers to numbers, anything to text,
+    timestamps to their parts.
     """
     if is_implicit(source, target):
         return True
     if source.is_numeric and target.is_numeric:
+        return True
+    if target.is_text:
         return True
     if source.is_nested and target.is_nested:
         return _parts_convert(source, target, is_assignable)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
-from remuda.datatypes.sql import BOOLEAN, Kind, SqlType
-from remuda.errors import InternalError, InvalidRowCount
+from remuda.datatypes.sql import BOOLEAN, Kind
+from remuda.errors import InternalError, InvalidOffset, InvalidRowCount
 from remuda.execution.batch import Batch
+from remuda.execution.build_aggregate import aggregate_operator
 from remuda.execution.build_grouping import expand_operator, group_limit_operator
 from remuda.execution.build_lookup import lookup_join
 from remuda.execution.build_window import bound_window_calls
@@ -22,7 +23,6 @@ from remuda.execution.exchange.outbox import Outbox
 from remuda.execution.exchange.window import receives_of, stream_window
 from remuda.execution.fragment import FragmentInstance
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.aggregate import BoundCall, HashAggregateOperator
 from remuda.execution.operators.filter import FilterOperator
 from remuda.execution.operators.hash_join import LEFT_ONLY, HashJoinOperator
 from remuda.execution.operators.index_scan import IndexScanOperator
@@ -30,10 +30,6 @@ from remuda.execution.operators.limit import LimitOperator
 from remuda.execution.operators.lookup import KeyLookupOperator
 from remuda.execution.operators.nested_loop_join import NestedLoopJoinOperator
 from remuda.execution.operators.ordering import BoundKey
-from remuda.execution.operators.partitioned_aggregate import (
-    Overflow,
-    PartitionedAggregateOperator,
-)
 from remuda.execution.operators.partitioned_join import JoinSide, PartitionedJoinOperator
 from remuda.execution.operators.project import ProjectOperator
 from remuda.execution.operators.receive import MergeReceiveOperator, ReceiveOperator
@@ -58,17 +54,14 @@ from remuda.execution.profiled import ProfiledOperator
 from remuda.execution.root_sink import RootSink
 from remuda.limits import BATCH_ROWS
 from remuda.plan.expression import (
-    AggregateCall,
     Call,
     ColumnRef,
     Expression,
     SortKey,
     columns_of,
 )
-from remuda.plan.function_aggregates import state_type
 from remuda.plan.logical import JoinKind, OutputColumn
 from remuda.plan.physical import (
-    AggregatePhase,
     ExchangeKind,
     ExpandRows,
     FilterRows,
@@ -249,7 +242,8 @@ class _FragmentBuilder:
             case HashJoin() | NestedLoopJoin():
                 return self._join(node, inputs[0], inputs[1])
             case HashAggregate():
-                return self._aggregate(node, inputs[0])
+                compiler = self._compiler(node.input.output)
+                return aggregate_operator(node, inputs[0], compiler, lambda: self._reserve(node))
             case ExpandRows() | UnfoldRows() | GroupLimitRows():
                 return self._repeat(node, inputs[0])
             case WindowRows():
@@ -323,7 +317,8 @@ class _FragmentBuilder:
         if expression.type.kind is Kind.DECIMAL:
             count //= 10 ** (expression.type.scale or 0)
         if count < 0:
-            raise InvalidRowCount(f"{clause} must not be negative")
+            kind = InvalidOffset if clause == "OFFSET" else InvalidRowCount
+            raise kind(f"{clause} must not be negative")
         return count
 
     def _project(self, node: ProjectRows, source: Operator) -> Operator:
@@ -422,49 +417,6 @@ class _FragmentBuilder:
             unknown=self._unknown(node, node.condition, columns),
         )
 
-    def _aggregate(self, node: HashAggregate, source: Operator) -> Operator:
-        places = _places(node.input.output)
-        group = [places[column] for column in node.group]
-        compiler = self._compiler(node.input.output)
-        final = node.phase is AggregatePhase.FINAL
-        calls = []
-        for place, call in enumerate(node.calls):
-            result = call.type
-            if node.phase is AggregatePhase.PARTIAL:
-                result = node.output[len(group) + place].type
-            if final:
-                (state,) = node.states[place]
-                column = node.input.output[places[state]]
-                argument = ColumnRef(column.type, column.id, column.name)
-                calls.append(_merging_call(call, argument, compiler))
-            else:
-                partial = node.phase is AggregatePhase.PARTIAL
-                calls.append(_bound_call(call, result, compiler, partial=partial))
-        types = [column.type for column in node.input.output]
-        flushes = node.phase is AggregatePhase.PARTIAL
-
-        def aggregate(
-            source: Operator, overflow: Overflow | None = None, first: bool = True
-        ) -> HashAggregateOperator:
-            return HashAggregateOperator(
-                source,
-                group,
-                [types[place] for place in group],
-                calls,
-                always_one=True,  # PARTIAL too: the sum of no counts would be NULL
-                flushes=flushes,
-                always=node.always if first else (),
-                memory=self._reserve(node),
-                overflow=overflow,
-            )
-
-        memory = self._reserve(node)
-        if flushes or not group or memory.spill is None:
-            return aggregate(source)
-        return PartitionedAggregateOperator(
-            source, aggregate, types=types, group=group, memory=memory
-        )
-
     def _repeat(self, node: ExpandRows | UnfoldRows | GroupLimitRows, source: Operator) -> Operator:
         """Rows as they are: several times, or only some of them."""
         if isinstance(node, ExpandRows):
@@ -555,39 +507,3 @@ def _bound_keys(keys: Sequence[SortKey], columns: Sequence[OutputColumn]) -> lis
         )
         for key in keys
     ]
-
-
-def _merging_call(call: AggregateCall, state: ColumnRef, compiler: Compiler) -> BoundCall:
-    """The call that merges the states of ``call``: counts are summed, the rest merges as itself."""
-    column = [compiler.column(state)]
-    if state_type(call) == call.type:
-        function = "sum" if call.function in ("count", "sum") else call.function
-        return BoundCall(function, column, [state.type], call.type)
-    types = [argument.type for argument in call.arguments]
-    return BoundCall(call.function, column, types, call.type, merges=True)
-
-
-def _bound_call(
-    call: AggregateCall, result: SqlType, compiler: Compiler, *, partial: bool
-) -> BoundCall:
-    """``result`` is the type of the output column: that of a state in the PARTIAL phase."""
-    arguments = list(call.arguments)
-    keys = []
-    for key in call.order:
-        if key.expression in arguments:
-            position = arguments.index(key.expression)
-        else:
-            position = len(arguments)
-            arguments.append(key.expression)
-        keys.append(BoundKey(position, key.expression.type, key.descending, key.nulls_first))
-    packs = partial and state_type(call) != call.type
-    return BoundCall(
-        function=call.function,
-        columns=[compiler.column(argument) for argument in arguments],
-        types=[argument.type for argument in arguments],
-        result=call.type if packs else result,
-        distinct=call.distinct,
-        condition=None if call.filter is None else compiler.column(call.filter),
-        keys=keys,
-        packs=packs,
-    )

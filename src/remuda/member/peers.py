@@ -200,7 +200,7 @@ class Peers:
             if isinstance(reply, MemberGivenUp):
                 self.given_up(reply)
             if isinstance(reply, ConnectionBroken):
-                reply = unavailable(number, reply)
+                reply = self._gone(number, reply)
             on_reply(reply)
 
         try:
@@ -239,6 +239,14 @@ class Peers:
             raise MemberUnavailable(
                 f"member {number} did not answer within {timeout:.0f} s", member=str(number)
             ) from problem
+
+    def _gone(self, number: int, broken: ConnectionBroken) -> RemudaError:
+        """Why a request was not answered: the loss of the member, where that closed the channel."""
+        try:
+            self._core.require_alive(number)
+        except MemberUnavailable as lost:
+            return lost
+        return unavailable(number, broken)
 
     def forget(self, number: int) -> None:
         for kind in (ChannelKind.CONTROL, ChannelKind.DATA):

@@ -59,6 +59,7 @@ _DATACLASSES: tuple[type, ...] = (
     physical.NestedLoopJoin,
     physical.LookupJoin,
     physical.HashAggregate,
+    physical.StreamingAggregate,
     physical.ExpandRows,
     physical.GroupLimitRows,
     physical.UnfoldRows,

@@ -35,6 +35,7 @@ from remuda.plan.physical import (
     SortRows,
     SpoolScan,
     Store,
+    StreamingAggregate,
     SuppliedScan,
     TableScan,
     UnfoldRows,
@@ -268,7 +269,8 @@ class Printer:
         if isinstance(node, ExpandRows):
             sets = (tuple(node.sources[place] for place in kept) for kept in node.sets)
             return "Expand to " + ", ".join(self.columns(kept) for kept in sets)
-        text = f"Aggregate {node.phase.value}"
+        streaming = isinstance(node, StreamingAggregate)
+        text = f"{'Streaming aggregate' if streaming else 'Aggregate'} {node.phase.value}"
         if node.group:
             text += f" by {self.columns(node.group)}"
         if node.calls:

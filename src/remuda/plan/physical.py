@@ -223,6 +223,12 @@ class HashAggregate(Physical):
 
 
 @dataclass(frozen=True, slots=True)
+class StreamingAggregate(HashAggregate):
+    """The same over rows of which those of a group follow each other; there are group columns, and
+    ``always`` is empty. Groups come out in the order of the input."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExpandRows(Physical):
     """Each input row once per grouping set: ``output`` = columns of the input (any subset), then
     a copy of each of ``sources``, NULL in the sets that do not list its place, then the number of

@@ -25,6 +25,7 @@ from remuda.plan.physical import (
     ProjectRows,
     SortRows,
     SpoolScan,
+    StreamingAggregate,
     SuppliedScan,
     TableScan,
     Traits,
@@ -290,7 +291,8 @@ class Builder:
         child = self.build(candidate.inputs[0], needed)
         results = state_columns if step.phase is AggregatePhase.PARTIAL else operator.results
         states = tuple(tuple(c.id for c in columns) for columns in operator.states)
-        return HashAggregate(
+        node = StreamingAggregate if step.streaming else HashAggregate
+        return node(
             (*group_columns, *results),
             _traits(candidate),
             child,

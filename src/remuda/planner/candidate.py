@@ -71,8 +71,11 @@ class LookupJoinStep:
 
 @dataclass(frozen=True, slots=True)
 class AggregateStep:
+    """``streaming``: the input comes group by group."""
+
     operator: AggregateOperator
     phase: AggregatePhase
+    streaming: bool = False
 
 
 @dataclass(frozen=True, slots=True)

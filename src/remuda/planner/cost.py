@@ -27,6 +27,9 @@ MATCH = 1.0
 LOOP = 1.0
 AGGREGATE_ROW = 6.0
 AGGREGATE_GROUP = 20.0
+STREAM_ROW = 6.0
+"""Groups of sorted rows: as much work per row as by hash, but hardly any per group."""
+STREAM_GROUP = 1.0
 SORT = 2.5
 TOP = 2.0
 MERGE = 2.0
@@ -70,6 +73,9 @@ class CostModel:
 
     def aggregate(self, rows: float, groups: float) -> float:
         return AGGREGATE_ROW * rows + AGGREGATE_GROUP * groups
+
+    def streaming_aggregate(self, rows: float, groups: float) -> float:
+        return STREAM_ROW * rows + STREAM_GROUP * groups
 
     def sort(self, rows: float, top: float | None) -> float:
         if top is not None:

@@ -22,6 +22,7 @@ from remuda.planner.implement_group_limit import implement_group_limit
 from remuda.planner.implement_index import implement_index_scan, ordered_project, ordered_scan
 from remuda.planner.implement_join import implement_hash_join, implement_loop_join
 from remuda.planner.implement_lookup import implement_lookup_join
+from remuda.planner.implement_streaming import ordered_aggregate
 from remuda.planner.implement_window import implement_window
 from remuda.planner.memo import (
     AccessOperator,
@@ -297,5 +298,6 @@ IMPLEMENTATIONS: dict[type, tuple[tuple[str, Implementation], ...]] = {
 ORDERED_IMPLEMENTATIONS: dict[type, Implementation] = {
     AccessOperator: ordered_scan,
     ProjectOperator: ordered_project,
+    AggregateOperator: ordered_aggregate,
 }
 """Operator -> the implementation rule that delivers an order."""

@@ -13,6 +13,7 @@ from itertools import combinations
 from remuda.datatypes.index import IndexDefinition, IndexKind
 from remuda.datatypes.sql import BOOLEAN
 from remuda.plan.expression import (
+    ColumnId,
     ColumnRef,
     Expression,
     Literal,
@@ -31,7 +32,7 @@ from remuda.plan.index_access import (
     probes_of,
 )
 from remuda.plan.physical import REPLICATED, SINGLETON, Distribution, IndexOrder, Placement
-from remuda.planner.candidate import Candidate, ExchangeStep, LimitStep, ScanStep
+from remuda.planner.candidate import AggregateStep, Candidate, ExchangeStep, LimitStep, ScanStep
 from remuda.planner.cardinality import Estimate, estimate_filter, estimate_scan
 from remuda.planner.cost import FILTER, PROJECT, SCAN, SCAN_START
 from remuda.planner.index_paths import IndexPath, index_paths, union_path
@@ -195,7 +196,7 @@ def ordered_scan(
         cost += FILTER * len(conjuncts(operator.condition)) * each
         step = ScanStep(scan, operator.condition, access=path.access, order=order)
         found = Candidate(group, step, (), where, cost, rows, required.collation)
-        yield found if required.fetch is None else _limited(found, required, rows)
+        yield found if required.fetch is None else limited(found, required, rows)
 
 
 def ordered_project(
@@ -207,25 +208,59 @@ def ordered_project(
 ) -> Iterator[Candidate]:
     """A projection keeps the order of an index scan below it."""
     assert isinstance(operator, ProjectOperator)
-    below = {
+    asked = _asked_below(operator, required)
+    source = None if asked is None else search.best(inputs[0], asked)
+    if source is not None and _by_index(source):
+        yield _projected(search, group, operator, source, required)
+
+
+def index_scans_in_order(search: Search, group: Group, required: Required) -> Iterator[Candidate]:
+    """Index scans in the order of ``required``, whatever they cost: who reads only the first rows
+    knows better. Projections above them are looked through."""
+    for expression in group.expressions:
+        operator = expression.operator
+        found: list[Candidate] = []
+        if isinstance(operator, AccessOperator):
+            found = list(ordered_scan(search, group, operator, (), required))
+        elif isinstance(operator, ProjectOperator):
+            asked = _asked_below(operator, required)
+            below = search.memo[expression.inputs[0]]
+            sources = () if asked is None else index_scans_in_order(search, below, asked)
+            found = [_projected(search, group, operator, one, required) for one in sources]
+        yield from (candidate for candidate in found if candidate.meets(required))
+
+
+def _asked_below(operator: ProjectOperator, required: Required) -> Required | None:
+    """``required`` in the columns below the projection."""
+    below = _renamed(operator)
+    keys = mapped_keys(required.keys, below)
+    if keys is None or any(key.column not in below for key in required.collation):
+        return None
+    collation = tuple(replace(key, column=below[key.column]) for key in required.collation)
+    return Required(required.placement, keys, collation, required.fetch)
+
+
+def _renamed(operator: ProjectOperator) -> dict[ColumnId, ColumnId]:
+    return {
         column.id: expression.column
         for column, expression in zip(operator.output, operator.expressions, strict=True)
         if isinstance(expression, ColumnRef)
     }
-    keys = mapped_keys(required.keys, below)
-    if keys is None or any(key.column not in below for key in required.collation):
-        return
-    collation = tuple(replace(key, column=below[key.column]) for key in required.collation)
-    asked = Required(required.placement, keys, collation, required.fetch)
-    source = search.best(inputs[0], asked)
-    if source is None or not _by_index(source):
-        return
+
+
+def _projected(
+    search: Search,
+    group: Group,
+    operator: ProjectOperator,
+    source: Candidate,
+    required: Required,
+) -> Candidate:
     computed = sum(1 for e in operator.expressions if not isinstance(e, ColumnRef | Literal))
-    names = {old: new for new, old in below.items()}
+    names = {old: new for new, old in _renamed(operator).items()}
     kept = [m for k in source.distribution.keys if (m := mapped_keys(k, names)) is not None]
     where = Distribution(source.distribution.placement, tuple(kept))
     cost = source.cost + PROJECT * computed * search.model.on_one(source.rows, where)
-    yield Candidate(
+    return Candidate(
         group, operator, (source,), where, cost, source.rows, required.collation, source.fetched
     )
 
@@ -235,11 +270,13 @@ def _by_index(candidate: Candidate) -> bool:
     step = candidate.step
     if isinstance(step, ScanStep):
         return step.order is not IndexOrder.NONE
-    keeps = isinstance(step, LimitStep | ExchangeStep | ProjectOperator)
+    keeps = isinstance(step, LimitStep | ExchangeStep | ProjectOperator) or (
+        isinstance(step, AggregateStep) and step.streaming
+    )
     return keeps and _by_index(candidate.inputs[0])
 
 
-def _limited(source: Candidate, required: Required, rows: float) -> Candidate:
+def limited(source: Candidate, required: Required, rows: float) -> Candidate:
     """The first rows on each member."""
     where = source.distribution
     return Candidate(

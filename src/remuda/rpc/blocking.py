@@ -17,7 +17,7 @@ from typing import Self
 from google.protobuf.message import Message
 
 from remuda.errors import ConnectionBroken, ConnectionRefused, QueryTimeout, RemudaError
-from remuda.limits import CONNECT_TIMEOUT
+from remuda.limits import CLIENT_SILENCE_MAX, CONNECT_TIMEOUT
 from remuda.rpc.connection import (
     ChannelKind,
     Close,
@@ -30,7 +30,7 @@ from remuda.rpc.connection import (
     refused,
 )
 from remuda.rpc.frame import RESPONSE, Buffer, FrameReader
-from remuda.rpc.handshake import ACK_TYPE, PROTOCOLS
+from remuda.rpc.handshake import ACK_TYPE
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.request import Body, serialized
 
@@ -73,6 +73,7 @@ class BlockingChannel:
         kind: ChannelKind = ChannelKind.USER,
         *,
         timeout: float = CONNECT_TIMEOUT,
+        silence: float = CLIENT_SILENCE_MAX,
     ) -> None:
         self.peer = f"{host}:{port}"
         self.closed = False
@@ -82,12 +83,14 @@ class BlockingChannel:
         self._awaited = 0  # the request that ``request`` waits for
         self._answer: Reply | RemudaError | None = None
         self._receive_timeout = 0.0  # seconds; what SO_RCVTIMEO is set to, 0 = not set
-        self._patience = PROTOCOLS[kind].heartbeat_timeout / 2
+        self._patience = silence / 2
         self._socket = _open(host, port, timeout)
         if isinstance(hello, user_pb2.UserToBitHandshake):
             # Nobody sends heartbeats while the caller is elsewhere: the server must not expect any.
             hello = _without_heartbeats(hello)
-        self._connection: Connection[None] = Connection(kind, self.peer, _now(), hello=hello)
+        self._connection: Connection[None] = Connection(
+            kind, self.peer, _now(), hello=hello, silence=silence
+        )
         self._shake_hands(timeout)
 
     def _shake_hands(self, timeout: float) -> None:

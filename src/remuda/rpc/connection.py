@@ -130,8 +130,10 @@ class Connection(Generic[K]):
         *,
         hello: Message | None = None,
         answer: Answer | None = None,
+        silence: float | None = None,
     ) -> None:
-        """The connecting side gives its ``hello``, the accepting side ``answer``."""
+        """The connecting side gives its ``hello``, the accepting side ``answer``. ``silence``:
+        seconds that the connecting side bears it, unless those of the channel's protocol."""
         assert (hello is None) != (answer is None)
         self.protocol = PROTOCOLS[kind]
         self.peer = peer
@@ -149,6 +151,7 @@ class Connection(Generic[K]):
         self._opened_at = now
         self._pinged_at = now
         self._timeout: float | None = None
+        self._silence = self.protocol.heartbeat_timeout if silence is None else silence
 
     # ---- what the shell asks ----
 
@@ -263,7 +266,7 @@ class Connection(Generic[K]):
                 self.handshake = read_welcome(self.protocol, frame.pbody)
             except RemudaError as error:
                 return self._broken(error)
-            self._timeout = self.protocol.heartbeat_timeout
+            self._timeout = self._silence
             self.state = State.OPEN
             return [Opened(self.handshake)]
         return self._accept(frame, self._answer)

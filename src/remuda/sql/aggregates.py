@@ -144,7 +144,14 @@ def _arguments(
 ) -> tuple[Expression, ...]:
     context = binder.context
     if not nodes:
-        hint = "Write count(*) to count rows." if name == "count" else f"{name} takes arguments."
+        if name == "count":
+            raise context.error(
+                WrongObjectType,
+                "count(*) must be used to call a parameterless aggregate function",
+                call_inside(node),
+                "Write count(*) to count rows.",
+            )
+        hint = f"{name} takes arguments."
         raise context.error(
             UndefinedFunction, f"function {name}() does not exist", call_inside(node), hint
         )

@@ -8,7 +8,13 @@ from sqlglot import exp
 
 from remuda.datatypes.sql import TIME, TIMESTAMP, VARCHAR, Kind, SqlType
 from remuda.datatypes.text import type_name
-from remuda.errors import GroupingError, SqlSyntaxError, UndefinedFunction, WrongObjectType
+from remuda.errors import (
+    GroupingError,
+    InvalidParameterValue,
+    SqlSyntaxError,
+    UndefinedFunction,
+    WrongObjectType,
+)
 from remuda.plan.datetime_fields import EXTRACT_FIELDS, TRUNC_FIELDS
 from remuda.plan.expression import Call, Expression, Literal
 from remuda.plan.functions import (
@@ -201,12 +207,13 @@ def _extract_call(binder: ExpressionBinder, field: str, source: exp.Expr) -> Exp
     signature = extract_signature(name, operand.type)
     if signature is None:
         if name not in EXTRACT_FIELDS:
-            message = f'unit "{name}" is not recognized'
-            hint = did_you_mean(name, EXTRACT_FIELDS) or "Units: " + ", ".join(EXTRACT_FIELDS) + "."
-        else:
-            message = f"type {type_name(operand.type)} has no {name} to extract"
-            hint = ""
-        raise binder.context.error(UndefinedFunction, message, source, hint)
+            raise binder.context.error(
+                InvalidParameterValue,
+                f'unit "{name}" is not recognized',
+                source,
+                did_you_mean(name, EXTRACT_FIELDS) or "Units: " + ", ".join(EXTRACT_FIELDS) + ".",
+            )
+        raise binder.context.unsupported(f"{name} of type {type_name(operand.type)}", source)
     return Call(signature.result, "extract", (Literal(VARCHAR, name), operand))
 
 
@@ -216,7 +223,7 @@ def _date_trunc(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     unit, source = node.expressions
     if field not in TRUNC_FIELDS:
         raise binder.context.error(
-            UndefinedFunction,
+            InvalidParameterValue,
             f'unit "{field}" is not recognized',
             unit,
             hint=did_you_mean(field, TRUNC_FIELDS) or "Units: " + ", ".join(TRUNC_FIELDS) + ".",

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import exp
 
 from remuda.datatypes.sql import BIGINT
-from remuda.errors import AmbiguousColumn, InvalidColumnReference, InvalidRowCount, SqlSyntaxError
+from remuda.errors import (
+    AmbiguousColumn,
+    InvalidColumnReference,
+    InvalidOffset,
+    InvalidRowCount,
+    SqlSyntaxError,
+)
 from remuda.plan.expression import Expression, Literal, SortKey
 from remuda.plan.logical import Logical, Sort
 from remuda.sql import calls
@@ -61,20 +67,41 @@ def matching_output(
     return found[0] if found else None
 
 
+_TRIM_NAMES: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+_SHORT_TYPE_NAMES: Final = {
+    exp.DType.BOOLEAN: "bool",
+    exp.DType.SMALLINT: "int2",
+    exp.DType.INT: "int4",
+    exp.DType.BIGINT: "int8",
+    exp.DType.FLOAT: "float4",
+    exp.DType.DOUBLE: "float8",
+    exp.DType.DECIMAL: "numeric",
+    exp.DType.VARCHAR: "varchar",
+    exp.DType.CHAR: "bpchar",
+}
+
+
 def default_name(node: exp.Expr) -> str:
     """The name of an unnamed output column, as PostgreSQL chooses it."""
     inner = node.unnest()
     if isinstance(inner, exp.Column):
         return identifier(inner.this)
     if isinstance(inner, exp.Cast):
-        named = default_name(inner.this)
-        return named if named != "?column?" else inner.args["to"].sql("postgres").lower()
+        named = _strong_name(inner.this)
+        if named is not None:
+            return named
+        to = inner.args["to"]
+        while to.this is exp.DType.ARRAY and to.expressions:
+            to = to.expressions[0]
+        return _SHORT_TYPE_NAMES.get(to.this) or to.sql("postgres").lower()
     if isinstance(inner, exp.Filter | exp.Window | exp.RespectNulls | exp.WithinGroup):
         return default_name(inner.this)
     if isinstance(inner, exp.Anonymous):
         return calls.function_name(inner)
     if isinstance(inner, exp.Case):
-        return "case"
+        return _strong_name(inner.args.get("default")) or "case"
+    if isinstance(inner, exp.Trim):
+        return _TRIM_NAMES.get(str(inner.args.get("position")).upper(), "btrim")
     if isinstance(inner, exp.Bracket):
         return default_name(inner.this)
     if isinstance(inner, exp.Dot):
@@ -94,7 +121,6 @@ def default_name(node: exp.Expr) -> str:
         exp.AtTimeZone: "timezone",
         exp.Substring: "substring",
         exp.StrPosition: "position",
-        exp.Trim: "btrim",
         exp.Boolean: "bool",
         exp.CurrentDate: "current_date",
         exp.CurrentTimestamp: "current_timestamp",
@@ -102,8 +128,23 @@ def default_name(node: exp.Expr) -> str:
         exp.CurrentTime: "current_time",
         exp.Localtime: "localtime",
         exp.Overlay: "overlay",
+        exp.Overlaps: "overlaps",
+        exp.Explode: "unnest",
     }
     return names.get(type(inner), "?column?")
+
+
+def _strong_name(node: exp.Expr | None) -> str | None:
+    """The name of ``node`` if it is stronger than that of a CASE or a cast around it."""
+    inner = None if node is None else node.unnest()
+    if isinstance(inner, exp.Cast):
+        return _strong_name(inner.this)
+    if isinstance(inner, exp.Case):
+        return _strong_name(inner.args.get("default"))
+    if inner is None or isinstance(inner, exp.Boolean):
+        return None
+    named = default_name(inner)
+    return None if named == "?column?" else named
 
 
 def limited(
@@ -188,5 +229,6 @@ def _count(
         if value.value is None:
             return None
         if isinstance(value.value, int) and value.value < 0:
-            raise context.error(InvalidRowCount, f"{clause} must not be negative", node)
+            kind = InvalidOffset if clause == "OFFSET" else InvalidRowCount
+            raise context.error(kind, f"{clause} must not be negative", node)
     return value

@@ -20,7 +20,13 @@ from remuda.datatypes.coercion import (
 )
 from remuda.datatypes.sql import BOOLEAN, INTEGER, VARCHAR, Kind, SqlType, decimal
 from remuda.datatypes.text import check_length, parse_text, type_name
-from remuda.errors import CannotCoerce, DataError, TypeMismatch, UndefinedFunction
+from remuda.errors import (
+    AmbiguousFunction,
+    CannotCoerce,
+    DataError,
+    TypeMismatch,
+    UndefinedFunction,
+)
 from remuda.plan.expression import Call, Cast, Expression, Literal, Parameter
 from remuda.plan.function_dates import number_signature
 from remuda.plan.functions import SCALAR_FUNCTIONS, Signature, with_digits
@@ -310,6 +316,10 @@ class Converter:
             symbol = _WORDS.get(name, name)
             call = f"{symbol} {types[0]}" if len(types) == 1 else f"{types[0]} {symbol} {types[-1]}"
             hint = "Convert one side with CAST." if len(types) == 2 else ""
+            if types == ["unknown", "unknown"]:
+                return self.context.error(
+                    AmbiguousFunction, f"operator is not unique: {call}", place, hint
+                )
             return self.context.error(
                 UndefinedFunction, f"operator does not exist: {call}", place, hint
             )

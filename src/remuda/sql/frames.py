@@ -15,7 +15,7 @@ from remuda.plan.expression import Cast, Expression, Literal
 from remuda.plan.windows import BoundKind, Frame, FrameBound, FrameUnit
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, Forbidding
-from remuda.sql.intervals import IntervalValue, interval_value, is_interval
+from remuda.sql.intervals import IntervalValue, interval_value, is_interval, is_text
 from remuda.sql.scope import Scope
 
 _KINDS: Final = list(BoundKind)
@@ -138,7 +138,7 @@ class FrameBinder:
         subtract = (kind is BoundKind.PRECEDING) is not descending
         if key.type.is_numeric and not is_interval(node):
             return self._numeric_limit(kind, side, key, node, subtract)
-        if key.type in (DATE, TIMESTAMP, TIMESTAMPTZ) and is_interval(node):
+        if key.type in (DATE, TIMESTAMP, TIMESTAMPTZ) and (is_interval(node) or is_text(node)):
             value = interval_value(self.binder, node)
             if value.months < 0 or value.days < 0 or value.micros < 0:
                 raise self._bad_offset(side, "negative", node)

@@ -80,9 +80,14 @@ def is_interval(node: exp.Expr) -> bool:
     return isinstance(inner, exp.Neg) and is_interval(inner.this)
 
 
+def is_text(node: exp.Expr) -> bool:
+    inner = node.unnest()
+    return isinstance(inner, exp.Literal) and bool(inner.is_string)
+
+
 def interval_value(binder: ExpressionBinder, node: exp.Expr) -> IntervalValue:
-    """The value of an interval literal."""
-    bound = binder.bind(node)
+    """The value of an interval literal, or of text where an interval belongs."""
+    bound = binder.convert.implicit(binder.bind(node), INTERVAL, node)
     if not isinstance(bound, Literal) or not isinstance(bound.value, bytes):
         raise binder.context.unsupported(
             "an interval that is not a literal here", node, hint="Write INTERVAL '3' MONTH."

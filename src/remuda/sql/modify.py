@@ -17,6 +17,7 @@ from remuda.sql.places import end_of
 from remuda.sql.queries import analyze_query
 from remuda.sql.relations import Environment, undefined_map
 from remuda.sql.returning import Outcome, refuse_groups, returned
+from remuda.sql.row_values import row_parts
 from remuda.sql.schema_names import schema_name, system_scan
 from remuda.sql.scope import Scope
 from remuda.sql.select import Item, SelectBinder
@@ -255,7 +256,7 @@ def _pairs(context: Context, nodes: Sequence[exp.Expr]) -> Iterator[tuple[exp.Ex
                 target.expressions, columns_of_query(value, len(target.expressions)), strict=True
             )
             continue
-        values = value.expressions if isinstance(value, exp.Tuple) else [value]
+        values = row_parts(value) or [value]
         if len(values) != len(target.expressions):
             raise context.error(
                 SqlSyntaxError,

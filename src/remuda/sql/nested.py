@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from remuda.datatypes.sql import (
     BIGINT,
+    BOOLEAN,
     INTEGER,
     JSON,
     TIME,
@@ -74,6 +75,16 @@ def row_value(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         raise binder.context.unsupported("a row without fields", node)
     values = [binder.settled(part) for part in parts]
     return binder.convert.call("row", values, parts, node)
+
+
+def fields_null(value: Expression, negated: bool) -> Expression:
+    """``value IS NULL``: all fields are, or the row is; negated: no field is."""
+    tests: list[Expression] = []
+    for place in range(len(value.type.fields)):
+        signature = field_signature(value.type, place)
+        part = Call(signature.result, "field", (value, Literal(INTEGER, place)))
+        tests.append(Call(BOOLEAN, "is_not_null" if negated else "is_null", (part,)))
+    return tests[0] if len(tests) == 1 else Call(BOOLEAN, "and", tuple(tests))
 
 
 # --- parts -------------------------------------------------------------------------------------

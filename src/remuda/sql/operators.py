@@ -13,6 +13,7 @@ from remuda.datatypes.sql import (
     INTERVAL,
     NULL,
     VARCHAR,
+    Kind,
     SqlType,
     decimal,
 )
@@ -20,16 +21,22 @@ from remuda.errors import DataError, InvalidEscape, Position, SqlSyntaxError
 from remuda.plan.expression import Call, Case, Expression, InList, Literal
 from remuda.sql.bits import register_operators
 from remuda.sql.constants import negated, number_literal
-from remuda.sql.context import Context
+from remuda.sql.context import Context, identifier
 from remuda.sql.conversion import is_untyped
 from remuda.sql.expressions import ExpressionBinder, Handler, register
 from remuda.sql.intervals import interval_sum, restricted
 from remuda.sql.negation import negation
-from remuda.sql.nested import array_quantifier, compared_with_array, concatenation, empty_array
+from remuda.sql.nested import (
+    array_quantifier,
+    compared_with_array,
+    concatenation,
+    empty_array,
+    fields_null,
+)
 from remuda.sql.patterns import similar
 from remuda.sql.places import position_at, position_of, span_of
 from remuda.sql.row_values import row_parts, rows_of_literals
-from remuda.sql.scope import resolve_column
+from remuda.sql.scope import resolve_column, whole_row
 from remuda.sql.subqueries import compared, quantified, quantifier
 from remuda.sql.system_functions import object_cast, regclass_text
 from remuda.sql.types import is_bare_decimal, type_from_tree
@@ -39,6 +46,11 @@ from remuda.sql.types import is_bare_decimal, type_from_tree
 
 def _column(binder: ExpressionBinder, node: exp.Column) -> Expression:
     if isinstance(node.this, exp.Star):
+        row = whole_row(
+            binder.scope, identifier(node.args["table"]) if node.args.get("table") else ""
+        )
+        if row is not None:
+            return row
         raise binder.context.error(SqlSyntaxError, "* is not allowed here", node)
     return resolve_column(binder.context, binder.scope, node)
 
@@ -109,7 +121,10 @@ def _is(binder: ExpressionBinder, node: exp.Is) -> Expression:
         tests = tuple(Call(BOOLEAN, name, (binder.settled(part),)) for part in row)
         return tests[0] if len(tests) == 1 else Call(BOOLEAN, "and", tests)
     if isinstance(test, exp.Null):
-        result: Expression = Call(BOOLEAN, "is_null", (binder.settled(node.this),))
+        operand = binder.settled(node.this)
+        if operand.type.kind is Kind.ROW:
+            return fields_null(operand, bool(node.args.get("negate")))
+        result: Expression = Call(BOOLEAN, "is_null", (operand,))
     elif isinstance(test, exp.Boolean):
         name = "is_true" if test.this else "is_false"
         result = Call(BOOLEAN, name, (binder.condition(node.this, f"IS {str(test.this).upper()}"),))

@@ -17,11 +17,11 @@ from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import VARCHAR, Kind, SqlType
 from remuda.datatypes.text import type_name
 from remuda.errors import (
+    InvalidColumnReference,
     InvalidRecursion,
     NotSupported,
     SqlSyntaxError,
     TypeMismatch,
-    UndefinedColumn,
     UndefinedFunction,
 )
 from remuda.plan.functions import AGGREGATE_FUNCTIONS
@@ -185,7 +185,7 @@ class RecursionBinder:
         given = self.common.columns
         if len(given) > len(names):
             raise self.context.error(
-                UndefinedColumn,
+                InvalidColumnReference,
                 f'WITH query "{self.name}" has {len(names)} columns available but '
                 f"{len(given)} columns specified",
                 given[len(names)],

@@ -114,6 +114,7 @@ class RelationBinder:
         for scope in self._left:
             around.visible = around.visible + scope.visible
             around.relations = {**around.relations, **scope.relations}
+            around.single |= scope.single
         return Environment(self.environment.tables, around)
 
     def _beside_left(self) -> Environment:
@@ -157,6 +158,10 @@ class RelationBinder:
             return self.function(node)
         if isinstance(node, exp.Lateral):
             return self.lateral(node)
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Values):
+            # VALUES first in a join in parentheses: the parser hangs alias and joins around it.
+            plan, scope = self.aliased(self.bind_query(node.this, self.environment), node)
+            return self.joins(plan, scope, node.args.get("joins"))
         if isinstance(node, exp.Table):
             return self.table(node)
         if isinstance(node, exp.Subquery):
@@ -191,6 +196,8 @@ class RelationBinder:
         columns = self.renamed(found.columns, found.column_aliases, alias)
         scope = Scope(parent=self.environment.parent)
         scope.add(self.context, alias, columns, node)
+        if len(columns) == 1:
+            scope.single.add(alias)
         return self.joins(found.plan, scope, node.args.get("joins"))
 
     def scan(self, name: str, node: exp.Table, schema_name: str | None = None) -> Logical:
@@ -228,16 +235,23 @@ class RelationBinder:
             self.context.only(node, "this", "alias", "joins")
             plan, scope = self.relation(inner)
             if node.args.get("alias") is not None:
-                return self.aliased(plan, node)
+                return self.aliased(plan, node, columns=scope.visible)
         else:
             self.context.only(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
             plan, scope = self.aliased(self.bind_query(node, self._beside_left()), node)
         return self.joins(plan, scope, node.args.get("joins"))
 
-    def aliased(self, plan: Logical, node: exp.Expr, default: str = "") -> tuple[Logical, Scope]:
-        """The scope of one relation under its alias; column aliases rename."""
+    def aliased(
+        self,
+        plan: Logical,
+        node: exp.Expr,
+        default: str = "",
+        columns: list[tuple[str, Expression]] | None = None,
+    ) -> tuple[Logical, Scope]:
+        """The scope of one relation under its alias; column aliases rename. ``columns`` are those
+        of ``plan`` unless given (a join merges those of USING)."""
         alias_node = node.args.get("alias")
-        alias, columns = default, column_refs(plan.output)
+        alias, columns = default, column_refs(plan.output) if columns is None else columns
         if alias_node is not None:
             self.context.only(alias_node, "this", "columns")
             if alias_node.this is not None:
@@ -255,7 +269,7 @@ class RelationBinder:
         columns = [entry for entry in columns if entry[0] != ROW_ID]
         if len(names) > len(columns):
             raise self.context.error(
-                UndefinedColumn,
+                InvalidColumnReference,
                 f'table "{alias}" has {len(columns)} columns available but '
                 f"{len(names)} columns specified",
                 names[len(columns)],
@@ -385,6 +399,8 @@ def _is_comma(join: exp.Expr) -> bool:
 def _is_query(node: exp.Expr) -> bool:
     """Whether parentheses hold a query at last (and not a join)."""
     while isinstance(node, exp.Subquery):
+        if node.args.get("alias") is not None or node.args.get("joins"):
+            return False
         node = node.this
     return isinstance(node, exp.Query | exp.Values) and not isinstance(node, exp.Table)
 
@@ -429,7 +445,7 @@ def bind_common_table(
     plan = bind_query(common.node, common.environment)
     if len(common.columns) > len(plan.output):
         raise context.error(
-            UndefinedColumn,
+            InvalidColumnReference,
             f'WITH query "{name}" has {len(plan.output)} columns available but '
             f"{len(common.columns)} columns specified",
             common.columns[len(plan.output)],

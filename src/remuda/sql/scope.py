@@ -8,8 +8,17 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from remuda.datatypes.schema import ROW_ID
+from remuda.datatypes.sql import BOOLEAN, Kind, row
 from remuda.errors import AmbiguousColumn, DuplicateAlias, UndefinedColumn, UndefinedMap
-from remuda.plan.expression import ColumnId, ColumnRef, Expression, columns_of
+from remuda.plan.expression import (
+    Call,
+    Case,
+    ColumnId,
+    ColumnRef,
+    Expression,
+    Literal,
+    columns_of,
+)
 from remuda.plan.logical import OutputColumn
 from remuda.sql.context import Context, identifier
 from remuda.sql.schema_names import check_qualifier
@@ -37,6 +46,8 @@ class Scope:
     """The binder of the query whose FROM clause this is; None inside of a FROM clause."""
     hidden: tuple[Scope, ...] = ()
     """Relations nearby that cannot be referred to from here."""
+    single: set[str] = field(default_factory=set)
+    """Aliases of functions that give one value for each row: as a value, that one and no row."""
     _by_name: dict[str, list[Expression]] | None = None
 
     def add(self, context: Context, alias: str, columns: list[tuple[str, Expression]],
@@ -64,6 +75,7 @@ class Scope:
                     hint=f'Give it an alias: "{alias} AS x".',
                 )
             self.relations[alias] = columns
+        self.single |= other.single
         self.visible += other.visible
         self._by_name = None
 
@@ -90,18 +102,48 @@ def resolve_column(context: Context, scope: Scope, node: exp.Column) -> Expressi
     name = identifier(node.this)
     qualifier = node.args.get("table")
     alias = None if qualifier is None else identifier(qualifier)
-    level: Scope | None = scope
     crossed: list[Scope] = []
-    while level is not None:
+    for level in all_levels(scope):
         found = _find(context, level, alias, name, node)
         if found is not None:
-            if crossed:
-                for inner in crossed:
-                    inner.outer |= columns_of(found)
-            return found
+            return _crossing(crossed, found)
         crossed.append(level)
-        level = level.parent
-    raise _undefined(context, scope, alias, name, node)
+    row = None if alias is not None else whole_row(scope, name)
+    if row is None:
+        raise _undefined(context, scope, alias, name, node)
+    return row
+
+
+def whole_row(scope: Scope, alias: str) -> Expression | None:
+    """The row of the relation ``alias``, here or in an enclosing query, as one value; None
+    without such a relation. It is NULL where an outer join found no row."""
+    crossed: list[Scope] = []
+    for level in all_levels(scope):
+        columns = level.relations.get(alias)
+        if columns is not None:
+            break
+        crossed.append(level)
+    else:
+        return None
+    parts = [(name, part) for name, part in columns if name != ROW_ID]
+    if alias in level.single:
+        return _crossing(crossed, parts[0][1])
+    if not parts or any(part.type.kind is Kind.NULL for _, part in parts):
+        return None
+    type_ = row((name, part.type) for name, part in parts)
+    value = Call(type_, "row", tuple(part for _, part in parts))
+    # Keys and row ids are never NULL in a row that is there.
+    marks = [part for name, part in columns if name == ROW_ID] or [part for _, part in parts]
+    absent: Expression = Call(BOOLEAN, "is_null", (marks[0],))
+    if len(marks) > 1:
+        absent = Call(BOOLEAN, "and", tuple(Call(BOOLEAN, "is_null", (m,)) for m in marks))
+    return _crossing(crossed, Case(type_, ((absent, Literal(type_, None)),), value))
+
+
+def _crossing(crossed: list[Scope], found: Expression) -> Expression:
+    for inner in crossed:
+        inner.outer |= columns_of(found)
+    return found
 
 
 def _find(
@@ -158,8 +200,6 @@ def _undefined(
         hint = (
             f'Did you mean the column "{owner}.{guess}"?' if owner else f'Did you mean "{guess}"?'
         )
-    elif any(name in level.relations for level in levels):
-        hint = f'"{name}" is a map here; name one of its columns, or use {name}.*.'
     elif isinstance(node.this, exp.Identifier) and node.this.args.get("quoted"):
         hint = "Double quotes name columns; text is written in single quotes."
     return context.error(UndefinedColumn, f'column "{name}" does not exist', node, hint=hint)

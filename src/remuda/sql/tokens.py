@@ -22,6 +22,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from remuda.errors import LimitExceeded, NotSupported, Position, SqlSyntaxError
 from remuda.limits import EXPRESSION_DEPTH_MAX, STATEMENT_LENGTH_MAX
+from remuda.sql.arrow_tokens import with_plain_arrows
 from remuda.sql.catalog_tokens import without_pg_catalog
 from remuda.sql.grammar_gaps import close_gaps
 from remuda.sql.places import end_of, position_at, position_of_token
@@ -169,7 +170,7 @@ def prepare(text: str, tokens: list[Token]) -> TokenList:
     """Check and rewrite the tokens of one statement (see the module)."""
     tokens = without_pg_catalog(tokens)
     tokens = enclose_literals(close_gaps(tokens))
-    tokens = with_prefix_calls(with_plain_substrings(tokens))
+    tokens = with_plain_arrows(with_prefix_calls(with_plain_substrings(tokens)))
     prepared: list[Token] = []
     marks = dollars = depth = run = brackets = 0
     previous: Token | None = None

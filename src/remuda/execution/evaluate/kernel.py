@@ -12,6 +12,7 @@ from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_ar
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.decimals import compact
 from remuda.execution.evaluate.numbers import Value
+from remuda.execution.evaluate.result_size import check_repeated
 
 Kernel: TypeAlias = Callable[[list[Value], int], Value]
 """A strict function: no argument is a NULL scalar, at least one is a column of that many rows."""
@@ -42,8 +43,11 @@ def strict(kernel: Kernel, arguments: list[Evaluator], type_: pa.DataType) -> Ev
 
 
 def column(value: Value, rows: int) -> pa.Array:
-    """``value`` as a column of ``rows`` rows."""
-    return value if isinstance(value, pa.Array) else pa.repeat(value, rows)
+    """``value`` as a column of ``rows`` rows. Raises OutOfMemory for a huge text in many rows."""
+    if isinstance(value, pa.Array):
+        return value
+    check_repeated(value, rows)
+    return pa.repeat(value, rows)
 
 
 def scalar_of(value: PhysicalValue, type_: SqlType) -> pa.Scalar:

@@ -13,7 +13,7 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.orderkeys import value_key
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
-from remuda.errors import ArraySubscript, InternalError, InvalidParameterValue
+from remuda.errors import ArraySubscript, InternalError, InvalidParameterValue, LimitExceeded
 from remuda.execution.arrays import (
     Indices,
     array_from,
@@ -30,12 +30,15 @@ from remuda.execution.evaluate.comparison import COMPARISONS, comparison
 from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.kernel import Kernel, column
 from remuda.execution.evaluate.numbers import Value, validity
+from remuda.execution.evaluate.result_size import gathered
 from remuda.execution.evaluate.text import TEXT_FUNCTIONS
+from remuda.limits import ROW_SIZE_MAX
 from remuda.plan.expression import Call, Literal
 
 OwnNulls: TypeAlias = Callable[[list[Value], int], Value]
 """A function that looks at NULLs itself; its values may be NULL scalars."""
-_LENGTH_MAX = 100_000_000
+_FILLED_MAX = ROW_SIZE_MAX // 8
+"""Elements that array_fill makes: no row holds more of them at 8 bytes each."""
 
 
 def element_of(type_: SqlType) -> SqlType:
@@ -221,10 +224,13 @@ def physical_columns(
 def by_row(function: Callable[..., PhysicalValue], call: Call) -> OwnNulls:
     """``function`` of the physical values of each row, NULLs as None."""
     types = [argument.type for argument in call.arguments]
+    sized = call.type.element is not None
 
     def evaluate(values: list[Value], rows: int) -> pa.Array:
         columns = physical_columns(values, types, rows)
-        return values_to_array([function(*row) for row in zip(*columns, strict=True)], call.type)
+        results = (function(*row) for row in zip(*columns, strict=True))
+        found = gathered(results, call.function) if sized else list(results)
+        return values_to_array(found, call.type)
 
     return evaluate
 
@@ -355,8 +361,8 @@ def _fill(call: Call) -> OwnNulls:
             raise ArraySubscript("wrong number of array subscripts",
                                  detail="Arrays have one dimension.")  # fmt: skip
         size = sizes[0] or 0
-        if size > _LENGTH_MAX:
-            raise InvalidParameterValue(f"array size exceeds the maximum allowed ({_LENGTH_MAX})")
+        if size > _FILLED_MAX:
+            raise LimitExceeded(f"array size exceeds the maximum allowed ({_FILLED_MAX})")
         return (value,) * max(size, 0)
 
     return by_row(filled, call)

@@ -13,6 +13,7 @@ from remuda.errors import InputError, NullNotAllowed
 from remuda.execution.arrays import boolean_array, mask_of
 from remuda.execution.evaluate.kernel import Kernel, column
 from remuda.execution.evaluate.numbers import Value
+from remuda.execution.evaluate.result_size import check_joined, gathered
 from remuda.execution.evaluate.rows import per_row
 from remuda.plan.expression import Call
 
@@ -199,22 +200,23 @@ def _as_text(array: pa.Array) -> pa.Array:
     return pc.if_else(array, "t", "f")
 
 
-def _concat(_: Call) -> Kernel:
-    return lambda values, rows: pc.binary_join_element_wise(
-        *texts(values, rows), "", null_handling="replace", null_replacement=""
-    )
+def _concat(call: Call) -> Kernel:
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        parts = texts(values, rows)
+        check_joined(parts, rows, call.function)
+        return pc.binary_join_element_wise(*parts, "", null_handling="replace", null_replacement="")
+
+    return kernel
 
 
-def _concat_ws(_: Call) -> Kernel:
+def _concat_ws(call: Call) -> Kernel:
     def kernel(values: list[Value], rows: int) -> pa.Array:
         columns = [array.to_pylist() for array in texts(values, rows)]
-        return pa.array(
-            [
-                None if row[0] is None else row[0].join(p for p in row[1:] if p is not None)
-                for row in zip(*columns, strict=True)
-            ],
-            pa.string(),
+        joined = (
+            None if row[0] is None else row[0].join(p for p in row[1:] if p is not None)
+            for row in zip(*columns, strict=True)
         )
+        return pa.array(gathered(joined, call.function), pa.string())
 
     return kernel
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import regex
 
 from remuda.errors import InputError
 from remuda.execution.evaluate.kernel import Kernel
@@ -17,6 +18,7 @@ from remuda.execution.evaluate.rows import per_row
 from remuda.plan.expression import Call
 
 _REFERENCE: Final = re.compile(r"\\([1-9&\\])")
+_REPLACEMENT_LONG: Final = 100
 
 
 def _without_g(function: str, flags: str) -> str:
@@ -116,6 +118,8 @@ def _fast_replaced(
     syntax = pattern.ascii_syntax
     if syntax is None or pattern.longest or pattern.shortest:
         return None
+    if len(replacement) > _REPLACEMENT_LONG:
+        return None  # what comes of it is counted row by row
     if pattern.compiled.search("") or not _suits(pattern, texts):
         return None  # RE2 counts empty matches in another way
     rewrite = re.sub(r"\\(.?)", _re2_reference, replacement, flags=re.DOTALL)
@@ -155,7 +159,7 @@ def _replaced(text: str, pattern: Pattern, replacement: str, start: int, which: 
     return "".join(pieces)
 
 
-def _expanded(replacement: str, match: re.Match[str]) -> str:
+def _expanded(replacement: str, match: regex.Match[str]) -> str:
     if "\\" not in replacement:
         return replacement
 
@@ -187,7 +191,7 @@ def _count(text: str, pattern: str, start: int = 1, flags: str = "") -> int:
     return sum(1 for _ in found.matches(text, start - 1))
 
 
-def _nth(pattern: Pattern, text: str, start: int, which: int) -> re.Match[str] | None:
+def _nth(pattern: Pattern, text: str, start: int, which: int) -> regex.Match[str] | None:
     _positive("start", start)
     _positive("n", which)
     for number, match in enumerate(pattern.matches(text, start - 1), 1):

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from remuda.errors import InputError, InvalidEscape, InvalidRegularExpression
+import regex
+
+from remuda.errors import InputError, InvalidEscape, InvalidRegularExpression, LimitExceeded
 
 _LONGEST: Final = 256
+SECONDS_MAX: Final = 5.0
 """Characters behind the start of a match among which a longer one is looked for, at most."""
 _FLAGS: Final = "bceimnpqstwx"
 _CLASS_ESCAPES: Final = {"d": r"\d", "s": r"\s", "w": r"\w"}
@@ -44,15 +47,26 @@ class Pattern:
     it cannot. ``longest`` (no match has more characters; 0: does not matter) and ``shortest``: the
     first match that Python finds may be another one."""
 
-    compiled: re.Pattern[str]
+    compiled: regex.Pattern[str]
     ascii_syntax: str | None
     longest: int = 0
     shortest: bool = False
     any_text: bool = False
     """``ascii_syntax`` holds for all texts: no class of characters and no case is in question."""
 
-    def search(self, text: str, start: int = 0) -> re.Match[str] | None:
-        match = self.compiled.search(text, start)
+    def search(self, text: str, start: int = 0) -> regex.Match[str] | None:
+        """Raises LimitExceeded when backtracking takes too long: it may be exponential."""
+        try:
+            return self._search(text, start)
+        except TimeoutError:
+            raise LimitExceeded(
+                f"regular expression takes more than {SECONDS_MAX:g} s "
+                f"on a text of {len(text)} characters",
+                hint="Avoid nested repetitions such as (a+)+.",
+            ) from None
+
+    def _search(self, text: str, start: int) -> regex.Match[str] | None:
+        match = self.compiled.search(text, start, timeout=SECONDS_MAX)
         if match is None or not (self.longest or self.shortest):
             return match
         first = match.start()
@@ -61,12 +75,12 @@ class Pattern:
         else:
             ends = range(first, match.end())
         for end in ends:
-            other = self.compiled.fullmatch(text, first, end)
+            other = self.compiled.fullmatch(text, first, end, timeout=SECONDS_MAX)
             if other is not None:
                 return other
         return match
 
-    def matches(self, text: str, start: int = 0) -> Iterator[re.Match[str]]:
+    def matches(self, text: str, start: int = 0) -> Iterator[regex.Match[str]]:
         """From left to right; behind an empty match the search goes on one character later."""
         at = start
         while at <= len(text):
@@ -151,14 +165,14 @@ class _Translation:
                 self._piece()
             if self.open_groups:
                 raise _invalid("parentheses () not balanced")
-        flags = re.IGNORECASE if self.ignore_case else re.NOFLAG
+        flags = regex.IGNORECASE if self.ignore_case else 0
         if self.dot_all:
-            flags |= re.DOTALL
+            flags |= regex.DOTALL
         if self.lines:
-            flags |= re.MULTILINE
+            flags |= regex.MULTILINE
         try:
-            expression = re.compile("".join(self.python), flags)
-        except (re.error, OverflowError, RecursionError) as error:
+            expression = regex.compile("".join(self.python), flags)
+        except (regex.error, OverflowError, RecursionError) as error:
             raise _invalid(str(getattr(error, "msg", error))) from None
         plain = not self.looks_around
         return Pattern(

@@ -10,6 +10,7 @@ import pyarrow as pa
 from remuda.datatypes.arrow import engine_type
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.numbers import Value
+from remuda.execution.evaluate.result_size import gathered
 from remuda.plan.expression import Call
 
 
@@ -18,16 +19,17 @@ def per_row(function: Callable[..., Any]) -> Callable[[Call], Kernel]:
 
     def make(call: Call) -> Kernel:
         type_ = engine_type(call.type)
+        sized = pa.types.is_string(type_) or pa.types.is_binary(type_)
 
         def kernel(values: list[Value], rows: int) -> pa.Array:
             columns = [
                 value.to_pylist() if isinstance(value, pa.Array) else [value.as_py()] * rows
                 for value in values
             ]
-            return pa.array(
-                [None if None in row else function(*row) for row in zip(*columns, strict=True)],
-                type_,
+            results = (
+                None if None in row else function(*row) for row in zip(*columns, strict=True)
             )
+            return pa.array(gathered(results, call.function) if sized else list(results), type_)
 
         return kernel
 

@@ -21,10 +21,12 @@ from remuda.errors import (
 )
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.numbers import Value
+from remuda.execution.evaluate.result_size import check_joined
 from remuda.execution.evaluate.rows import per_row
 from remuda.plan.expression import Call
 
 _REPEAT_MAX = 64 * 1024 * 1024
+_REPLACEMENT_LONG = 100
 
 
 def _unary(function: Callable[[Any], pa.Array]) -> Callable[[Call], Kernel]:
@@ -99,9 +101,10 @@ def _replace(call: Call) -> Kernel:
     def kernel(values: list[Value], rows: int) -> pa.Array:
         if not _constants(values) or not values[1].as_py():
             return slow(values, rows)
-        return pc.replace_substring(
-            values[0], pattern=values[1].as_py(), replacement=values[2].as_py()
-        )
+        old, new = values[1].as_py(), values[2].as_py()
+        if len(new) > _REPLACEMENT_LONG:  # what comes of it is counted there
+            return slow(values, rows)
+        return pc.replace_substring(values[0], pattern=old, replacement=new)
 
     return kernel
 
@@ -117,10 +120,13 @@ def _starts_with(call: Call) -> Kernel:
     return kernel
 
 
-def _concatenation(_call: Call) -> Kernel:
-    return lambda values, _: pc.binary_join_element_wise(
-        *values, pa.scalar("" if pa.types.is_string(values[0].type) else b"", values[0].type)
-    )
+def _concatenation(call: Call) -> Kernel:
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        check_joined(values, rows, call.function)
+        nothing = "" if pa.types.is_string(values[0].type) else b""
+        return pc.binary_join_element_wise(*values, pa.scalar(nothing, values[0].type))
+
+    return kernel
 
 
 def _pad(left: bool) -> Callable[..., str]:

@@ -3,73 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, values_to_array
-from remuda.execution.arrays import Indices, Mask, take, validity_mask
+from remuda.execution.arrays import Indices
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
-from remuda.execution.evaluate.comparison import true_mask
 from remuda.execution.group_keys import GroupKeys
-from remuda.execution.keys import IntegerIds, KeyIds
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.aggregate_choice import KEEPS_NULLS, new_state
-from remuda.execution.operators.aggregate_states import CountState, State
+from remuda.execution.operators.group_states import BoundCall, GroupStates
 from remuda.execution.operators.input import Upstream
-from remuda.execution.operators.ordering import BoundKey
 from remuda.execution.operators.row_partitions import RowPartitions
 from remuda.limits import AGGREGATE_BUFFER_ROWS, BATCH_ROWS
 
 _EMPTY = Batch([], 0)
-_BYTES_PER_STATE = 16
-
-
-@dataclass
-class BoundCall:
-    """One aggregate call with its columns resolved: the arguments, none for count(*), then what
-    ``keys`` sort by. ``packs``: it puts out states as bytes; ``merges``: it is given such."""
-
-    function: str
-    columns: Sequence[Callable[[Batch], pa.Array]]
-    types: Sequence[SqlType]
-    result: SqlType
-    distinct: bool = False
-    condition: Callable[[Batch], pa.Array] | None = None
-    keys: Sequence[BoundKey] = ()
-    packs: bool = False
-    merges: bool = False
-
-    def new_state(self) -> State:
-        return new_state(self.function, self.types, self.result, self.keys)
-
-
-class _Distinct:
-    """Lets each group and value, or values, pass once."""
-
-    def __init__(self, types: Sequence[SqlType], *, keeps_nulls: bool) -> None:
-        self._values = KeyIds(types)
-        self._pairs = IntegerIds()
-        self._keeps_nulls = keeps_nulls
-
-    def first_rows(self, groups: Indices, columns: Sequence[pa.Array]) -> Indices:
-        """The rows that were not there before; those whose first value is NULL only pass if NULLs
-        are kept."""
-        ids = self._values.encode(columns)
-        valid = None if self._keeps_nulls else validity_mask(columns[0])
-        rows = np.arange(len(ids)) if valid is None else np.flatnonzero(valid)
-        before = self._pairs.count
-        pairs = self._pairs.encode(groups[rows] << 32 | ids[rows])
-        new = np.flatnonzero(pairs > before)
-        _, first = np.unique(pairs[new], return_index=True)
-        return rows[new[first]]
-
-    @property
-    def bytes(self) -> int:
-        return self._values.bytes + self._pairs.bytes
 
 
 class HashAggregateOperator(Operator):
@@ -115,13 +65,7 @@ class HashAggregateOperator(Operator):
 
     def _reset(self) -> None:
         self._keys = GroupKeys(self._group_types) if self._group else None
-        self._states = [call.new_state() for call in self._calls]
-        self._distinct = [
-            _Distinct(call.types, keeps_nulls=call.function in KEEPS_NULLS)
-            if call.distinct and call.types
-            else None
-            for call in self._calls
-        ]
+        self._states = GroupStates(self._calls)
         self._null_seen = False
         self._any_rows = False
 
@@ -154,9 +98,7 @@ class HashAggregateOperator(Operator):
         groups = self._slots(batch)
         self._any_rows = True
         slots = 1 if self._keys is None else self._keys.count + 1
-        for call, state, distinct in zip(self._calls, self._states, self._distinct, strict=True):
-            state.resize(slots)
-            self._add_call(call, state, distinct, groups, batch)
+        self._states.add(groups, slots, batch)
         return self._account(slots)
 
     def _begin_to_overflow(self) -> None:
@@ -187,43 +129,10 @@ class HashAggregateOperator(Operator):
             self._null_seen = True
         return self._keys.encode(columns)
 
-    def _add_call(
-        self,
-        call: BoundCall,
-        state: State,
-        distinct: _Distinct | None,
-        groups: Indices | None,
-        batch: Batch,
-    ) -> None:
-        if call.condition is not None:
-            mask: Mask = true_mask(call.condition(batch), batch.rows)
-            hits = np.flatnonzero(mask)
-            if len(hits) == 0:
-                return
-            if len(hits) < batch.rows:
-                batch = batch.narrow(hits)
-                groups = None if groups is None else groups[hits]
-        if not call.columns:
-            assert isinstance(state, CountState)
-            state.add_rows(groups, batch.rows)
-            return
-        columns = [column(batch) for column in call.columns]
-        if call.merges:
-            state.merge(groups, columns[0])
-            return
-        if distinct is not None:
-            places = np.zeros(batch.rows, np.int64) if groups is None else groups
-            rows = distinct.first_rows(places, columns)
-            columns, groups = [take(column, rows) for column in columns], places[rows]
-        if len(columns[0]):
-            state.add_columns(groups, columns)
-
     def _account(self, slots: int) -> bool:
-        size = slots * _BYTES_PER_STATE * len(self._states)
+        size = self._states.bytes(slots)
         if self._keys is not None:
             size += self._keys.bytes
-        size += sum(distinct.bytes for distinct in self._distinct if distinct is not None)
-        size += sum(state.bytes for state in self._states)
         if size <= self._memory.size:
             self._memory.resize(size)
             return True
@@ -246,12 +155,7 @@ class HashAggregateOperator(Operator):
             slots = np.arange(first, self._keys.count + 1)
             keys = self._keys.decode(slots) if len(slots) else []
         if len(slots):
-            for state in self._states:
-                state.resize(int(slots[-1]) + 1)
-            results = [
-                state.packed(slots) if call.packs else state.finish(slots)
-                for call, state in zip(self._calls, self._states, strict=True)
-            ]
+            results = self._states.results(slots)
             self._results = Batch([*keys, *results], len(slots))
         else:
             self._results = _EMPTY
@@ -280,8 +184,7 @@ class HashAggregateOperator(Operator):
         self._batch = _EMPTY
         self._results = None
         self._keys = None
-        self._states = []
-        self._distinct = []
+        self._states = GroupStates([])
         if self.overflowed is not None:
             self.overflowed.close()
         self._memory.clear()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from remuda.datatypes.sql import SqlType
+from remuda.errors import OutOfMemory
 from remuda.execution.arrays import Data
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
@@ -77,7 +78,7 @@ class WindowOperator(Operator):
         if batch.rows:
             self._add(batch)
         if self._source.done:
-            if len(self._runs):
+            if len(self._runs) or not self._room():
                 self._spill()
             else:
                 self._results = self._computed(self._gathered.batch())
@@ -92,6 +93,23 @@ class WindowOperator(Operator):
         elif not self._gathered.try_add(batch.columns()):
             self._spill()
             self._gathered.add(batch.columns())
+
+    def _room(self) -> bool:
+        """Whether all rows can be computed at once; if not, they come back from disk by
+        partitions, which need less."""
+        if not self._spills:
+            return True
+        held = self._memory.size
+        try:
+            self._memory.grow(self._work(self._gathered.rows))
+        except OutOfMemory:
+            return False
+        self._memory.resize(held)
+        return True
+
+    def _work(self, rows: int) -> int:
+        """Bytes to compute the calls of so many rows, beside the rows."""
+        return 8 * rows * (_WORK_ARRAYS + _CALL_ARRAYS * len(self._calls))
 
     def _spill(self) -> None:
         batch = self._gathered.batch()
@@ -112,7 +130,7 @@ class WindowOperator(Operator):
         if batch.rows == 0:
             return _EMPTY
         held = self._memory.size
-        self._memory.grow(8 * batch.rows * (_WORK_ARRAYS + _CALL_ARRAYS * len(self._calls)))
+        self._memory.grow(self._work(batch.rows))
         partition, order = _codes(batch, self._partition), _codes(batch, self._order)
         if partition or order:
             rows = order_of([*partition, *order])

@@ -1,0 +1,38 @@
+"""What users of other databases may look for: those that are refused are listed in docs/sql.md."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FURTHER: Final = (
+    ("unique indexes", "CREATE UNIQUE INDEX i ON flights (delay)"),
+    ("indexes on expressions", "CREATE INDEX i ON flights (abs(delay))"),
+    ("partial indexes", "CREATE INDEX i ON flights (delay) WHERE delay > 0"),
+    ("UNIQUE columns", "CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT UNIQUE)"),
+    ("foreign keys", "CREATE TABLE t (a BIGINT PRIMARY KEY REFERENCES flights (id))"),
+    (
+        "generated columns",
+        "CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT GENERATED ALWAYS AS (a * 2) STORED)",
+    ),
+    ("temporary tables", "CREATE TEMPORARY TABLE t (a BIGINT PRIMARY KEY)"),
+    ("materialized views", "CREATE MATERIALIZED VIEW v AS SELECT 1 AS a"),
+    ("ALTER COLUMN TYPE with USING", "ALTER TABLE flights ALTER delay TYPE BIGINT USING delay + 1"),
+    ("BEGIN, COMMIT, ROLLBACK", "BEGIN"),
+    ("DECLARE CURSOR", "DECLARE c CURSOR FOR SELECT 1"),
+    ("COPY", "COPY flights TO STDOUT"),
+    ("GRANT", "GRANT SELECT ON flights TO somebody"),
+    ("CREATE FUNCTION", "CREATE FUNCTION f() RETURNS INTEGER LANGUAGE SQL AS 'SELECT 1'"),
+    ("arrays of several dimensions", "SELECT ARRAY[ARRAY[1], ARRAY[2]]"),
+    ("ARRAY(subquery)", "SELECT ARRAY(SELECT 1)"),
+    (
+        "SEARCH and CYCLE of recursive queries",
+        """WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 9)
+SEARCH DEPTH FIRST BY n SET place SELECT * FROM r""",
+    ),
+    (
+        "subqueries in WHEN of MERGE",
+        """MERGE INTO flights f USING airlines a ON f.carrier = a.carrier
+WHEN MATCHED AND f.delay > (SELECT avg(delay) FROM flights) THEN DELETE""",
+    ),
+)
+"""(what, a statement that needs it)."""
