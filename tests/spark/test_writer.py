@@ -104,8 +104,9 @@ def test_an_unknown_map_needs_a_key() -> None:
         begin(FakeClient())
     with pytest.raises(UndefinedColumn, match="key column nr of map sales is not in the source"):
         begin(FakeClient(), key="nr")
-    with pytest.raises(NotSupported, match=r"column tags .* array<string>"):
-        begin(FakeClient(), struct(id=T.LongType(), tags=T.ArrayType(T.StringType())), key="id")
+    with pytest.raises(NotSupported, match=r"column tags .* map<string,bigint>"):
+        tags = T.MapType(T.StringType(), T.LongType())
+        begin(FakeClient(), struct(id=T.LongType(), tags=tags), key="id")
 
 
 @pytest.mark.parametrize(
