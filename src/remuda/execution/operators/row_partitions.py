@@ -49,10 +49,8 @@ class RowPartitions:
         self._shift = np.uint64(_FIRST_BIT + _BITS * depth)
         self._block_bytes = memory.share // (2 * FAN_OUT)
         self._waiting: list[list[Batch]] = [[] for _ in range(FAN_OUT)]
-        self._sizes = [0] * FAN_OUT
-        self.files: list[SpillFile] = []
-        for _ in range(FAN_OUT):
-            self.files.append(space.file(types))
+        self._rows = [0] * FAN_OUT
+        self.files = [space.file(types) for _ in range(FAN_OUT)]
         # What waits to be written is bounded, so it may wait when nothing is left.
         memory.try_grow(memory.share // 2)
 
@@ -68,14 +66,15 @@ class RowPartitions:
         order = np.argsort(parts, kind="stable")
         ends = np.cumsum(np.bincount(parts, minlength=FAN_OUT))
         width = max(batch.estimated_bytes() // batch.rows, 1)
+        block = max(_BLOCK_ROWS_MIN, min(BATCH_ROWS, self._block_bytes // width))
         start = 0
         for part, end in enumerate(ends):
             if end > start:
                 # Materialized: a selection would hold the whole batch.
                 rows = Batch(batch.narrow(order[start:end]).columns(), int(end - start))
                 self._waiting[part].append(rows)
-                self._sizes[part] += rows.rows * width
-                if self._sizes[part] >= max(self._block_bytes, _BLOCK_ROWS_MIN * width):
+                self._rows[part] += rows.rows
+                if self._rows[part] >= block:
                     self._write(part)
             start = end
 
@@ -93,14 +92,15 @@ class RowPartitions:
         self.files = []
 
     def _write(self, part: int) -> None:
-        waiting, self._waiting[part], self._sizes[part] = self._waiting[part], [], 0
+        waiting, self._waiting[part] = self._waiting[part], []
         if not waiting:
             return
         columns = [
             unify([batch.column(place) for batch in waiting], type_)
             for place, type_ in enumerate(self._types)
         ]
-        self.files[part].write(Batch(columns, sum(batch.rows for batch in waiting)))
+        self.files[part].write(Batch(columns, self._rows[part]))
+        self._rows[part] = 0
 
 
 class FileScan(Operator):
@@ -112,7 +112,7 @@ class FileScan(Operator):
 
     def advance(self) -> Progress:
         batch = self._file.read()
-        self._batch = _EMPTY if batch is None else batch.slice(0, BATCH_ROWS)
+        self._batch = _EMPTY if batch is None else batch
         return Progress.FETCHED_DONE if batch is None else Progress.FETCHED
 
     def current_batch(self) -> Batch:
