@@ -19,7 +19,7 @@ raised again on the other side with the same class.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 
@@ -589,11 +589,3 @@ class InternalError(RemudaError):
     """A bug: please report it with the message."""
 
     sqlstate = "XX000"
-
-
-@dataclass(slots=True)
-class RowErrors:
-    """Rejected rows of a bulk operation with reasons; ``total`` counts beyond the kept ones."""
-
-    kept: list[tuple[int, str]] = field(default_factory=list)
-    total: int = 0

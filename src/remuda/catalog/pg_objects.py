@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from remuda.catalog.definition_text import name_text
 from remuda.catalog.system_relations import (
     INFORMATION_SCHEMA,
     PG_CATALOG,
@@ -15,6 +14,7 @@ from remuda.catalog.system_relations import (
     SystemRelation,
     all_system_relations,
 )
+from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import Check, Column, MapSchema, ViewDefinition
 
@@ -126,12 +126,12 @@ def indexes(holder: Holder) -> Iterator[Index]:
 
 def index_text(index: Index) -> str:
     """The CREATE INDEX that makes it (of a primary key: that would make one like it)."""
-    name, table = name_text(index.name), name_text(index.schema.name)
+    name, table = quoted_name(index.name), quoted_name(index.schema.name)
     if index.definition is None:
-        columns = ", ".join(name_text(column) for column in index.columns)
+        columns = ", ".join(quoted_name(column) for column in index.columns)
         return f"CREATE UNIQUE INDEX {name} ON {PUBLIC}.{table} USING hash ({columns})"
     columns = ", ".join(
-        name_text(column.name) + (" DESC" if column.descending else "")
+        quoted_name(column.name) + (" DESC" if column.descending else "")
         for column in index.definition.columns
     )
     kind = index.definition.kind.value

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -33,15 +33,6 @@ class Load:
     key: tuple[str, ...]
     replicated: bool = False
     nulls: tuple[str, ...] = ("",)
-
-
-@dataclass(frozen=True, slots=True)
-class DemoFiles:
-    """``loads`` go through the file loader, ``weather`` (CSV) through a Spark DataFrame."""
-
-    loads: tuple[Load, ...]
-    weather: Path
-    rows: dict[str, int] = field(default_factory=dict)
 
 
 def prepare_flights(directory: Path) -> tuple[list[Load], Path]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from remuda.client.fields import INFERRED_DECIMAL, Declared, declared, declared_fields, shape_of
+from remuda.client.fields import INFERRED_DECIMAL, Declared, declared_fields, shape_of
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import from_arrow_type
 from remuda.datatypes.schema import KEY_COLUMN, VALUE_COLUMN, Column, MapSchema, ValueShape
@@ -116,8 +116,3 @@ def _type_of(map_name: str, field: str, value: object, hint: Declared) -> SqlTyp
             hint="Supported: bool, int, float, Decimal, str, bytes, date, time, datetime, "
             "timedelta, UUID, dict, and lists of them.",
         ) from error
-
-
-def scalar_type(value_type: type) -> SqlType | None:
-    """The SQL type of a scalar class given as ``value_type``, None for classes of objects."""
-    return declared(value_type).type

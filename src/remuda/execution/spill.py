@@ -60,7 +60,7 @@ class SpillFile:
     """Rows in the order in which they were written: an Arrow IPC stream, compressed.
 
     First written, then read once from its beginning; ``rows`` and ``bytes`` (compressed) count what
-    was written, ``width`` is the mean size of a row in memory.
+    was written.
     """
 
     def __init__(self, space: SpillSpace, file: BinaryIO, types: Sequence[SqlType]) -> None:
@@ -74,11 +74,6 @@ class SpillFile:
         self._reader: pa.ipc.RecordBatchStreamReader | None = None
         self.rows = 0
         self.bytes = 0
-        self._memory = 0
-
-    @property
-    def width(self) -> float:
-        return self._memory / max(self.rows, 1)
 
     def write(self, batch: Batch) -> None:
         """Raises DiskFull, and OutOfMemory above the limit of the space."""
@@ -86,7 +81,6 @@ class SpillFile:
             canonical(column, type_)
             for column, type_ in zip(batch.columns(), self._types, strict=True)
         ]
-        self._memory += sum(column.nbytes for column in columns)
         if columns:
             rows = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         else:

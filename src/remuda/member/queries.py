@@ -24,7 +24,7 @@ from remuda.member.fragments import (
 from remuda.member.hop import Hop
 from remuda.member.log import fields
 from remuda.member.peers import Peers
-from remuda.member.running import (
+from remuda.member.query_state import (
     IncomingBatch,
     IncomingFlowControl,
     Initiated,
@@ -117,9 +117,6 @@ class Queries:
     def running(self) -> list[tuple[QueryId, tuple[FragmentInstance, ...]]]:
         """The fragments that run here now, by query."""
         return [(query, running.instances) for query, running in self._running.items()]
-
-    def knows(self, query: QueryId) -> bool:
-        return query in self._initiated
 
     # --- messages -----------------------------------------------------------------------------
 

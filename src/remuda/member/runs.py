@@ -19,9 +19,9 @@ from remuda.member.core import Core
 from remuda.member.hop import Hop
 from remuda.member.membership import Membership
 from remuda.member.queries import Queries
+from remuda.member.query_state import Initiated
 from remuda.member.recursion import Evaluation, Tables
 from remuda.member.routing import Router
-from remuda.member.running import Initiated
 from remuda.member.start import Placed, QueryStart, place, place_here
 from remuda.member.statement import Statement
 from remuda.member.supplies import Supplies

@@ -78,14 +78,6 @@ def explain(
     return "\n".join(lines)
 
 
-def explain_tree(node: Physical, verbose: bool = False) -> str:
-    """One operator tree, before fragments are cut (exchanges are operators then)."""
-    plan = PhysicalPlan((), node.output, (), ())
-    printer = Printer(plan, verbose, None)
-    printer.names = _column_names([node])
-    return "\n".join(printer.tree(node, 0, -1, iter(range(1_000_000))))
-
-
 def preorder(node: Physical) -> Iterator[Physical]:
     """The operators of a fragment in the order in which ``Profile`` counts them."""
     yield node

@@ -31,15 +31,3 @@ class QueryId:
 def new_query_id(member: int, now_micros: int, entropy: int) -> QueryId:
     """``part1`` descends with time (newest first, as in Drill); ``entropy`` is 48 random bits."""
     return QueryId(2**62 - now_micros, (member << MEMBER_SHIFT) | (entropy & (2**MEMBER_SHIFT - 1)))
-
-
-@dataclass(frozen=True, slots=True)
-class StreamId:
-    """A stream of batches: ordinals, credits and ``last`` belong to it (design rule 2)."""
-
-    query: QueryId
-    edge: int
-    sender: int
-    receiver: int
-    sender_instance: int = 0
-    receiver_instance: int = 0

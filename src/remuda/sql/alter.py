@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from remuda.catalog.edits import DropView, Edit, PutMap, PutView
+from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import Check, Column, Default, MapSchema
 from remuda.datatypes.widening import widening
 from remuda.errors import (
@@ -117,7 +118,7 @@ def _verified(
     checks = [check for check in schema.checks if check.name in work.checks]
     if not (not_null or checks):
         return CatalogStatement(tag, catalog.version, edits)
-    guards = tuple(Check(GUARD + name, f"{quoted(name)} IS NOT NULL") for name in not_null)
+    guards = tuple(Check(GUARD + name, f"{quoted_name(name)} IS NOT NULL") for name in not_null)
     guarded = replace(
         schema,
         columns=tuple(
@@ -126,10 +127,10 @@ def _verified(
         ),
         checks=(*schema.checks, *guards),
     )
-    some_row = f"SELECT 1 FROM {quoted(schema.name)} WHERE "  # noqa: S608 (a quoted name)
+    some_row = f"SELECT 1 FROM {quoted_name(schema.name)} WHERE "  # noqa: S608 (a quoted name)
     verify = [
         Verification(
-            some_row + f"{quoted(name)} IS NULL LIMIT 1",
+            some_row + f"{quoted_name(name)} IS NULL LIMIT 1",
             NotNullViolation,
             f'column "{name}" of map "{schema.name}" contains null values',
         )
@@ -358,8 +359,3 @@ def _rename_constraint(work: _Alteration, old: Name, new: Name) -> None:
             for check in schema.checks
         ),
     )
-
-
-def quoted(name: str) -> str:
-    """A name as an identifier of SQL."""
-    return '"' + name.replace('"', '""') + '"'

@@ -24,30 +24,11 @@ from remuda.sql.first_rows import with_ties
 from remuda.sql.scope import Scope
 
 
-def conjunct_nodes(node: exp.Expr) -> list[exp.Expr]:
-    """The conditions under a top-level AND, through parentheses."""
-    found: list[exp.Expr] = []
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, exp.And):
-            pending += [current.args["expression"], current.args["this"]]
-        elif isinstance(current, exp.Paren) and isinstance(current.this, exp.And | exp.Paren):
-            pending.append(current.this)
-        else:
-            found.append(current)
-    return found
-
-
 def ordinal_of(node: exp.Expr) -> int | None:
     inner = node.unnest()
     if isinstance(inner, exp.Literal) and not inner.args["is_string"]:
         return int(inner.this) if str(inner.this).isdecimal() else None
     return None
-
-
-def first_part(node: exp.Expr) -> exp.Expr:
-    return next(iter(node.iter_expressions()), node)
 
 
 def refuse_constant(context: Context, node: exp.Expr, clause: str) -> None:

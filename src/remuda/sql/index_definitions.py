@@ -20,11 +20,9 @@ from remuda.sql.schemas import map_of
 from remuda.sql.statements import (
     CreateIndexStatement,
     DropIndexStatement,
-    ShowKind,
-    ShowStatement,
 )
 from remuda.sql.suggest import did_you_mean
-from remuda.sql.syntax import CreateIndexTree, DropIndexTree, ShowTree
+from remuda.sql.syntax import CreateIndexTree, DropIndexTree
 
 NAME_LENGTH_MAX: Final = 255
 
@@ -110,9 +108,3 @@ def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement
                 hint=did_you_mean(name.text, every),
             )
     return DropIndexStatement(tuple(found), tree.if_exists)
-
-
-def bind_show_indexes(context: Context, tree: ShowTree) -> ShowStatement:
-    return ShowStatement(
-        ShowKind.INDEXES, None if tree.name is None else map_of(context, tree.name)
-    )

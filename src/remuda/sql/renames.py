@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from sqlglot.tokenizer_core import TokenType
 
-from remuda.catalog.definition_text import name_text
 from remuda.catalog.edits import Edit, PutView
+from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import Check, MapSchema, ViewDefinition
 from remuda.errors import NotSupported, RemudaError
 from remuda.plan.logical import Logical
@@ -75,7 +75,7 @@ def _renamed_text(text: str, old: str, new: str) -> str:
         quoted = token.token_type is TokenType.IDENTIFIER
         word = token.text if quoted else token.text.lower()
         if word == old and token.token_type is not TokenType.STRING:
-            parts += [text[at : token.start], name_text(new)]
+            parts += [text[at : token.start], quoted_name(new)]
             at = token.end + 1
     return "".join([*parts, text[at:]])
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from remuda.catalog.definition_text import constraint_text, name_text
+from remuda.catalog.definition_text import constraint_text
 from remuda.catalog.pg_objects import (
     SCHEMAS,
     check_oid,
@@ -23,6 +23,7 @@ from remuda.catalog.pg_objects import (
 )
 from remuda.catalog.pg_types import BY_NAME, PG_TYPES
 from remuda.catalog.system_relations import DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC, SYS
+from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, array
 from remuda.errors import UndefinedFunction, UndefinedMap
@@ -168,12 +169,12 @@ def _numbers(holder: _Holder) -> dict[str, int]:
 
 def _names(holder: _Holder) -> dict[int, str]:
     found = {
-        r.oid: name_text(r.name)
+        r.oid: quoted_name(r.name)
         if r.schema not in (INFORMATION_SCHEMA, SYS)
-        else f"{r.schema}.{name_text(r.name)}"
+        else f"{r.schema}.{quoted_name(r.name)}"
         for r in relations(holder)
     }
-    return {**found, **{index.oid: name_text(index.name) for index in indexes(holder)}}
+    return {**found, **{index.oid: quoted_name(index.name) for index in indexes(holder)}}
 
 
 # --- definitions and comments ------------------------------------------------------------------
@@ -230,7 +231,7 @@ def _index_definition(
     if isinstance(place, Literal) and place.value == 0:
         return whole
     columns = {
-        index.oid * _COLUMNS + number: name_text(name)
+        index.oid * _COLUMNS + number: quoted_name(name)
         for index in found
         for number, name in enumerate(index.columns, 1)
     }

@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from remuda.datatypes.identifiers import quoted_name
 from remuda.errors import InputError, NullNotAllowed
 from remuda.execution.arrays import boolean_array, mask_of
 from remuda.execution.evaluate.kernel import Kernel, column
@@ -17,169 +18,7 @@ from remuda.execution.evaluate.result_size import check_joined, gathered
 from remuda.execution.evaluate.rows import per_row
 from remuda.plan.expression import Call
 
-_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*\Z")
-_RESERVED: Final = frozenset(
-    [
-        "all",
-        "analyse",
-        "analyze",
-        "and",
-        "any",
-        "array",
-        "as",
-        "asc",
-        "asymmetric",
-        "authorization",
-        "between",
-        "bigint",
-        "binary",
-        "bit",
-        "boolean",
-        "both",
-        "case",
-        "cast",
-        "char",
-        "character",
-        "check",
-        "coalesce",
-        "collate",
-        "collation",
-        "column",
-        "concurrently",
-        "constraint",
-        "create",
-        "cross",
-        "current_catalog",
-        "current_date",
-        "current_role",
-        "current_schema",
-        "current_time",
-        "current_timestamp",
-        "current_user",
-        "dec",
-        "decimal",
-        "default",
-        "deferrable",
-        "desc",
-        "distinct",
-        "do",
-        "else",
-        "end",
-        "except",
-        "exists",
-        "extract",
-        "false",
-        "fetch",
-        "float",
-        "for",
-        "foreign",
-        "freeze",
-        "from",
-        "full",
-        "grant",
-        "greatest",
-        "group",
-        "grouping",
-        "having",
-        "ilike",
-        "in",
-        "initially",
-        "inner",
-        "inout",
-        "int",
-        "integer",
-        "intersect",
-        "interval",
-        "into",
-        "is",
-        "isnull",
-        "join",
-        "lateral",
-        "leading",
-        "least",
-        "left",
-        "like",
-        "limit",
-        "localtime",
-        "localtimestamp",
-        "national",
-        "natural",
-        "nchar",
-        "none",
-        "normalize",
-        "not",
-        "notnull",
-        "null",
-        "nullif",
-        "numeric",
-        "offset",
-        "on",
-        "only",
-        "or",
-        "order",
-        "out",
-        "outer",
-        "overlaps",
-        "overlay",
-        "placing",
-        "position",
-        "precision",
-        "primary",
-        "real",
-        "references",
-        "returning",
-        "right",
-        "row",
-        "select",
-        "session_user",
-        "setof",
-        "similar",
-        "smallint",
-        "some",
-        "substring",
-        "symmetric",
-        "tablesample",
-        "table",
-        "then",
-        "time",
-        "timestamp",
-        "to",
-        "trailing",
-        "treat",
-        "trim",
-        "true",
-        "union",
-        "unique",
-        "user",
-        "using",
-        "values",
-        "varchar",
-        "variadic",
-        "verbose",
-        "when",
-        "where",
-        "window",
-        "with",
-        "xmlattributes",
-        "xmlconcat",
-        "xmlelement",
-        "xmlexists",
-        "xmlforest",
-        "xmlnamespaces",
-        "xmlparse",
-        "xmlpi",
-        "xmlroot",
-        "xmlserialize",
-        "xmltable",
-    ]
-)
 _SPECIFIER: Final = re.compile(r"%(?:(\d+)\$)?(-)?(?:(\d+)|\*(?:(\d+)\$)?)?(.)?", re.DOTALL)
-
-
-def quote_ident(text: str) -> str:
-    if _PLAIN.match(text) and text not in _RESERVED:
-        return text
-    return '"' + text.replace('"', '""') + '"'
 
 
 def quote_literal(text: str) -> str:
@@ -298,7 +137,7 @@ def _converted(kind: str, value: str | None) -> str:
         return "NULL" if value is None else quote_literal(value)
     if value is None:
         raise NullNotAllowed("null values cannot be formatted as an SQL identifier")
-    return quote_ident(value)
+    return quoted_name(value)
 
 
 def _counting(valid: bool) -> Callable[[Call], Kernel]:
@@ -319,7 +158,7 @@ def _counting(valid: bool) -> Callable[[Call], Kernel]:
 
 
 QUOTING_STRICT: Final[dict[str, Callable[[Call], Kernel]]] = {
-    "quote_ident": per_row(quote_ident),
+    "quote_ident": per_row(quoted_name),
     "quote_literal": _quote_literal,
 }
 OWN_NULLS: Final[dict[str, Callable[[Call], Kernel]]] = {

@@ -15,11 +15,9 @@ from remuda.execution.contract import Operator, Progress
 from remuda.execution.group_keys import GroupKeys
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.group_states import BoundCall, GroupStates
-from remuda.execution.operators.input import Upstream
+from remuda.execution.operators.input import EMPTY, Outgoing, Upstream
 from remuda.execution.operators.row_partitions import RowPartitions
-from remuda.limits import AGGREGATE_BUFFER_ROWS, BATCH_ROWS
-
-_EMPTY = Batch([], 0)
+from remuda.limits import AGGREGATE_BUFFER_ROWS
 
 
 class HashAggregateOperator(Operator):
@@ -56,11 +54,10 @@ class HashAggregateOperator(Operator):
         self._memory = memory
         self._overflow = overflow if group else None
         self.overflowed: RowPartitions | None = None
-        self._results: Batch | None = None
-        self._next = 0
+        self._results: Outgoing | None = None
         self._any_rows = False
         self._null_seen = False
-        self._batch = _EMPTY
+        self._batch = EMPTY
         self._reset()
 
     def _reset(self) -> None:
@@ -75,7 +72,7 @@ class HashAggregateOperator(Operator):
         batch = self._source.fetch()
         if batch is None:
             return Progress.WAIT
-        self._batch = _EMPTY
+        self._batch = EMPTY
         if batch.rows:
             if self.overflowed is not None:
                 batch = self._of_known_groups(batch, self.overflowed)
@@ -156,20 +153,15 @@ class HashAggregateOperator(Operator):
             keys = self._keys.decode(slots) if len(slots) else []
         if len(slots):
             results = self._states.results(slots)
-            self._results = Batch([*keys, *results], len(slots))
+            self._results = Outgoing(Batch([*keys, *results], len(slots)))
         else:
-            self._results = _EMPTY
-        self._next = 0
+            self._results = Outgoing()
         self._reset()
 
     def _put_out(self) -> Progress:
-        results = self._results
-        assert results is not None
-        self._batch = results
-        if results.rows > BATCH_ROWS:
-            self._batch = results.slice(self._next, BATCH_ROWS)
-        self._next += BATCH_ROWS
-        if self._next < results.rows:
+        assert self._results is not None
+        self._batch = self._results.next()
+        if self._results:
             return Progress.FETCHED
         if self._source.done:
             return Progress.FETCHED_DONE
@@ -181,7 +173,7 @@ class HashAggregateOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         self._results = None
         self._keys = None
         self._states = GroupStates([])

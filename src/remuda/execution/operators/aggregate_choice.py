@@ -23,8 +23,8 @@ from remuda.execution.operators.collected import (
     ModeState,
     PercentileState,
 )
+from remuda.execution.operators.collecting import ArrayState, JsonArrayState, JsonObjectState
 from remuda.execution.operators.distinct_estimate import DistinctEstimateState
-from remuda.execution.operators.gathered import ArrayState, JsonArrayState, JsonObjectState
 from remuda.execution.operators.keyed_states import IntervalSumState, KeyedExtremeState
 from remuda.execution.operators.moments import RegressionState, SpreadState
 from remuda.execution.operators.ordering import BoundKey

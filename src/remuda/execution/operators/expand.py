@@ -11,9 +11,7 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import SqlType
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
-from remuda.execution.operators.input import Upstream
-
-_EMPTY = Batch([], 0)
+from remuda.execution.operators.input import EMPTY, Upstream
 
 
 class ExpandOperator(Operator):
@@ -37,9 +35,9 @@ class ExpandOperator(Operator):
         self._sources = sources
         self._types = types
         self._sets = sets
-        self._input = _EMPTY
+        self._input = EMPTY
         self._next = len(sets)
-        self._batch = _EMPTY
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
         if self._next == len(self._sets):
@@ -48,12 +46,12 @@ class ExpandOperator(Operator):
                 return Progress.WAIT
             self._input = batch
             self._next = 0 if batch.rows else len(self._sets)
-        self._batch = _EMPTY
+        self._batch = EMPTY
         if self._next < len(self._sets):
             self._batch = self._expanded(self._next)
             self._next += 1
         if self._next == len(self._sets):
-            self._input = _EMPTY
+            self._input = EMPTY
             if self._source.done:
                 return Progress.FETCHED_DONE
         return Progress.FETCHED
@@ -72,6 +70,6 @@ class ExpandOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
-        self._input = _EMPTY
+        self._batch = EMPTY
+        self._input = EMPTY
         self._source.close()

@@ -16,13 +16,12 @@ from remuda.execution.arrays import data_of
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.input import Gathered, Upstream
+from remuda.execution.operators.input import EMPTY, Gathered, Outgoing, Upstream
 from remuda.execution.operators.ordering import BoundKey, codes, first_rows, order_of
 from remuda.execution.operators.window_frames import segments
 from remuda.execution.operators.window_functions import NUMBERINGS
 from remuda.limits import BATCH_ROWS
 
-_EMPTY = Batch([], 0)
 _CUT_ROWS = 4 * BATCH_ROWS
 """Rows to gather before it is worth while to look for some to drop."""
 _USELESS = 0.75
@@ -50,15 +49,14 @@ class GroupLimitOperator(Operator):
         self._gathered = Gathered(types, memory)
         self._cut_at = _CUT_ROWS
         self._passing = False
-        self._out = _EMPTY
-        self._next = 0
-        self._batch = _EMPTY
+        self._out = Outgoing()
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
-        if self._next < self._out.rows:
+        if self._out:
             return self._put_out()
         if self._source.done:
-            self._batch = _EMPTY
+            self._batch = EMPTY
             return Progress.FETCHED_DONE
         batch = self._source.fetch()
         if batch is None:
@@ -66,7 +64,7 @@ class GroupLimitOperator(Operator):
         self._batch = batch
         if self._passing:
             return Progress.FETCHED_DONE if self._source.done else Progress.FETCHED
-        self._batch = _EMPTY
+        self._batch = EMPTY
         if batch.rows:
             self._add(batch)
         if self._source.done and not self._passing:
@@ -117,17 +115,14 @@ class GroupLimitOperator(Operator):
 
     def _release(self) -> None:
         """What is gathered goes out; what still comes passes."""
-        self._out = self._gathered.batch()
-        self._next = 0
+        self._out = Outgoing(self._gathered.batch())
         self._passing = True
 
     def _put_out(self) -> Progress:
-        self._batch = self._out.slice(self._next, BATCH_ROWS)
-        self._next += BATCH_ROWS
-        if self._next < self._out.rows:
+        self._batch = self._out.next()
+        if self._out:
             return Progress.FETCHED
-        self._out = _EMPTY
-        self._next = 0
+        self._out = Outgoing()
         self._memory.clear()
         return Progress.FETCHED_DONE if self._source.done else Progress.FETCHED
 
@@ -135,8 +130,8 @@ class GroupLimitOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
-        self._out = _EMPTY
+        self._batch = EMPTY
+        self._out = Outgoing()
         self._gathered.clear()
         self._memory.clear()
         self._source.close()

@@ -20,11 +20,10 @@ from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.execution.keys import KeyIds, null_rows
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.input import Gathered, Upstream
+from remuda.execution.operators.input import EMPTY, Gathered, Upstream
 from remuda.limits import BATCH_ROWS
 from remuda.plan.logical import JoinKind
 
-_EMPTY = Batch([], 0)
 KEEPS_LEFT = (JoinKind.LEFT, JoinKind.FULL)
 KEEPS_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)
 LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
@@ -160,7 +159,7 @@ class HashJoinOperator(Operator):
         self._left_matched: Mask | None = None
         self._right_matched: Mask | None = None
         self._right_rest: Indices | None = None
-        self._batch = _EMPTY
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
         if self._table is None:
@@ -168,7 +167,7 @@ class HashJoinOperator(Operator):
         while True:
             if self._probe is not None:
                 if not self._put_out(self._probe):
-                    self._batch = _EMPTY
+                    self._batch = EMPTY
                 return Progress.FETCHED
             if self._left.done:
                 return self._finish()
@@ -178,14 +177,14 @@ class HashJoinOperator(Operator):
             if batch.rows == 0:
                 if self._left.done:
                     continue
-                self._batch = _EMPTY
+                self._batch = EMPTY
                 return Progress.FETCHED
             self._start(batch)
 
     # --- build --------------------------------------------------------------------------------
 
     def _build(self) -> Progress:
-        batch = self._right.fetch() if not self._right.done else _EMPTY
+        batch = self._right.fetch() if not self._right.done else EMPTY
         if batch is None:
             return Progress.WAIT
         if batch.rows:
@@ -207,7 +206,7 @@ class HashJoinOperator(Operator):
                 self._right_matched = np.zeros(self._table.rows.rows, np.bool_)
             if not self._table.rows.rows and self._kind not in NEEDS_LEFT:
                 self._left.done = True  # nothing can match: do not read the left side at all
-        self._batch = _EMPTY
+        self._batch = EMPTY
         return Progress.FETCHED
 
     # --- probe --------------------------------------------------------------------------------
@@ -288,13 +287,13 @@ class HashJoinOperator(Operator):
 
     def _finish(self) -> Progress:
         if self._right_matched is None:
-            self._batch = _EMPTY
+            self._batch = EMPTY
             return Progress.FETCHED_DONE
         if self._right_rest is None:
             self._right_rest = np.flatnonzero(~self._right_matched)
         rest, self._right_rest = self._right_rest[:BATCH_ROWS], self._right_rest[BATCH_ROWS:]
         if len(rest) == 0:
-            self._batch = _EMPTY
+            self._batch = EMPTY
             return Progress.FETCHED_DONE
         assert self._table is not None
         missing = [pa.nulls(len(rest), engine_type(type_)) for type_ in self._left_types]
@@ -306,7 +305,7 @@ class HashJoinOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         self._table = None
         self._probe = None
         self._rows.clear()

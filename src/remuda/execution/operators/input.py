@@ -13,6 +13,9 @@ from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.memory import Reservation
+from remuda.limits import BATCH_ROWS
+
+EMPTY = Batch([], 0)
 
 
 class Upstream:
@@ -34,6 +37,31 @@ class Upstream:
 
     def close(self) -> None:
         self.operator.close()
+
+
+class Outgoing:
+    """Results that leave in batches of at most ``BATCH_ROWS``."""
+
+    __slots__ = ("_next", "_rows")
+
+    def __init__(self, rows: Batch = EMPTY) -> None:
+        self._rows = rows
+        self._next = 0
+
+    def __bool__(self) -> bool:
+        """Whether rows are left."""
+        return self._next < self._rows.rows
+
+    def next(self) -> Batch:
+        """The next rows; an empty batch when none are left."""
+        first = self._next
+        self._next += BATCH_ROWS
+        left = self._rows.rows - first
+        if left <= 0:
+            return EMPTY
+        return (
+            self._rows if first == 0 and left <= BATCH_ROWS else self._rows.slice(first, BATCH_ROWS)
+        )
 
 
 class Gathered:

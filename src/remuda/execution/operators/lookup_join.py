@@ -15,7 +15,7 @@ from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.predicate import Predicate
-from remuda.execution.operators.input import Upstream
+from remuda.execution.operators.input import EMPTY, Upstream
 from remuda.limits import BATCH_ROWS
 from remuda.plan.logical import JoinKind
 
@@ -25,8 +25,6 @@ ROWS_MAX: Final = 4096
 Find: TypeAlias = Callable[[Sequence[pa.Array]], "tuple[pa.RecordBatch, Indices] | None"]
 """Key columns without NULLs -> the rows that have one of these keys, and for each the number of the
 key; None for no row."""
-
-_EMPTY = Batch([], 0)
 
 
 class LookupJoinOperator(Operator):
@@ -57,12 +55,12 @@ class LookupJoinOperator(Operator):
         self._current: Batch | None = None
         self._next = 0
         self._rows = ROWS_MAX // 4
-        self._batch = _EMPTY
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
         if not self._ready():
             return Progress.WAIT
-        self._batch = _EMPTY
+        self._batch = EMPTY
         if self._current is None:
             if self._left.done:
                 return Progress.FETCHED_DONE
@@ -133,7 +131,7 @@ class LookupJoinOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         self._current = None
         self._left.close()
 

@@ -21,11 +21,9 @@ from remuda.execution.operators.hash_join import (
     NEEDS_LEFT,
     mark_column,
 )
-from remuda.execution.operators.input import Gathered, Upstream
+from remuda.execution.operators.input import EMPTY, Gathered, Upstream
 from remuda.limits import BATCH_ROWS
 from remuda.plan.logical import JoinKind
-
-_EMPTY = Batch([], 0)
 
 
 class NestedLoopJoinOperator(Operator):
@@ -65,7 +63,7 @@ class NestedLoopJoinOperator(Operator):
         self._left_matched: Mask = np.zeros(0, np.bool_)
         self._right_matched: Mask = np.zeros(0, np.bool_)
         self._rest: Indices | None = None
-        self._batch = _EMPTY
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
         if self._rows is None:
@@ -78,7 +76,7 @@ class NestedLoopJoinOperator(Operator):
         batch = self._left.fetch()
         if batch is None:
             return Progress.WAIT
-        self._batch = _EMPTY
+        self._batch = EMPTY
         if batch.rows:
             self._current, self._next = batch, 0
             self._left_matched = np.zeros(batch.rows, np.bool_)
@@ -86,7 +84,7 @@ class NestedLoopJoinOperator(Operator):
         return Progress.FETCHED
 
     def _gather(self) -> Progress:
-        batch = self._right.fetch() if not self._right.done else _EMPTY
+        batch = self._right.fetch() if not self._right.done else EMPTY
         if batch is None:
             return Progress.WAIT
         if batch.rows:
@@ -99,12 +97,12 @@ class NestedLoopJoinOperator(Operator):
             self._right_matched = np.zeros(self._rows.rows, np.bool_)
             if not self._rows.rows and self._kind not in NEEDS_LEFT:
                 self._left.done = True
-        self._batch = _EMPTY
+        self._batch = EMPTY
         return Progress.FETCHED
 
     def _piece(self, batch: Batch, rows: Batch) -> None:
         """Test the next pairs of the current left batch, or put out its unmatched rows."""
-        self._batch = _EMPTY
+        self._batch = EMPTY
         total = batch.rows * rows.rows
         if self._next >= total:
             self._current = None
@@ -143,7 +141,7 @@ class NestedLoopJoinOperator(Operator):
             self._batch = kept.project(self._output)
 
     def _finish(self) -> Progress:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         if self._kind not in KEEPS_RIGHT:
             return Progress.FETCHED_DONE
         if self._rest is None:
@@ -161,7 +159,7 @@ class NestedLoopJoinOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         self._rows = self._current = None
         self._gathered.clear()
         self._memory.clear()

@@ -10,6 +10,7 @@ from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.aggregate import HashAggregateOperator
+from remuda.execution.operators.input import EMPTY
 from remuda.execution.operators.row_partitions import DEPTH_MAX, FileScan, RowPartitions
 from remuda.execution.spill import SpillFile
 
@@ -17,8 +18,6 @@ Overflow: TypeAlias = Callable[[], RowPartitions]
 MakeAggregate: TypeAlias = Callable[[Operator, Overflow | None, bool], HashAggregateOperator]
 """(source, where rows of further groups go, whether it is the first) -> an aggregate. Only the
 first one puts out what comes out without rows."""
-
-_EMPTY = Batch([], 0)
 
 
 class PartitionedAggregateOperator(Operator):
@@ -42,7 +41,7 @@ class PartitionedAggregateOperator(Operator):
         self._depth = 0
         self._files: list[tuple[SpillFile, int]] = []
         self._running: HashAggregateOperator | None = make(source, self._overflow, True)
-        self._batch = _EMPTY
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
         if self._running is None:
@@ -62,7 +61,7 @@ class PartitionedAggregateOperator(Operator):
         return Progress.FETCHED if self._files else Progress.FETCHED_DONE
 
     def _next_file(self) -> Progress:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         file, self._depth = self._files.pop()
         if file.rows:
             overflow = self._overflow if self._depth < DEPTH_MAX else None
@@ -79,7 +78,7 @@ class PartitionedAggregateOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         if self._running is not None:
             self._running.close()
             self._running = None

@@ -10,7 +10,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.input import Upstream
+from remuda.execution.operators.input import EMPTY, Upstream
 from remuda.execution.operators.row_partitions import (
     DEPTH_MAX,
     FileScan,
@@ -22,7 +22,6 @@ from remuda.execution.spill import SpillFile
 MakeJoin: TypeAlias = Callable[[Operator, Operator], Operator]
 """(left, right) -> the join of what they put out, in memory."""
 
-_EMPTY = Batch([], 0)
 _TABLE_BYTES_PER_ROW = 48
 """Of the hash table that the join makes of the right side."""
 
@@ -68,7 +67,7 @@ class PartitionedJoinOperator(Operator):
         self._left_is_given = False
         """To the join, which closes it."""
         self._split = False
-        self._batch = _EMPTY
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
         if self._inner is not None:
@@ -83,7 +82,7 @@ class PartitionedJoinOperator(Operator):
             self._add_left(batch)
         else:
             self._add_right(batch)
-        self._batch = _EMPTY
+        self._batch = EMPTY
         return Progress.FETCHED
 
     def _advance_inner(self, inner: Operator) -> Progress:
@@ -140,7 +139,7 @@ class PartitionedJoinOperator(Operator):
     # --- pairs of parts -------------------------------------------------------------------------
 
     def _next_pair(self) -> Progress:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         if not self._pairs:
             return Progress.FETCHED_DONE
         left, right = self._pairs.pop()
@@ -166,7 +165,7 @@ class PartitionedJoinOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         self._held = []
         if self._inner is not None:
             self._inner.close()

@@ -11,9 +11,8 @@ from remuda.execution.arrays import Data, Indices
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.exchange.inbox import Inbox
+from remuda.execution.operators.input import EMPTY
 from remuda.execution.operators.ordering import BoundKey, sorted_rows
-
-_EMPTY = Batch([], 0)
 
 
 class ReceiveOperator(Operator):
@@ -21,12 +20,12 @@ class ReceiveOperator(Operator):
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
-        self._batch = _EMPTY
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
         rows = self._inbox.take()
         if rows is None:
-            self._batch = _EMPTY
+            self._batch = EMPTY
             return Progress.FETCHED_DONE if self._inbox.exhausted else Progress.WAIT
         self._batch = Batch.of(rows)
         return Progress.FETCHED
@@ -35,7 +34,7 @@ class ReceiveOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
 
 
 class MergeReceiveOperator(Operator):
@@ -47,7 +46,7 @@ class MergeReceiveOperator(Operator):
         self._inbox = inbox
         self._keys = keys
         self._heads: dict[int, pa.RecordBatch] = {}
-        self._batch = _EMPTY
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
         for sender in self._inbox.senders:
@@ -58,7 +57,7 @@ class MergeReceiveOperator(Operator):
                 elif not self._inbox.ended(sender):
                     return Progress.WAIT
         if not self._heads:
-            self._batch = _EMPTY
+            self._batch = EMPTY
             return Progress.FETCHED_DONE
         self._merge()
         return Progress.FETCHED
@@ -104,5 +103,5 @@ class MergeReceiveOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         self._heads.clear()

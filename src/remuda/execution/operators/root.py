@@ -7,10 +7,8 @@ import pyarrow as pa
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.exchange.encoding import BatchForm
-from remuda.execution.operators.input import Upstream
+from remuda.execution.operators.input import EMPTY, Upstream
 from remuda.execution.root_sink import RootSink
-
-_EMPTY = Batch([], 0)
 
 
 class RootOperator(Operator):
@@ -56,7 +54,7 @@ class RootOperator(Operator):
         return last
 
     def current_batch(self) -> Batch:
-        return _EMPTY
+        return EMPTY
 
     def close(self) -> None:
         self._rest = None

@@ -13,7 +13,7 @@ from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.input import unify
+from remuda.execution.operators.input import EMPTY, unify
 from remuda.execution.spill import SpillFile
 from remuda.limits import BATCH_ROWS
 
@@ -23,8 +23,6 @@ DEPTH_MAX: Final = 4
 _BITS: Final = 5
 _FIRST_BIT: Final = 40
 _BLOCK_ROWS_MIN: Final = 64
-
-_EMPTY = Batch([], 0)
 
 
 class RowPartitions:
@@ -108,18 +106,18 @@ class FileScan(Operator):
 
     def __init__(self, file: SpillFile) -> None:
         self._file = file
-        self._batch = _EMPTY
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
         batch = self._file.read()
-        self._batch = _EMPTY if batch is None else batch
+        self._batch = EMPTY if batch is None else batch
         return Progress.FETCHED_DONE if batch is None else Progress.FETCHED
 
     def current_batch(self) -> Batch:
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         self._file.close()
 
 
@@ -128,10 +126,10 @@ class HeldRows(Operator):
 
     def __init__(self, batches: list[Batch]) -> None:
         self._batches = batches[::-1]
-        self._batch = _EMPTY
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
-        self._batch = self._batches.pop() if self._batches else _EMPTY
+        self._batch = self._batches.pop() if self._batches else EMPTY
         return Progress.FETCHED if self._batches else Progress.FETCHED_DONE
 
     def current_batch(self) -> Batch:
@@ -139,4 +137,4 @@ class HeldRows(Operator):
 
     def close(self) -> None:
         self._batches.clear()
-        self._batch = _EMPTY
+        self._batch = EMPTY

@@ -17,11 +17,10 @@ from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.exchange.encoding import BatchForm
 from remuda.execution.exchange.outbox import Outbox
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.input import Upstream
+from remuda.execution.operators.input import EMPTY, Upstream
 from remuda.limits import BATCH_ROWS
 from remuda.plan.physical import ExchangeKind
 
-_EMPTY = Batch([], 0)
 _SMALL_ROWS = BATCH_ROWS // 4
 
 
@@ -147,7 +146,7 @@ class SendOperator(Operator):
         self._memory.resize(sum(collected.bytes for collected in self._collected.values()))
 
     def current_batch(self) -> Batch:
-        return _EMPTY
+        return EMPTY
 
     def close(self) -> None:
         self._collected.clear()

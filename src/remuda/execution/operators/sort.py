@@ -11,12 +11,10 @@ from remuda.execution.arrays import Indices
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.input import Gathered, Upstream
+from remuda.execution.operators.input import EMPTY, Gathered, Outgoing, Upstream
 from remuda.execution.operators.ordering import BoundKey, first_rows, sorted_rows
 from remuda.execution.operators.sorted_runs import SortedRuns
 from remuda.limits import BATCH_ROWS
-
-_EMPTY = Batch([], 0)
 
 
 class SortOperator(Operator):
@@ -39,16 +37,15 @@ class SortOperator(Operator):
         self._gathered = Gathered(types, memory)
         self._runs = SortedRuns(types, keys, memory)
         self._left = limit
-        self._sorted: Batch | None = None
-        self._next = 0
-        self._batch = _EMPTY
+        self._sorted: Outgoing | None = None
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
         if self._sorted is not None:
             return self._put_out(self._sorted)
         if self._limit == 0:
-            self._sorted = _EMPTY
-            return self._put_out(_EMPTY)
+            self._sorted = Outgoing()
+            return self._put_out(self._sorted)
         if self._source.done:
             return self._put_out_runs()
         batch = self._source.fetch()
@@ -58,7 +55,7 @@ class SortOperator(Operator):
             self._add(batch)
         if self._source.done:
             self._end_input()
-        self._batch = _EMPTY
+        self._batch = EMPTY
         return Progress.FETCHED
 
     def _add(self, batch: Batch) -> None:
@@ -87,7 +84,7 @@ class SortOperator(Operator):
         if len(self._runs) and self._gathered.rows:
             self._spill()
         elif not len(self._runs):
-            self._sorted = self._ordered()
+            self._sorted = Outgoing(self._ordered())
 
     def _spill(self) -> None:
         batch = self._gathered.batch()
@@ -96,23 +93,22 @@ class SortOperator(Operator):
 
     def _ordered(self) -> Batch:
         batch = self._gathered.batch()
-        return batch.narrow(self._order(batch)) if batch.rows else _EMPTY
+        return batch.narrow(self._order(batch)) if batch.rows else EMPTY
 
     def _order(self, batch: Batch) -> Indices:
         order = sorted_rows([batch.column(key.position) for key in self._keys], self._keys)
         return order if self._limit is None else np.ascontiguousarray(order[: self._limit])
 
-    def _put_out(self, rows: Batch) -> Progress:
-        self._batch = rows.slice(self._next, BATCH_ROWS) if rows.rows else _EMPTY
-        self._next += BATCH_ROWS
-        return Progress.FETCHED if self._next < rows.rows else Progress.FETCHED_DONE
+    def _put_out(self, rows: Outgoing) -> Progress:
+        self._batch = rows.next()
+        return Progress.FETCHED if rows else Progress.FETCHED_DONE
 
     def _put_out_runs(self) -> Progress:
         batch = self._runs.next()
-        self._batch = _EMPTY if batch is None else batch
+        self._batch = EMPTY if batch is None else batch
         if self._left is None:
             return Progress.FETCHED if batch is not None else Progress.FETCHED_DONE
-        self._batch = self._batch.slice(0, self._left) if self._batch.rows else _EMPTY
+        self._batch = self._batch.slice(0, self._left) if self._batch.rows else EMPTY
         self._left -= self._batch.rows
         return Progress.FETCHED if batch is not None and self._left else Progress.FETCHED_DONE
 
@@ -120,7 +116,7 @@ class SortOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         self._sorted = None
         self._gathered.clear()
         self._runs.close()

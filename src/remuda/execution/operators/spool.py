@@ -14,11 +14,9 @@ from remuda.execution.batch import Batch
 from remuda.execution.context import FragmentContext
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.input import Upstream
+from remuda.execution.operators.input import EMPTY, Upstream
 from remuda.plan.explain import preorder
 from remuda.plan.physical import Fragment, SpoolScan, Store
-
-_EMPTY = Batch([], 0)
 
 
 class Spool:
@@ -86,7 +84,7 @@ class StoreOperator(Operator):
         return Progress.FETCHED_DONE
 
     def current_batch(self) -> Batch:
-        return _EMPTY
+        return EMPTY
 
     def close(self) -> None:
         self._source.close()
@@ -99,7 +97,7 @@ class SpoolScanOperator(Operator):
         self._spool = spool
         self._positions = positions
         self._next = 0
-        self._batch = _EMPTY
+        self._batch = EMPTY
         self._open = True
 
     def advance(self) -> Progress:
@@ -107,7 +105,7 @@ class SpoolScanOperator(Operator):
         if not spool.complete:
             return Progress.WAIT
         if self._next == len(spool.batches):
-            self._batch = _EMPTY
+            self._batch = EMPTY
             return Progress.FETCHED_DONE
         stored = spool.batches[self._next]
         self._next += 1
@@ -119,7 +117,7 @@ class SpoolScanOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         if self._open:
             self._open = False
             self._spool.release()

@@ -16,11 +16,9 @@ from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.comparison import true_mask
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.group_states import BoundCall, GroupStates
-from remuda.execution.operators.input import Upstream, unify
+from remuda.execution.operators.input import EMPTY, Outgoing, Upstream, unify
 from remuda.execution.operators.ordering import BoundKey, codes
-from remuda.limits import BATCH_ROWS
 
-_EMPTY = Batch([], 0)
 _KEPT_GROUPS: Final = 4096
 """Finished groups are kept until there are so many, or the next batch brings as many."""
 
@@ -46,9 +44,8 @@ class StreamingAggregateOperator(Operator):
         self._last: list[pa.Array] = []
         """The group columns of the last row."""
         self._begin()
-        self._out = _EMPTY
-        self._next = 0
-        self._batch = _EMPTY
+        self._out = Outgoing()
+        self._batch = EMPTY
 
     def _begin(self) -> None:
         self._states = GroupStates(self._calls)
@@ -57,7 +54,7 @@ class StreamingAggregateOperator(Operator):
         """Groups so far, in slots from 1; the last one is open."""
 
     def advance(self) -> Progress:
-        if self._next < self._out.rows:
+        if self._out:
             return self._put_out()
         if not self._source.done:
             batch = self._source.fetch()
@@ -120,19 +117,14 @@ class StreamingAggregateOperator(Operator):
         """All groups so far are finished."""
         slots = np.arange(1, self._count + 1)
         keys = [unify(kept, key.type) for kept, key in zip(self._keys, self._group, strict=True)]
-        self._out = Batch([*keys, *self._states.results(slots)], self._count)
-        self._next = 0
+        self._out = Outgoing(Batch([*keys, *self._states.results(slots)], self._count))
         self._begin()
 
     def _put_out(self) -> Progress:
-        self._batch = _EMPTY
-        if self._next < self._out.rows:
-            self._batch = self._out.slice(self._next, BATCH_ROWS)
-            self._next += BATCH_ROWS
-        if self._next < self._out.rows:
+        self._batch = self._out.next()
+        if self._out:
             return Progress.FETCHED
-        self._out = _EMPTY
-        self._next = 0
+        self._out = Outgoing()
         if not self._source.done or self._count:
             return Progress.FETCHED
         self._memory.clear()
@@ -142,7 +134,8 @@ class StreamingAggregateOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = self._out = _EMPTY
+        self._batch = EMPTY
+        self._out = Outgoing()
         self._last = []
         self._begin()
         self._memory.clear()

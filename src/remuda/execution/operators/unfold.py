@@ -13,10 +13,8 @@ from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_ar
 from remuda.execution.batch import Batch, Selection
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.set_rows import SET_EVALUATORS, TAKES_NULL, Column, Piece
-from remuda.execution.operators.input import Upstream, unify
+from remuda.execution.operators.input import EMPTY, Upstream, unify
 from remuda.plan.set_functions import SetCall
-
-_EMPTY = Batch([], 0)
 
 
 @dataclass(frozen=True)
@@ -65,8 +63,8 @@ class UnfoldOperator(Operator):
         self._outer = outer
         self._limit = batch_rows
         self._rows: Iterator[tuple[int, int, int, Piece]] = iter(())
-        self._input = _EMPTY
-        self._batch = _EMPTY
+        self._input = EMPTY
+        self._batch = EMPTY
         self._rest: Batch | None = None
 
     def advance(self) -> Progress:
@@ -81,7 +79,7 @@ class UnfoldOperator(Operator):
                 gathered = self._gathered()
             self._rest = gathered
         if self._rest is None:
-            self._batch = _EMPTY
+            self._batch = EMPTY
             return Progress.FETCHED_DONE if self._source.done else Progress.FETCHED
         self._batch, self._rest = _cut(self._rest, self._limit)
         return Progress.FETCHED
@@ -132,7 +130,7 @@ class UnfoldOperator(Operator):
         return self._batch
 
     def close(self) -> None:
-        self._batch = self._input = _EMPTY
+        self._batch = self._input = EMPTY
         self._rest = None
         self._rows = iter(())
         self._source.close()

@@ -12,7 +12,7 @@ from remuda.execution.arrays import Data
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.input import Gathered, Upstream
+from remuda.execution.operators.input import EMPTY, Gathered, Outgoing, Upstream
 from remuda.execution.operators.ordering import BoundKey, codes, order_of, sorted_rows
 from remuda.execution.operators.sorted_runs import SortedRuns
 from remuda.execution.operators.whole_partitions import WholePartitions
@@ -27,9 +27,7 @@ from remuda.execution.operators.window_functions import (
     ntile,
     shifted,
 )
-from remuda.limits import BATCH_ROWS
 
-_EMPTY = Batch([], 0)
 _WORK_ARRAYS = 10
 """Arrays of 8-byte items per row while frames are found."""
 _CALL_ARRAYS = 4
@@ -63,9 +61,8 @@ class WindowOperator(Operator):
         self._spills = bool(partition) and bool(types) and memory.spill is not None
         self._runs = SortedRuns(types, [*partition, *order], memory)
         self._whole = WholePartitions(types, partition, memory.beside())
-        self._results: Batch | None = None
-        self._next = 0
-        self._batch = _EMPTY
+        self._results: Outgoing | None = None
+        self._batch = EMPTY
 
     def advance(self) -> Progress:
         if self._results is not None:
@@ -81,8 +78,8 @@ class WindowOperator(Operator):
             if len(self._runs) or not self._room():
                 self._spill()
             else:
-                self._results = self._computed(self._gathered.batch())
-        self._batch = _EMPTY
+                self._results = Outgoing(self._computed(self._gathered.batch()))
+        self._batch = EMPTY
         return Progress.FETCHED
 
     def _add(self, batch: Batch) -> None:
@@ -121,14 +118,14 @@ class WindowOperator(Operator):
         """Rows come sorted from disk; those of whole partitions are computed at once."""
         batch = self._runs.next()
         ended = self._whole.rest() if batch is None else self._whole.add(batch)
-        self._batch = _EMPTY
+        self._batch = EMPTY
         if ended is not None:
             self._batch = self._computed(ended)
         return Progress.FETCHED if batch is not None else Progress.FETCHED_DONE
 
     def _computed(self, batch: Batch) -> Batch:
         if batch.rows == 0:
-            return _EMPTY
+            return EMPTY
         held = self._memory.size
         self._memory.grow(self._work(batch.rows))
         partition, order = _codes(batch, self._partition), _codes(batch, self._order)
@@ -143,16 +140,15 @@ class WindowOperator(Operator):
         self._memory.resize(held + kept)
         return batch.beside(Batch(results, batch.rows))
 
-    def _put_out(self, rows: Batch) -> Progress:
-        self._batch = rows.slice(self._next, BATCH_ROWS) if rows.rows else _EMPTY
-        self._next += BATCH_ROWS
-        return Progress.FETCHED if self._next < rows.rows else Progress.FETCHED_DONE
+    def _put_out(self, rows: Outgoing) -> Progress:
+        self._batch = rows.next()
+        return Progress.FETCHED if rows else Progress.FETCHED_DONE
 
     def current_batch(self) -> Batch:
         return self._batch
 
     def close(self) -> None:
-        self._batch = _EMPTY
+        self._batch = EMPTY
         self._results = None
         self._gathered.clear()
         self._runs.close()

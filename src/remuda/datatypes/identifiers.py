@@ -1,0 +1,33 @@
+"""Names as SQL writes them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*\Z")
+_KEYWORDS: Final = frozenset(
+    """
+    all analyse analyze and any array as asc asymmetric authorization between bigint binary
+    bit boolean both case cast char character check coalesce collate collation column
+    concurrently constraint create cross current_catalog current_date current_role
+    current_schema current_time current_timestamp current_user dec decimal default deferrable
+    desc distinct do else end except exists extract false fetch float for foreign freeze from
+    full grant greatest group grouping having ilike in initially inner inout int integer
+    intersect interval into is isnull join lateral leading least left like limit localtime
+    localtimestamp national natural nchar none normalize not notnull null nullif numeric
+    offset on only or order out outer overlaps overlay placing position precision primary real
+    references returning right row select session_user setof similar smallint some substring
+    symmetric tablesample table then time timestamp to trailing treat trim true union unique
+    user using values varchar variadic verbose when where window with xmlattributes xmlconcat
+    xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable
+    """.split()  # noqa: SIM905 (151 lines otherwise)
+)
+"""Those that PostgreSQL does not take everywhere as names."""
+
+
+def quoted_name(name: str) -> str:
+    """A name as an identifier of SQL, in quotes where it needs them: PostgreSQL's quote_ident."""
+    if _PLAIN.match(name) and name not in _KEYWORDS:
+        return name
+    return '"' + name.replace('"', '""') + '"'
