@@ -19,6 +19,51 @@ from remuda.execution.arrays import Indices, Mask, concat, take
 from remuda.execution.keys import KeyIds
 
 
+class _Firsts:
+    """A text column's value of each group, in pieces whose sizes halve: appending copies a value
+    only as often as its piece doubles, and a look-up touches few pieces."""
+
+    def __init__(self, type_: pa.DataType) -> None:
+        self._type = type_
+        self._pieces: list[pa.Array] = []
+        self._starts: list[int] = []
+        self.count = 0
+
+    def append(self, texts: pa.Array) -> None:
+        start = self.count
+        self.count += len(texts)
+        merged = [texts]
+        while self._pieces and len(self._pieces[-1]) < 2 * (self.count - start):
+            merged.insert(0, self._pieces.pop())
+            start = self._starts.pop()
+        self._pieces.append(concat(merged, self._type))
+        self._starts.append(start)
+
+    def agree(self, texts: pa.Array, groups: Indices) -> bool:
+        """Whether each of ``texts`` is that of its group (from 0)."""
+        starts = [*self._starts, self.count]
+        for number, piece in enumerate(self._pieces):
+            start, end = starts[number], starts[number + 1]
+            rows = np.flatnonzero((groups >= start) & (groups < end))
+            if len(rows) == 0:
+                continue
+            some = texts if len(rows) == len(groups) else take(texts, rows)
+            if not _same(some, take(piece, groups[rows] - start)):
+                return False
+        return True
+
+    def values(self) -> pa.Array:
+        """All of them, in the order of the groups."""
+        if len(self._pieces) != 1:
+            self._pieces = [concat(self._pieces, self._type)]
+            self._starts = [0]
+        return self._pieces[0]
+
+    @property
+    def bytes(self) -> int:
+        return sum(piece.nbytes for piece in self._pieces)
+
+
 class GroupKeys:
     """Ids as ``KeyIds.encode`` gives them: from 1, in order of first appearance."""
 
@@ -27,10 +72,10 @@ class GroupKeys:
         texts = [type_.is_text or type_.kind in (Kind.BYTEA, Kind.UUID) for type_ in types]
         self._lead = [place for place, text in enumerate(texts) if not text]
         self._rest = [place for place, text in enumerate(texts) if text]
-        self._firsts: list[pa.Array] | None = None
+        self._firsts: list[_Firsts] | None = None
         """Per column of ``_rest`` the text of each group; None: all columns are the key."""
         if self._lead and self._rest:
-            self._firsts = [pa.array([], _arrow_type(types[place])) for place in self._rest]
+            self._firsts = [_Firsts(_arrow_type(types[place])) for place in self._rest]
             self._keys = KeyIds([types[place] for place in self._lead])
         else:
             self._keys = KeyIds(types)
@@ -41,7 +86,7 @@ class GroupKeys:
 
     @property
     def bytes(self) -> int:
-        texts: int = sum(array.nbytes for array in self._firsts or ())
+        texts = sum(firsts.bytes for firsts in self._firsts or ())
         return self._keys.bytes + texts
 
     def encode(self, arrays: Sequence[pa.Array]) -> Indices:
@@ -59,33 +104,33 @@ class GroupKeys:
             self._take_all(self._firsts)
         return self._keys.known(arrays)
 
-    def _encode_lead(self, firsts: list[pa.Array], arrays: Sequence[pa.Array]) -> Indices | None:
-        """None when the texts of a row are not those of its group; nothing is kept of it then."""
+    def _encode_lead(self, firsts: list[_Firsts], arrays: Sequence[pa.Array]) -> Indices | None:
+        """None when the texts of a row are not those of its group: those of new groups are kept
+        all the same, because ``_take_all`` makes them groups of all columns."""
         lead = [arrays[place] for place in self._lead]
         if len(lead) == 1 and lead[0].null_count:
             return None  # a lone NULL has no id
-        before = len(firsts[0])
+        before = self._keys.count
         ids = self._keys.encode(lead)
         new = np.flatnonzero(ids > before)
         rows = np.empty(self._keys.count - before, np.int64)
         rows[ids[new[::-1]] - before - 1] = new[::-1]  # the first row of a group is written last
-        grown: list[pa.Array] = []
+        same = True
         for known, place in zip(firsts, self._rest, strict=True):
             texts = arrays[place]
             if pa.types.is_null(texts.type):
-                texts = texts.cast(known.type)
-            both = concat([known, take(texts, rows)], known.type) if len(rows) else known
-            if not _same(texts, take(both, ids - 1)):
-                return None
-            grown.append(both)
-        firsts[:] = grown
-        return ids
+                texts = texts.cast(_arrow_type(self._types[place]))
+            if len(rows):
+                known.append(take(texts, rows))
+            same = same and known.agree(texts, ids - 1)
+        return ids if same else None
 
-    def _take_all(self, firsts: list[pa.Array]) -> None:
+    def _take_all(self, firsts: list[_Firsts]) -> None:
         """Make all columns the key: the groups there are keep their ids."""
-        known = len(firsts[0])
+        known = firsts[0].count
         groups = np.arange(1, known + 1)
-        columns = self._columns(self._keys.decode(groups), firsts) if known else []
+        texts = [column.values() for column in firsts]
+        columns = self._columns(self._keys.decode(groups), texts) if known else []
         self._firsts = None
         self._keys = KeyIds(self._types)
         if known:
@@ -97,7 +142,8 @@ class GroupKeys:
         columns = self._keys.decode(ids)
         if self._firsts is None:
             return columns
-        return self._columns(columns, [take(texts, ids - 1) for texts in self._firsts])
+        texts = [take(column.values(), ids - 1) for column in self._firsts]
+        return self._columns(columns, texts)
 
     def _columns(self, lead: Sequence[pa.Array], rest: Sequence[pa.Array]) -> list[pa.Array]:
         by_place = dict(zip([*self._lead, *self._rest], [*lead, *rest], strict=True))

@@ -304,6 +304,22 @@ class ExtremeState(State):
         return array_with_mask(best, self._arrow, None if seen.all() else seen)
 
 
+def _repeated(slots: Data, size: int) -> Indices | None:
+    """The rows whose slot (below ``size``) occurs again; None when they are many."""
+    rows = len(slots)
+    if size < rows // 2:
+        return None
+    if size < 8 * rows:
+        again = np.bincount(slots, minlength=size)[slots] > 1
+    else:
+        order = np.argsort(slots)
+        same = slots[order[1:]] == slots[order[:-1]]
+        again = np.zeros(rows, np.bool_)
+        again[order[1:][same]] = True
+        again[order[:-1][same]] = True
+    return None if np.count_nonzero(again) > rows // 2 else np.flatnonzero(again)
+
+
 class ObjectExtremeState(State):
     """min and max of text, binary and long decimals: each batch is reduced to its groups by Arrow,
     and what came of several batches again whenever it has doubled."""
@@ -334,6 +350,18 @@ class ObjectExtremeState(State):
             self._reduce()
 
     def _reduced(self, part: pa.Table) -> pa.Table:
+        """Rows that are alone in their slot stay as they are: Arrow copies each text that it
+        compares into memory of its own, which for millions of groups takes most of the time."""
+        repeated = _repeated(part.column("slot").to_numpy(), self.size)
+        if repeated is None:
+            return self._best_of(part)
+        if not len(repeated):
+            return part
+        alone = np.ones(part.num_rows, np.bool_)
+        alone[repeated] = False
+        return pa.concat_tables([part.filter(pa.array(alone)), self._best_of(part.take(repeated))])
+
+    def _best_of(self, part: pa.Table) -> pa.Table:
         found = part.group_by("slot", use_threads=False).aggregate([("value", self._function)])
         return found.rename_columns(["slot", "value"])
 
@@ -348,7 +376,7 @@ class ObjectExtremeState(State):
             return pa.nulls(len(slots), engine_type(self.result))
         (best,) = self._parts
         places = np.full(self.size, -1, np.int64)
-        places[data_of(best.column("slot").combine_chunks())] = np.arange(best.num_rows)
+        places[best.column("slot").to_numpy()] = np.arange(best.num_rows)
         return take_or_null(unify(best.column("value").chunks, self.result), places[slots])
 
 
