@@ -1,0 +1,344 @@
+"""Agreement on the next view, as one member sees it (design rules 13 and 14). Pure.
+
+``step(now, event) -> effects``; ``now`` is monotonic seconds. Membership says with ``Wish`` which
+view should follow (because a member was lost, leaves, or joins); the machine gets it, or what
+somebody else proposed, decided by a majority of the current view, and installs it::
+
+    proposer                       member of view n
+    Prepare(n, ballot)  ------->   promises, unless a higher ballot came before
+                        <-------   Promise(n, ballot, what it has accepted)
+    Accept(n, ballot, view) --->   accepts
+                        <-------   Accepted(n, ballot)
+    Decided(view)       ------->   installs; so does whoever learns of it later
+
+Each view number is decided once, by its own decree. Members that a majority does not reach decide
+nothing: of two members that lose each other, neither goes on. Whoever is behind learns the newest
+view as the answer to anything it says, also that it is no member any more.
+
+An acceptor that has accepted a view without member m no longer answers m's heartbeats
+(``may_answer``): so a lease that m counts from its heartbeats ends, on every clock, at the latest
+one lease after the decision, and who takes over waits that long (``cluster.lease``). Whoever has
+accepted a view sees to it that the decree ends, even when nobody wishes for another view any more:
+half-way, it would keep m from its lease for ever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from remuda.cluster.decree import LOWEST, Acceptor, Ballot, Proposal, Vote
+from remuda.datatypes.view import View
+
+# --- messages between members -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    view: int
+    ballot: Ballot
+
+    def __str__(self) -> str:
+        return f"prepare {self.ballot} for view {self.view + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    view: int
+    ballot: Ballot
+    vote: Vote[View] | None
+
+    def __str__(self) -> str:
+        had = "" if self.vote is None else f", had accepted {_text(self.vote.value)}"
+        return f"promise {self.ballot}{had}"
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    view: int
+    ballot: Ballot
+    value: View
+
+    def __str__(self) -> str:
+        return f"accept {self.ballot}: {_text(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    view: int
+    ballot: Ballot
+
+    def __str__(self) -> str:
+        return f"accepted {self.ballot}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """``promised`` is the ballot that stood in the way."""
+
+    view: int
+    ballot: Ballot
+    promised: Ballot
+
+    def __str__(self) -> str:
+        return f"refused {self.ballot}: {self.promised} is promised"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The sender has heard of a view above its own, ``view``."""
+
+    view: int
+
+    def __str__(self) -> str:
+        return f"ask for the view after {self.view}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    value: View
+
+    def __str__(self) -> str:
+        return f"decided {_text(self.value)}"
+
+
+Message = Prepare | Promise | Accept | Accepted | Refused | Ask | Decided
+
+# --- events and effects -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The view that should follow, or None; ``rank`` is the number of older members that this one
+    believes to be alive, who have the first word."""
+
+    view: View | None
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    sender: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class HeardOf:
+    """Something from ``sender``, which is in view number ``view``."""
+
+    sender: int
+    view: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed: call a few times per ``retry``."""
+
+
+Event = Wish | Received | HeardOf | Tick
+
+
+@dataclass(frozen=True, slots=True)
+class Persist:
+    """Make this durable before any effect that follows it is carried out."""
+
+    view: int
+    promised: Ballot
+    vote: Vote[View] | None
+
+    def __str__(self) -> str:
+        vote = "" if self.vote is None else f", {_text(self.vote.value)}"
+        return f"persist {self.promised}{vote}"
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    to: int
+    message: Message
+
+    def __str__(self) -> str:
+        return f"to {self.to}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """The member is in ``view`` from now on, or out of the cluster if it is not one of its
+    members."""
+
+    view: View
+
+    def __str__(self) -> str:
+        return f"install {_text(self.view)}"
+
+
+Effect = Persist | Send | Install
+
+
+class Agreement:
+    """Of member number ``me``, which is in ``view``. ``retry`` is the time in seconds after which a
+    proposal without a majority is tried again with a higher ballot; it grows with each attempt, so
+    that proposers that get into each other's way soon take turns. ``restored`` is what ``Persist``
+    last said, for a member that comes back under its old number."""
+
+    def __init__(
+        self, me: int, view: View, *, retry: float, restored: Persist | None = None
+    ) -> None:
+        self.me = me
+        self.view = view
+        self._retry = retry
+        self._acceptor: Acceptor[View] = Acceptor()
+        if restored is not None and restored.view == view.number:
+            self._acceptor = Acceptor(restored.promised, restored.vote)
+        self._highest = self._acceptor.promised
+        self._wish: Wish | None = None
+        self._proposal: Proposal[View] | None = None
+        self._attempts = 0
+        self._due = 0.0
+        self._rank = 0
+
+    def step(self, now: float, event: Event) -> list[Effect]:
+        """Take an event in; what the shell must do, in order."""
+        match event:
+            case Wish():
+                return self._on_wish(now, event)
+            case Received(sender, message):
+                return self._on_message(now, sender, message)
+            case HeardOf(sender, view):
+                return self._on_view_of(sender, view)
+            case Tick():
+                return self._try(now)
+
+    def may_answer(self, member: int) -> bool:
+        """Whether a heartbeat of ``member`` may be answered: not after this member has accepted a
+        view without it."""
+        vote = self._acceptor.vote
+        return vote is None or member in vote.value.by_number
+
+    def __str__(self) -> str:
+        parts = [_text(self.view), f"promised {self._acceptor.promised}"]
+        if self._acceptor.vote is not None:
+            parts.append(f"accepted {_text(self._acceptor.vote.value)}")
+        if self._proposal is not None:
+            parts.append(f"proposes {self._proposal.ballot} {_text(self._proposal.value)}")
+        return ", ".join(parts)
+
+    # --- the proposer ---------------------------------------------------------------------------
+
+    @property
+    def _wanted(self) -> View | None:
+        """What this member would propose."""
+        if self.me not in self.view.by_number:
+            return None
+        if self._wish is not None:
+            return self._wish.view
+        return None if self._acceptor.vote is None else self._acceptor.vote.value
+
+    def _on_wish(self, now: float, wish: Wish) -> list[Effect]:
+        assert wish.view is None or wish.view.number == self.view.number + 1, "the next view"
+        if self._wanted is None:
+            self._due = now + wish.rank * self._retry
+        self._rank = wish.rank
+        self._wish = None if wish.view is None else wish
+        return self._try(now)
+
+    def _try(self, now: float) -> list[Effect]:
+        wanted = self._wanted
+        if wanted is None or now < self._due:
+            return []
+        self._attempts += 1
+        self._due = now + self._retry * (self._attempts + self._rank)
+        ballot = self._highest = Ballot(self._highest.round + 1, self.me)
+        self._proposal = Proposal(ballot, wanted, self.view.by_number)
+        return self._to_all(now, Prepare(self.view.number, ballot))
+
+    def _to_all(self, now: float, message: Message) -> list[Effect]:
+        """To every member of the view; this one answers itself at once."""
+        others: list[Effect] = [Send(to, message) for to in self.view.by_number if to != self.me]
+        return others + self._on_message(now, self.me, message)
+
+    def _on_promise(self, now: float, sender: int, message: Promise) -> list[Effect]:
+        proposal = self._proposal
+        if proposal is None or proposal.ballot != message.ballot:
+            return []
+        if not proposal.on_promise(sender, message.vote):
+            return []
+        return self._to_all(now, Accept(self.view.number, proposal.ballot, proposal.value))
+
+    def _on_accepted(self, sender: int, message: Accepted) -> list[Effect]:
+        proposal = self._proposal
+        if proposal is None or proposal.ballot != message.ballot:
+            return []
+        return self._decided(proposal.value) if proposal.on_accepted(sender) else []
+
+    def _decided(self, view: View) -> list[Effect]:
+        told = self.view.by_number.keys() | view.by_number.keys()
+        out: list[Effect] = [Send(to, Decided(view)) for to in sorted(told) if to != self.me]
+        return self._install(view) + out
+
+    # --- the acceptor ---------------------------------------------------------------------------
+
+    def _on_message(self, now: float, sender: int, message: Message) -> list[Effect]:
+        if isinstance(message, Decided):
+            return self._install(message.value) if message.value.number > self.view.number else []
+        if message.view != self.view.number or isinstance(message, Ask):
+            return self._on_view_of(sender, message.view)
+        match message:
+            case Prepare():
+                return self._on_prepare(now, sender, message)
+            case Accept():
+                return self._on_accept(now, sender, message)
+            case Promise():
+                return self._on_promise(now, sender, message)
+            case Accepted():
+                return self._on_accepted(sender, message)
+            case Refused():
+                self._highest = max(self._highest, message.promised)
+                return []
+
+    def _on_prepare(self, now: float, sender: int, message: Prepare) -> list[Effect]:
+        ballot, acceptor = message.ballot, self._acceptor
+        self._highest = max(self._highest, ballot)
+        if not acceptor.promise(ballot):
+            return self._answer(now, sender, self._refusal(ballot))
+        answer = Promise(self.view.number, ballot, acceptor.vote)
+        return [self._state(), *self._answer(now, sender, answer)]
+
+    def _on_accept(self, now: float, sender: int, message: Accept) -> list[Effect]:
+        ballot, acceptor = message.ballot, self._acceptor
+        self._highest = max(self._highest, ballot)
+        if self._wanted is None:
+            self._due = now + self._retry * (1 + self._rank)
+        if not acceptor.accept(ballot, message.value):
+            return self._answer(now, sender, self._refusal(ballot))
+        answer = Accepted(self.view.number, ballot)
+        return [self._state(), *self._answer(now, sender, answer)]
+
+    def _refusal(self, ballot: Ballot) -> Refused:
+        return Refused(self.view.number, ballot, self._acceptor.promised)
+
+    def _state(self) -> Persist:
+        return Persist(self.view.number, self._acceptor.promised, self._acceptor.vote)
+
+    def _answer(self, now: float, to: int, message: Message) -> list[Effect]:
+        return self._on_message(now, to, message) if to == self.me else [Send(to, message)]
+
+    # --- views ----------------------------------------------------------------------------------
+
+    def _on_view_of(self, sender: int, view: int) -> list[Effect]:
+        if sender == self.me or view == self.view.number:
+            return []
+        if view < self.view.number:
+            return [Send(sender, Decided(self.view))]
+        return [Send(sender, Ask(self.view.number))]
+
+    def _install(self, view: View) -> list[Effect]:
+        self.view = view
+        self._acceptor = Acceptor()
+        self._highest = LOWEST
+        self._wish = self._proposal = None
+        self._attempts = self._rank = 0
+        return [Install(view)]
+
+
+def _text(view: View) -> str:
+    members = " ".join(str(number) for number in sorted(view.by_number))
+    return f"view {view.number} [{members}]"
