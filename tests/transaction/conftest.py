@@ -1,0 +1,9 @@
+"""Makes the modules beside the tests importable."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# Modules that tests share lie beside them: pytest imports in importlib mode, which adds no path.
+sys.path.insert(0, str(Path(__file__).parent))
