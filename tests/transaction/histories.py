@@ -23,7 +23,8 @@ class Outcome(Enum):
     COMMITTED = "committed"
     ABORTED = "aborted"
     UNKNOWN = "unknown"
-    """No answer came: it may have committed, at any time since."""
+    """No answer came: it may have committed, at any time since. What it read only counts if what it
+    wrote was seen."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ class _Facts:
     """What a history says of its keys."""
 
     history: Sequence[Transaction]
+    committed: list[tuple[int, Transaction]] = field(default_factory=list)
+    """Those that are known to have committed, with their places."""
     writer: dict[tuple[Key, int], int] = field(default_factory=dict)
     last: dict[tuple[int, Key], int] = field(default_factory=dict)
     order: dict[Key, tuple[int, ...]] = field(default_factory=dict)
@@ -82,6 +85,7 @@ def anomalies(history: Sequence[Transaction], *, real_time: bool = True) -> list
             if isinstance(operation, Append):
                 facts.writer[operation.key, operation.value] = number
                 facts.last[number, operation.key] = operation.value
+    facts.committed = _known_to_have_committed(facts)
     _check_reads(facts)
     _order_versions(facts)
     edges = _dependencies(facts)
@@ -92,13 +96,26 @@ def anomalies(history: Sequence[Transaction], *, real_time: bool = True) -> list
     return facts.anomalies
 
 
+def _known_to_have_committed(facts: _Facts) -> list[tuple[int, Transaction]]:
+    found = {n for n, t in enumerate(facts.history) if t.outcome is Outcome.COMMITTED}
+    front = list(found)
+    while front:
+        for operation in facts.history[front.pop()].operations:
+            values = operation.values if isinstance(operation, Read) else ()
+            for value in values:
+                writer = facts.writer.get((operation.key, value))
+                unknown = writer is not None and facts.history[writer].outcome is Outcome.UNKNOWN
+                if writer is not None and unknown and writer not in found:
+                    found.add(writer)
+                    front.append(writer)
+    return [(number, facts.history[number]) for number in sorted(found)]
+
+
 # --- single reads -------------------------------------------------------------------------------
 
 
 def _check_reads(facts: _Facts) -> None:
-    for number, transaction in enumerate(facts.history):
-        if transaction.outcome is Outcome.ABORTED:
-            continue
+    for number, transaction in facts.committed:
         own: dict[Key, list[int]] = defaultdict(list)
         known: dict[Key, tuple[int, ...]] = {}
         for operation in transaction.operations:
@@ -135,12 +152,11 @@ def _check_read(facts: _Facts, number: int, read: Read) -> None:
 def _order_versions(facts: _Facts) -> None:
     """The longest list of a key; all others must be its beginnings."""
     longest: dict[Key, tuple[int, ...]] = {}
-    for read in _committed_reads(facts.history):
-        if len(read.values) > len(longest.get(read.key, ())):
-            longest[read.key] = read.values
-    for number, transaction in enumerate(facts.history):
-        if transaction.outcome is Outcome.ABORTED:
-            continue
+    for _, transaction in facts.committed:
+        for read in transaction.operations:
+            if isinstance(read, Read) and len(read.values) > len(longest.get(read.key, ())):
+                longest[read.key] = read.values
+    for number, transaction in facts.committed:
         for operation in transaction.operations:
             if isinstance(operation, Read):
                 values = operation.values
@@ -151,12 +167,6 @@ def _order_versions(facts: _Facts) -> None:
                         f"{operation} and {longest[operation.key]}",
                     )
     facts.order = longest
-
-
-def _committed_reads(history: Sequence[Transaction]) -> Iterator[Read]:
-    for transaction in history:
-        if transaction.outcome is not Outcome.ABORTED:
-            yield from (o for o in transaction.operations if isinstance(o, Read))
 
 
 # --- dependencies -------------------------------------------------------------------------------
@@ -180,9 +190,7 @@ def _dependencies(facts: _Facts) -> Edges:
         writers = [facts.writer[key, v] for v in values if (key, v) in facts.writer]
         for before, after in pairwise(writers):
             _add(edges, before, after, "ww")
-    for number, transaction in enumerate(facts.history):
-        if transaction.outcome is Outcome.ABORTED:
-            continue
+    for number, transaction in facts.committed:
         for operation in transaction.operations:
             if isinstance(operation, Read):
                 _read_edges(facts, edges, number, operation)
@@ -211,9 +219,7 @@ def _add_real_time(facts: _Facts, edges: Edges) -> None:
     done = sorted(
         (t.ended, n) for n, t in enumerate(facts.history) if t.outcome is Outcome.COMMITTED
     )
-    for number, transaction in enumerate(facts.history):
-        if transaction.outcome is Outcome.ABORTED:
-            continue
+    for number, transaction in facts.committed:
         before = [n for ended, n in done if ended < transaction.began and n != number]
         latest = max((facts.history[n].began for n in before), default=0.0)
         for other in before:

@@ -1,0 +1,163 @@
+"""A transaction on the member that coordinates it (design rule 17). Pure.
+
+Two phases: every part is prepared by its primary and kept by all its backups; with the last vote
+the transaction *is* committed, at the largest prepare timestamp, because from then on whoever
+recovers it finds all parts prepared and decides the same. Rolling back is different: the user may
+be told so only when a part can no longer be prepared, that is, when its primary has refused it or
+has rolled it back on all copies; otherwise a recovery might still find everything prepared.
+
+Every message is sent again until it is answered, to whoever is the primary by then.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from remuda.errors import MemberUnavailable, RemudaError
+from remuda.transaction.states import (
+    Effect,
+    Finish,
+    Finished,
+    Layout,
+    Prepare,
+    Report,
+    Send,
+    State,
+    TransactionId,
+    Vote,
+)
+
+
+class Near:
+    """One transaction; ``work`` holds its parts by partition (at least one)."""
+
+    def __init__(
+        self,
+        me: int,
+        transaction: TransactionId,
+        work: Mapping[int, object],
+        layout: Layout,
+        *,
+        one_phase: bool = False,
+        resend: float,
+    ) -> None:
+        assert work, "a transaction without parts needs no commit"
+        self.transaction = transaction
+        self.state = State.ACTIVE
+        self.commit_timestamp = 0
+        self._me = me
+        self._work = work
+        self._partitions = tuple(sorted(work))
+        self._layout = layout
+        self._one_phase = one_phase and len(work) == 1 and len(layout.backups(next(iter(work)))) < 2
+        self._resend = resend
+        self._sent = 0.0
+        self._votes: dict[int, int] = {}
+        self._unfinished = set(self._partitions)
+        self._reported = False
+        self._cause: RemudaError | None = None
+
+    @property
+    def done(self) -> bool:
+        """Nothing of it is left anywhere that needs this member."""
+        return self._reported and (not self._unfinished or self.state is State.UNKNOWN)
+
+    def prepare(self, now: float) -> list[Effect]:
+        """Begin to commit."""
+        assert self.state is State.ACTIVE
+        self.state = State.PREPARING
+        return self._send(now)
+
+    def rollback(self, now: float, cause: RemudaError) -> list[Effect]:
+        """The user's wish, or a timeout; too late once it is committed."""
+        if self.state is State.ACTIVE:  # no part was prepared, none will be
+            self.state, self._unfinished = State.ROLLED_BACK, set()
+            return self._report(cause)
+        if self.state is not State.PREPARING or self._one_phase:
+            return []
+        return self._roll_back(now, cause)
+
+    def on_vote(self, now: float, vote: Vote) -> list[Effect]:
+        if self.state is not State.PREPARING:
+            return []
+        if vote.refusal is not None:
+            out = self._roll_back(now, vote.refusal)
+            return [*out, *self._report(vote.refusal)]
+        self._votes[vote.partition] = vote.timestamp
+        if len(self._votes) < len(self._partitions):
+            return []
+        self.commit_timestamp = max(self._votes.values())
+        if vote.committed:
+            self.state, self._unfinished = State.COMMITTED, set()
+            return self._report(None)
+        self.state = State.COMMITTING
+        return [*self._report(None), *self._send(now)]
+
+    def on_finished(self, message: Finished) -> list[Effect]:
+        if self.state not in {State.COMMITTING, State.ROLLING_BACK}:
+            return []
+        self._unfinished.discard(message.partition)
+        rolled_back = self.state is State.ROLLING_BACK
+        if not self._unfinished:
+            self.state = State.ROLLED_BACK if rolled_back else State.COMMITTED
+        return self._report(self._cause) if rolled_back else []
+
+    def on_layout(self, now: float, layout: Layout) -> list[Effect]:
+        """Another view. If this member is not in it, it speaks to nobody any more."""
+        self._layout = layout
+        if not layout.alive(self._me):
+            if not self._reported:
+                self.state = State.UNKNOWN
+                cause = MemberUnavailable("the cluster goes on without this member")
+                self._reported = True
+                return [Report(self.transaction, State.UNKNOWN, cause=cause)]
+            self.state = State.UNKNOWN
+            return []
+        lost = {p for p in self._unfinished if layout.primary(p) is None}
+        out: list[Effect] = []
+        if lost and self.state is State.PREPARING:
+            cause = MemberUnavailable(f"every copy of partition {min(lost)} is lost")
+            out = self._roll_back(now, cause)
+        if lost and self.state in {State.COMMITTING, State.ROLLING_BACK}:
+            for partition in sorted(lost):
+                out += self.on_finished(Finished(self.transaction, partition))
+        return [*out, *self._send(now)]
+
+    def on_tick(self, now: float) -> list[Effect]:
+        return self._send(now) if now - self._sent >= self._resend else []
+
+    def _roll_back(self, now: float, cause: RemudaError) -> list[Effect]:
+        self.state = State.ROLLING_BACK
+        self._cause = cause
+        return self._send(now)
+
+    def _send(self, now: float) -> list[Effect]:
+        """What is not answered yet."""
+        self._sent = now
+        if self.state is State.PREPARING:
+            groups: dict[int, dict[int, object]] = defaultdict(dict)
+            for partition in self._partitions:
+                primary = self._layout.primary(partition)
+                if partition not in self._votes and primary is not None:
+                    groups[primary][partition] = self._work[partition]
+            return [
+                Send(to, Prepare(self.transaction, self._partitions, work, self._one_phase))
+                for to, work in sorted(groups.items())
+            ]
+        if self.state in {State.COMMITTING, State.ROLLING_BACK}:
+            end = self.commit_timestamp if self.state is State.COMMITTING else None
+            return [
+                Send(primary, Finish(self.transaction, partition, end))
+                for partition in sorted(self._unfinished)
+                if (primary := self._layout.primary(partition)) is not None
+            ]
+        return []
+
+    def _report(self, cause: RemudaError | None) -> list[Effect]:
+        if self._reported:
+            return []
+        self._reported = True
+        if cause is not None:
+            return [Report(self.transaction, State.ROLLED_BACK, cause=cause)]
+        return [Report(self.transaction, State.COMMITTED, self.commit_timestamp)]

@@ -1,0 +1,459 @@
+"""The parts of transactions on a member that keeps their partitions (design rule 17). Pure.
+
+A part is prepared by the primary of its partition and kept by the backups; whoever is promoted goes
+on with what it has kept. The life of a part::
+
+    (unknown) --validated here, or kept--> PREPARING --all backups keep it--> PREPARED
+    PREPARED --Finish--> COMMITTED or ROLLED_BACK, then the backups, then the answer
+    PREPARING, in one phase --all backups have committed--> COMMITTED, then the answer
+
+A part is *settled* when all backups have it in its state; before that nobody else is told of it.
+
+When the near member is lost, the primary of each part that is prepared asks the primaries of all
+others. Who has not prepared its part rolls it back on all its copies before it says so; so either
+all parts are prepared, or somebody has finished, or one will never be prepared, and everyone who
+asks finds the same.
+
+Ends are remembered until ``forget`` says that nobody can ask any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from remuda.errors import JobAborted, RemudaError
+from remuda.transaction.states import (
+    BackupEnded,
+    BackupFinish,
+    BackupFinished,
+    BackupForget,
+    BackupPrepare,
+    BackupPrepared,
+    Effect,
+    Finish,
+    Finished,
+    Inquire,
+    KeepHere,
+    Layout,
+    Message,
+    Prepare,
+    PrepareHere,
+    ResolveHere,
+    Send,
+    State,
+    Told,
+    TransactionId,
+    Vote,
+)
+
+Address = tuple[TransactionId, int]
+"""A part: transaction and partition."""
+
+
+@dataclass(slots=True)
+class Part:
+    """What a member knows of a part; ``state`` is PREPARING, PREPARED, COMMITTED or ROLLED_BACK."""
+
+    state: State
+    partitions: tuple[int, ...] = ()
+    work: object = None
+    one_phase: bool = False
+    prepare_timestamp: int = 0
+    commit_timestamp: int | None = None
+    refusal: RemudaError | None = None
+    answered: set[int] = field(default_factory=set)
+    """Backups that have it in its state."""
+    settled: bool = False
+    """All backups have."""
+    to_tell: dict[Message, int] = field(default_factory=dict)
+    """What waits, for whom, until it is settled."""
+    told: dict[int, Told] = field(default_factory=dict)
+    """In a recovery: what the primaries of the other parts have said."""
+    unfinished: set[int] | None = None
+    """In a recovery, once it has ended: other parts whose end has not been confirmed."""
+
+    @property
+    def ended(self) -> bool:
+        return self.state in {State.COMMITTED, State.ROLLED_BACK}
+
+
+class Parts:
+    """All parts on member ``me``."""
+
+    def __init__(self, me: int, layout: Layout, *, resend: float) -> None:
+        self.me = me
+        self.layout = layout
+        self._resend = resend
+        self._sent = 0.0
+        self._parts: dict[Address, Part] = {}
+        self._forgotten: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{transaction} part {partition} {part.state.value}"
+            for (transaction, partition), part in self._parts.items()
+        )
+
+    @property
+    def pending(self) -> list[Address]:
+        """Parts that hold locks and may make readers wait."""
+        return [address for address, part in self._parts.items() if not part.ended]
+
+    # --- events -------------------------------------------------------------------------------
+
+    def on_message(self, sender: int, message: Message) -> list[Effect]:
+        """From a member that is in the same view."""
+        match message:
+            case Prepare():
+                return [e for p in sorted(message.work) for e in self._prepare(message, p)]
+            case Finish():
+                return self._finish(sender, message)
+            case BackupPrepare():
+                return self._keep(sender, message)
+            case BackupPrepared():
+                return self._kept(sender, message)
+            case BackupFinish():
+                return self._backup_finish(sender, message)
+            case BackupFinished():
+                return self._backup_finished(sender, message)
+            case BackupEnded():
+                return self._backup_ended(message)
+            case BackupForget():
+                return self._backup_forget(message)
+            case Inquire():
+                return self._inquired(sender, message)
+            case Told():
+                return self._told(message)
+            case Finished():
+                return self._other_finished(message)
+            case _:
+                raise AssertionError(f"{message} is for the near member")
+
+    def prepared_here(self, address: Address, timestamp: int) -> list[Effect]:
+        """The answer to ``PrepareHere``: the part is registered."""
+        part = self._parts[address]
+        part.prepare_timestamp = timestamp
+        return self._spread(address, part)
+
+    def refused_here(self, address: Address, refusal: RemudaError) -> list[Effect]:
+        """The other answer: nothing of it is registered."""
+        part = self._parts[address]
+        part.state, part.refusal = State.ROLLED_BACK, refusal
+        transaction, partition = address
+        return self._send(transaction.near, Vote(transaction, partition, refusal=refusal))
+
+    def on_layout(self, layout: Layout) -> list[Effect]:
+        """Another view: primaries and backups may be others, and near members may be lost."""
+        before, self.layout = self.layout, layout
+        if not layout.alive(self.me):
+            return []
+        for address, part in self._parts.items():
+            promoted = self._primary(address) and before.primary(address[1]) != self.me
+            if promoted:  # the old primary may not have reached all the others
+                part.settled = False
+                part.answered.clear()
+                if part.state is State.PREPARED:
+                    part.state = State.PREPARING
+        return self._go_on()
+
+    def on_tick(self, now: float) -> list[Effect]:
+        """Send again what is unanswered."""
+        if now - self._sent < self._resend or not self.layout.alive(self.me):
+            return []
+        self._sent = now
+        return self._go_on()
+
+    def _go_on(self) -> list[Effect]:
+        out: list[Effect] = []
+        for address, part in list(self._parts.items()):
+            if self._primary(address):
+                out += self._spread(address, part)
+                out += self._recover(address, part)
+            elif not self.layout.alive(address[0].near):
+                out += self._ask_primary(address, part)
+        return out
+
+    def forget(self, near: int, below: int) -> None:
+        """Every transaction of ``near`` that began before ``below`` is finished everywhere."""
+        self._forgotten[near] = max(below, self._forgotten.get(near, 0))
+        gone = [a for a, p in self._parts.items() if a[0].near == near and a[0].began < below]
+        for address in gone:
+            assert self._parts[address].ended, "only what is finished may be forgotten"
+            del self._parts[address]
+
+    # --- the primary: prepare -----------------------------------------------------------------
+
+    def _prepare(self, message: Prepare, partition: int) -> list[Effect]:
+        transaction = message.transaction
+        address = (transaction, partition)
+        part = self._parts.get(address)
+        if part is None:
+            if self._is_forgotten(transaction) or not self._primary(address):
+                return []
+            work = message.work[partition]
+            self._parts[address] = Part(
+                State.PREPARING, message.partitions, work, message.one_phase
+            )
+            return [PrepareHere(transaction, partition, work)]
+        if part.state is State.PREPARING:
+            return self._spread(address, part)
+        return self._vote(address, part)
+
+    def _vote(self, address: Address, part: Part) -> list[Effect]:
+        transaction, partition = address
+        if part.state is State.ROLLED_BACK:
+            refusal = part.refusal or JobAborted("the transaction was rolled back meanwhile")
+            return self._send(transaction.near, Vote(transaction, partition, refusal=refusal))
+        committed = part.state is State.COMMITTED
+        timestamp = part.commit_timestamp if committed else part.prepare_timestamp
+        return self._send(transaction.near, Vote(transaction, partition, timestamp or 0, committed))
+
+    # --- the primary: backups -----------------------------------------------------------------
+
+    def _spread(self, address: Address, part: Part) -> list[Effect]:
+        """Tell the state to the backups that are not known to have it; go on if there are none."""
+        transaction, partition = address
+        if part.settled:
+            return self._tell(part)
+        message: Message = BackupFinish(transaction, partition, part.commit_timestamp)
+        if part.state is State.PREPARING:
+            message = BackupPrepare(
+                transaction,
+                partition,
+                part.prepare_timestamp,
+                part.partitions,
+                part.work,
+                part.one_phase,
+            )
+        missing = [to for to in self.layout.backups(partition) if to not in part.answered]
+        if missing:
+            return [Send(to, message) for to in missing]
+        part.settled = True
+        return self._on_settled(address, part)
+
+    def _on_settled(self, address: Address, part: Part) -> list[Effect]:
+        if part.state is not State.PREPARING:
+            return self._tell(part)
+        if not part.one_phase:
+            part.state = State.PREPARED
+            return [*self._vote(address, part), *self._recover(address, part)]
+        out = self._end(address, part, part.prepare_timestamp)
+        part.settled = True  # the backups have committed, too
+        return [*out, *self._vote(address, part), *self._tell(part)]
+
+    def _kept(self, sender: int, message: BackupPrepared) -> list[Effect]:
+        address = (message.transaction, message.partition)
+        part = self._parts.get(address)
+        if part is None or part.state is not State.PREPARING or not self._primary(address):
+            return []
+        part.answered.add(sender)
+        return self._spread_rest(address, part)
+
+    def _backup_finished(self, sender: int, message: BackupFinished) -> list[Effect]:
+        transaction, partition = address = (message.transaction, message.partition)
+        part = self._parts.get(address)
+        if part is None and not self.layout.alive(transaction.near) and self._primary(address):
+            return self._send(sender, BackupForget(transaction, partition))
+        if part is None or not part.ended or not self._primary(address):
+            return []
+        part.answered.add(sender)
+        return self._spread_rest(address, part)
+
+    def _backup_ended(self, message: BackupEnded) -> list[Effect]:
+        address = (message.transaction, message.partition)
+        part = self._parts.get(address)
+        if part is None or part.state is not State.PREPARING or not self._primary(address):
+            return []
+        return [*self._end(address, part, message.timestamp), *self._spread(address, part)]
+
+    def _spread_rest(self, address: Address, part: Part) -> list[Effect]:
+        """One more backup has answered: the others have been told already."""
+        done = part.answered.issuperset(self.layout.backups(address[1]))
+        return self._spread(address, part) if done else []
+
+    def _tell(self, part: Part) -> list[Effect]:
+        waiting, part.to_tell = part.to_tell, {}
+        return [e for message, to in waiting.items() for e in self._send(to, message)]
+
+    # --- the primary: the end -----------------------------------------------------------------
+
+    def _finish(self, sender: int, message: Finish) -> list[Effect]:
+        transaction, partition = address = (message.transaction, message.partition)
+        answer = Finished(transaction, partition)
+        if self._is_forgotten(transaction):
+            return self._send(sender, answer)
+        if not self._primary(address):
+            return []
+        part = self._parts.get(address)
+        if part is None:
+            if not self.layout.alive(transaction.near):  # it was finished, and nobody asks again
+                return self._send(sender, answer)
+            assert message.timestamp is None, "what commits was prepared here"
+            part = self._parts[address] = Part(State.ROLLED_BACK)  # for a late Prepare
+        out: list[Effect] = []
+        if not part.ended:
+            out = self._end(address, part, message.timestamp)
+        part.to_tell[answer] = sender
+        return [*out, *self._spread(address, part)]
+
+    def _end(self, address: Address, part: Part, timestamp: int | None) -> list[Effect]:
+        part.state = State.ROLLED_BACK if timestamp is None else State.COMMITTED
+        part.commit_timestamp = timestamp
+        part.answered.clear()
+        part.settled = False
+        return [ResolveHere(*address, timestamp)]
+
+    # --- the backup ---------------------------------------------------------------------------
+
+    def _keep(self, sender: int, message: BackupPrepare) -> list[Effect]:
+        transaction, partition, at = message.transaction, message.partition, message.timestamp
+        address = (transaction, partition)
+        answer = self._send(sender, BackupPrepared(transaction, partition))
+        if self._is_forgotten(transaction):
+            return answer
+        part = self._parts.get(address)
+        out: list[Effect] = []
+        if part is not None and part.ended:
+            if part.commit_timestamp == at and message.one_phase:
+                return answer
+            return self._send(sender, BackupEnded(transaction, partition, part.commit_timestamp))
+        if part is not None and part.prepare_timestamp == at:
+            return answer
+        if part is not None:  # prepared anew, by a primary that had not heard of the first time
+            out = self._end(address, part, None)
+        part = self._parts[address] = Part(
+            State.PREPARED, message.partitions, message.work, message.one_phase, at
+        )
+        out.append(KeepHere(transaction, partition, at, message.work))
+        if message.one_phase:
+            out += self._end(address, part, at)
+        return [*out, *answer]
+
+    def _backup_finish(self, sender: int, message: BackupFinish) -> list[Effect]:
+        transaction, partition = message.transaction, message.partition
+        address = (transaction, partition)
+        answer = self._send(sender, BackupFinished(transaction, partition))
+        if self._is_forgotten(transaction):
+            return answer
+        part = self._parts.get(address)
+        if part is None:
+            if self.layout.alive(transaction.near):
+                assert message.timestamp is None, "what commits was kept here"
+                self._parts[address] = Part(State.ROLLED_BACK)  # for a late BackupPrepare
+            return answer
+        if part.ended:
+            return answer
+        return [*self._end(address, part, message.timestamp), *answer]
+
+    def _backup_forget(self, message: BackupForget) -> list[Effect]:
+        part = self._parts.get((message.transaction, message.partition))
+        if part is not None and part.ended:
+            del self._parts[message.transaction, message.partition]
+        return []
+
+    def _ask_primary(self, address: Address, part: Part) -> list[Effect]:
+        """On a backup, when the near member is lost: does the primary know of the part?"""
+        transaction, partition = address
+        if part.ended:
+            return self._to_primary(partition, BackupFinished(transaction, partition))
+        return self._to_primary(partition, Inquire(transaction, partition, partition))
+
+    # --- recovery -----------------------------------------------------------------------------
+
+    def _recover(self, address: Address, part: Part) -> list[Effect]:
+        """When the near member is lost: ask about the other parts, then tell them how it ended,
+        then forget it."""
+        transaction, partition = address
+        if self.layout.alive(transaction.near) or not part.settled or address not in self._parts:
+            return []
+        if part.state is State.PREPARED:
+            return self._ask_others(address, part)
+        if part.unfinished is None:
+            part.unfinished = set(part.partitions) - {partition}
+        part.unfinished = {p for p in part.unfinished if self.layout.primary(p) is not None}
+        if not part.unfinished and not part.to_tell:
+            del self._parts[address]
+            forget = BackupForget(transaction, partition)
+            return [Send(to, forget) for to in self.layout.backups(partition)]
+        return [
+            effect
+            for other in sorted(part.unfinished)
+            for effect in self._to_primary(other, Finish(transaction, other, part.commit_timestamp))
+        ]
+
+    def _ask_others(self, address: Address, part: Part) -> list[Effect]:
+        transaction, partition = address
+        out: list[Effect] = []
+        for other in part.partitions:
+            if other == partition or other in part.told:
+                continue
+            if self.layout.primary(other) is None:
+                part.told[other] = Told(transaction, other, partition, State.UNKNOWN, 0)
+            out += self._to_primary(other, Inquire(transaction, other, partition))
+        return out or self._decide(address, part)
+
+    def _inquired(self, sender: int, message: Inquire) -> list[Effect]:
+        address = (message.transaction, message.partition)
+        if not self._primary(address):
+            return []
+        part = self._parts.get(address)
+        if part is None:
+            part = self._parts[address] = Part(State.ROLLED_BACK)
+        if part.state is State.PREPARING:
+            return []  # it will be prepared, or this member will be lost; they ask again
+        timestamp = part.commit_timestamp if part.ended else part.prepare_timestamp
+        part.to_tell[
+            Told(*address, asking=message.asking, state=part.state, timestamp=timestamp or 0)
+        ] = sender
+        return self._spread(address, part)
+
+    def _told(self, message: Told) -> list[Effect]:
+        address = (message.transaction, message.asking)
+        part = self._parts.get(address)
+        if part is None or part.state is not State.PREPARED or not self._primary(address):
+            return []
+        part.told[message.partition] = message
+        return self._decide(address, part)
+
+    def _decide(self, address: Address, part: Part) -> list[Effect]:
+        told = list(part.told.values())
+        states = {answer.state for answer in told}
+        if State.COMMITTED in states:
+            end = next(t.timestamp for t in told if t.state is State.COMMITTED)
+            return self._end_recovery(address, part, end)
+        if State.ROLLED_BACK in states:
+            return self._end_recovery(address, part, None)
+        if len(told) + 1 < len(part.partitions):
+            return []
+        if State.UNKNOWN in states:  # nobody has committed, and a part is lost
+            return self._end_recovery(address, part, None)
+        stamps = [part.prepare_timestamp, *(answer.timestamp for answer in told)]
+        return self._end_recovery(address, part, max(stamps))
+
+    def _end_recovery(self, address: Address, part: Part, timestamp: int | None) -> list[Effect]:
+        out = self._end(address, part, timestamp)
+        return [*out, *self._spread(address, part), *self._recover(address, part)]
+
+    def _other_finished(self, message: Finished) -> list[Effect]:
+        for (transaction, _), part in self._parts.items():
+            if transaction == message.transaction and part.unfinished is not None:
+                part.unfinished.discard(message.partition)
+        return []
+
+    # --- addresses ----------------------------------------------------------------------------
+
+    def _primary(self, address: Address) -> bool:
+        return self.layout.primary(address[1]) == self.me
+
+    def _is_forgotten(self, transaction: TransactionId) -> bool:
+        return transaction.began < self._forgotten.get(transaction.near, 0)
+
+    def _to_primary(self, partition: int, message: Message) -> list[Effect]:
+        primary = self.layout.primary(partition)
+        return [] if primary is None else self._send(primary, message)
+
+    def _send(self, to: int, message: Message) -> list[Effect]:
+        return [Send(to, message)] if self.layout.alive(to) else []
