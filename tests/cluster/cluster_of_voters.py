@@ -1,130 +1,134 @@
 """Members that agree on views over a hostile network, in one thread from one seed.
 
-Every member runs ``Agreement`` and ``Lease`` on a clock of its own speed; its disk keeps what
-``Persist`` said. Messages are delayed, reordered, repeated and lost, the network splits, members
-crash and come back. ``run`` raises ``Violation`` as soon as a promise of design rules 13 and 14 is
-broken.
+Every process runs ``Membership`` on a clock of its own speed; its disk keeps what ``Persist`` said.
+Messages are delayed, reordered, repeated and lost, the network splits, processes crash and come
+back, others join, some leave. ``run`` raises ``Violation`` as soon as a promise of design rules 13
+and 14 is broken.
 """
 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import replace
 from random import Random
 
 from remuda.cluster import agreement as ag
-from remuda.cluster.agreement import Agreement
-from remuda.cluster.lease import Lease, takeover_delay
+from remuda.cluster import membership as ms
+from remuda.cluster.membership import Membership, Times
 from remuda.datatypes.view import MemberInfo, View
 
 RETRY = 0.5
-BEAT = 0.25
 LEASE = 1.0
 DRIFT = 0.05
+TIMES = Times(interval=0.3, timeout=1.5, lease=LEASE, retry=RETRY, drift=DRIFT)
+TICK = 0.25
 TROUBLE = 12.0
 """Seconds of faults; then the network is whole, and after as many again all must agree."""
+PROCESSES_MAX = 9
 
 
 class Violation(AssertionError):
     pass
 
 
-def info(number: int) -> MemberInfo:
-    return MemberInfo(number, f"uuid-{number}", "h", 1, 2, 3)
+def info(number: int, uuid: str = "") -> MemberInfo:
+    return MemberInfo(number, uuid or f"uuid-{number}", "h", 1, 2, 3)
 
 
 def view_of(number: int, members: set[int]) -> View:
-    return View(number, tuple(info(member) for member in sorted(members)), ())
+    infos = tuple(info(member) for member in sorted(members))
+    return View(number, infos, (), last_number=max(members, default=0))
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
-    view: int
-    sent: float
+def next_view(view: View, without: frozenset[int], joining: tuple[MemberInfo, ...]) -> View:
+    kept = [member for member in view.members if member.number not in without]
+    last = view.last_number
+    for uuid_and_place in sorted(joining, key=lambda member: member.uuid):
+        last += 1
+        kept.append(replace(uuid_and_place, number=last))
+    return View(view.number + 1, tuple(kept), (), last)
 
 
-@dataclass(frozen=True, slots=True)
-class BeatAnswer:
-    view: int
-    sent: float
+class Process:
+    """A member, or one that wants to become one; the disk outlives a crash."""
 
-
-class Voter:
-    """One member process; ``disk`` outlives it."""
-
-    def __init__(self, world: World, number: int, view: View, speed: float) -> None:
-        self.world, self.number, self.speed = world, number, speed
-        self.disk_view = view
-        self.disk: ag.Persist | None = None
+    def __init__(self, world: World, uuid: str, speed: float) -> None:
+        self.world, self.uuid, self.speed = world, uuid, speed
         self.alive = True
-        self.life = 0
-        self.boot()
-
-    def boot(self) -> None:
-        self.machine = Agreement(
-            self.number, self.disk_view, retry=RETRY, restored=self.world.restored(self.disk)
-        )
-        self.started()
-
-    def started(self) -> None:
-        view = self.machine.view
-        self.lease = Lease(self.number, view.by_number, LEASE)
-        wait = 0.0 if view.number == 1 else self.world.takeover_delay()
-        self.serves_from = self.clock + wait
-        """When it may serve what members owned that views before this one have dropped."""
+        self.leaving = False
+        self.membership: Membership | None = None
+        self.disk_view: View | None = None
+        self.disk: ag.Persist | None = None
+        self.out = False
 
     @property
     def clock(self) -> float:
         return self.world.now * self.speed
 
-    def step(self, event: ag.Event) -> None:
-        for effect in self.machine.step(self.clock, event):
-            self.world.log.append(f"{self.world.now:.3f} {self.number} {effect}")
+    def boot(self, view: View | None) -> None:
+        """``view`` None: it is no member, and begins to ask."""
+        self.disk_view, self.membership = view, None
+        numbers = [m.number for m in view.members if m.uuid == self.uuid] if view else []
+        self.out = view is not None and not numbers
+        for number in numbers:
+            assert view is not None
+            self.membership = Membership(
+                number,
+                view,
+                now=self.clock,
+                times=TIMES,
+                next_view=next_view,
+                restored=self.world.restored(self.disk),
+            )
+
+    def step(self, event: ms.Event) -> None:
+        assert self.membership is not None
+        for effect in self.membership.step(self.clock, event):
+            self.world.log.append(f"{self.world.now:.3f} {self.membership.me} {effect}")
             match effect:
                 case ag.Persist():
                     self.disk = effect
-                case ag.Send(to, message):
-                    self.world.send(self.number, to, message)
                 case ag.Install(view):
                     self.disk_view, self.disk = view, None
                     self.world.installed(view)
-                    self.started()
+                case ag.Send(to, message):
+                    self.world.send(self, to, ag.Received(self.membership.me, message))
+                case ms.SendBeat(to, sent):
+                    me, view_number = self.membership.me, self.membership.view.number
+                    self.world.send(self, to, ms.Beat(me, view_number, sent))
+                case ms.AnswerBeat(to, sent):
+                    me, view_number = self.membership.me, self.membership.view.number
+                    self.world.send(self, to, ms.BeatAnswer(me, view_number, sent))
+                case ms.PassOn(to, passed):
+                    self.world.send(self, to, passed)
 
-    def receive(self, sender: int, message: object) -> None:
-        view = self.machine.view
-        match message:
-            case Beat(number, sent):
-                if number == view.number and self.machine.may_answer(sender):
-                    self.world.send(self.number, sender, BeatAnswer(number, sent))
-                elif number != view.number:
-                    self.step(ag.HeardOf(sender, number))
-            case BeatAnswer(number, sent):
-                if number == view.number:
-                    self.lease.on_answer(sender, sent)
-            case _:
-                self.step(ag.Received(sender, message))  # type: ignore[arg-type]
+    def receive(self, event: object) -> None:
+        if self.membership is not None:
+            self.step(event)  # type: ignore[arg-type]
+        elif isinstance(event, ag.Received) and isinstance(event.message, ag.Decided):
+            view = event.message.value
+            if any(member.uuid == self.uuid for member in view.members):
+                self.boot(view)
 
     def tick(self) -> None:
-        view = self.machine.view
-        for other in view.by_number:
-            if other != self.number:
-                self.world.send(self.number, other, Beat(view.number, self.clock))
-        if self.number in view.by_number:
-            self.step(ag.Wish(*self.world.wish(self)))
-        self.step(ag.Tick())
+        if self.out or (self.membership is not None and not self.membership.member):
+            self.alive = False
+            if not self.leaving:  # it was given up, and comes back as another member
+                self.world.add_new()
+        elif self.membership is None:
+            self.world.ask_to_join(self)
+        else:
+            self.step(ms.Tick())
+            if self.leaving:
+                self.step(ms.LeaveAsked(self.membership.me))
 
     @property
     def serves(self) -> bool:
-        """As a primary of the view it believes in."""
-        return (
-            self.alive
-            and self.number in self.machine.view.by_number
-            and self.lease.valid(self.clock)
-        )
+        return self.alive and self.membership is not None and self.membership.serves(self.clock)
 
     @property
     def took_over(self) -> bool:
-        return self.serves and self.clock >= self.serves_from
+        return self.serves and self.clock >= self.world.takeover_at(self)
 
 
 class World:
@@ -135,24 +139,31 @@ class World:
         self.views: dict[int, View] = {}
         self._queue: list[tuple[float, int, object]] = []
         self._count = 0
-        size = self.random.randint(1, 6)
-        first = view_of(1, set(range(1, size + 1)))
-        self.voters: dict[int, Voter] = {}
-        for number in first.by_number:
-            self.voters[number] = Voter(self, number, first, self._speed())
-        self.joining: set[int] = set()
-        self.sides: dict[int, int] = {}
+        self.processes: dict[str, Process] = {}
+        self.uuids: dict[int, str] = {}
+        self.sides: dict[str, int] = {}
+        first = view_of(1, set(range(1, self.random.randint(1, 6) + 1)))
         self.installed(first)
+        for member in first.members:
+            self.add(member.uuid).boot(first)
+
+    def add(self, uuid: str) -> Process:
+        speed = 1 + self.random.uniform(-DRIFT, DRIFT)
+        process = self.processes[uuid] = Process(self, uuid, speed)
+        self.at(self.random.uniform(0, TICK), process)
+        return process
+
+    def add_new(self) -> None:
+        if len(self.processes) < PROCESSES_MAX:
+            self.add(f"new-{len(self.processes)}")
 
     # what mutations replace
     def restored(self, disk: ag.Persist | None) -> ag.Persist | None:
         return disk
 
-    def takeover_delay(self) -> float:
-        return takeover_delay(LEASE, DRIFT)
-
-    def _speed(self) -> float:
-        return 1 + self.random.uniform(-DRIFT, DRIFT)
+    def takeover_at(self, process: Process) -> float:
+        assert process.membership is not None
+        return process.membership.takeover_at
 
     # --- the network ---
 
@@ -160,68 +171,56 @@ class World:
         self._count += 1
         heapq.heappush(self._queue, (self.now + delay, self._count, what))
 
-    def send(self, sender: int, to: int, message: object) -> None:
+    def send(self, sender: Process, to: int, event: object) -> None:
+        uuid = self.uuids.get(to, "")
+        if uuid:
+            self.carry(sender, uuid, event)
+
+    def carry(self, sender: Process, uuid: str, event: object) -> None:
         trouble = self.now < TROUBLE
         if trouble and self.random.random() < 0.1:
             return
         for _ in range(2 if trouble and self.random.random() < 0.05 else 1):
             slow = trouble and self.random.random() < 0.05
             delay = self.random.uniform(0.5, 5.0) if slow else self.random.uniform(0.001, 0.05)
-            self.at(delay, (sender, to, message))
+            self.at(delay, (sender, self.processes[uuid], event))
 
-    def reachable(self, a: int, b: int) -> bool:
-        return self.sides.get(a, 0) == self.sides.get(b, 0)
+    def ask_to_join(self, process: Process) -> None:
+        members = [p for p in self.processes.values() if p.alive and p.membership is not None]
+        if members:
+            whom = self.random.choice(members)
+            self.carry(process, whom.uuid, ms.JoinAsked(info(0, process.uuid)))
+
+    def reachable(self, a: Process, b: Process) -> bool:
+        return self.sides.get(a.uuid, 0) == self.sides.get(b.uuid, 0)
 
     def installed(self, view: View) -> None:
         known = self.views.setdefault(view.number, view)
         if known != view:
             raise Violation(f"two views {view.number}: {known} and {view}")
-
-    # --- membership: who is thought lost, who wants in ---
-
-    def wish(self, voter: Voter) -> tuple[View | None, int]:
-        view = voter.machine.view
-        now = set(view.by_number)
-        lost = {
-            number
-            for number in now
-            if not self.voters[number].alive or not self.reachable(voter.number, number)
-        }
-        if self.now < TROUBLE and self.random.random() < 0.02:
-            lost.add(self.random.choice(sorted(now)))  # a false suspicion
-        lost.discard(voter.number)
-        joining = {
-            number
-            for number in self.joining - now
-            if self.voters[number].alive and self.reachable(voter.number, number)
-        }
-        wanted = (now - lost) | joining
-        rank = sum(number < voter.number for number in now - lost)
-        return (None if wanted == now else view_of(view.number + 1, wanted)), rank
+        for member in view.members:
+            if self.uuids.setdefault(member.number, member.uuid) != member.uuid:
+                raise Violation(f"number {member.number} was given twice")
 
     # --- faults ---
 
     def fault(self) -> None:
         choice = self.random.random()
-        number = self.random.choice(sorted(self.voters))
-        voter = self.voters[number]
+        process = self.random.choice(list(self.processes.values()))
         if choice < 0.3:
-            voter.alive = not voter.alive
-            if voter.alive:
-                voter.life += 1
-                voter.boot()
-        elif choice < 0.6:
-            self.sides = {n: self.random.randint(0, 1) for n in self.voters}
-        elif choice < 0.8:
+            process.alive = not process.alive
+            if process.alive:
+                process.boot(process.disk_view)
+        elif choice < 0.55:
+            self.sides = {uuid: self.random.randint(0, 1) for uuid in self.processes}
+        elif choice < 0.75:
             self.sides = {}
-        elif len(self.voters) < 8:
-            new = max(self.voters) + 1
-            self.joining.add(new)
-            self.voters[new] = Voter(self, new, view_of(0, set()), self._speed())
+        elif choice < 0.9:
+            self.add_new()
+        else:
+            process.leaving = True
 
     def run(self) -> None:
-        for number in self.voters:
-            self.at(self.random.uniform(0, BEAT), number)
         for _ in range(self.random.randint(0, 12)):
             self.at(self.random.uniform(0, TROUBLE), "fault")
         self.at(TROUBLE, "heal")
@@ -237,55 +236,55 @@ class World:
     def _happen(self, what: object) -> None:
         match what:
             case "fault":
-                known = set(self.voters)
                 self.fault()
-                for number in set(self.voters) - known:
-                    self.at(0.0, number)
             case "heal":
                 self.sides = {}
-                for voter in self.voters.values():
-                    if not voter.alive and self.random.random() < 0.7:
-                        voter.alive = True
-                        voter.boot()
-            case int():
-                if self.voters[what].alive:
-                    self.voters[what].tick()
-                self.at(BEAT, what)
-            case (sender, to, message):
-                voter = self.voters[to]
-                if voter.alive and self.reachable(sender, to):
-                    voter.receive(sender, message)
+                for process in self.processes.values():
+                    if not process.alive and self.random.random() < 0.7:
+                        process.alive = True
+                        process.boot(process.disk_view)
+            case Process():
+                if what.alive:
+                    what.tick()
+                self.at(TICK, what)
+            case (Process() as sender, Process() as to, event):
+                if to.alive and self.reachable(sender, to):
+                    to.receive(event)
 
     # --- what must hold ---
 
     def _check_leases(self) -> None:
         """Who was dropped by a view serves no more when that view's members take over."""
-        serving = [voter for voter in self.voters.values() if voter.serves]
+        serving = [p.membership for p in self.processes.values() if p.serves]
+        taking = [p.membership for p in self.processes.values() if p.took_over]
         for old in serving:
-            for new in serving:
-                older, newer = old.machine.view, new.machine.view
-                dropped = newer.number > older.number and old.number not in newer.by_number
-                if dropped and new.took_over:
+            for new in taking:
+                assert old is not None
+                assert new is not None
+                if new.view.number > old.view.number and old.me not in new.view.by_number:
                     raise Violation(
-                        f"{old.number} serves in view {older.number}, and {new.number} has taken"
-                        f" over in view {newer.number}"
+                        f"{old.me} serves in view {old.view.number}, and {new.me} has taken over"
+                        f" in view {new.view.number}"
                     )
 
     def _check_agreement(self) -> None:
         """The last view's live members are in it, if they are a majority, and serve."""
         last = self.views[max(self.views)]
-        live = {n for n in last.by_number if self.voters[n].alive}
-        if len(live) <= len(last.by_number) // 2:
+        live = [
+            process
+            for member in last.members
+            if (process := self.processes[member.uuid]).alive and not process.leaving
+        ]
+        if len(live) <= len(last.members) // 2:
             return
-        for number in live:
-            voter = self.voters[number]
-            if voter.machine.view != last:
-                raise Violation(f"{number} is still in {voter.machine}")
-            if not voter.serves:
-                raise Violation(f"{number} does not serve in {voter.machine}")
-        if set(last.by_number) != live:
-            raise Violation(f"{last} still has members that are lost")
-        waiting = {n for n in self.joining if self.voters[n].alive} - set(last.by_number)
+        for process in live:
+            if process.membership is None or process.membership.view != last:
+                raise Violation(f"{process.uuid} is still in {process.membership}")
+            if not process.serves:
+                raise Violation(f"{process.uuid} does not serve in {process.membership}")
+        if len(live) != len(last.members):
+            raise Violation(f"{last} still has members that are lost or want to leave")
+        waiting = [p.uuid for p in self.processes.values() if p.alive and p.membership is None]
         if waiting:
             raise Violation(f"{waiting} have not been let in")
 
@@ -294,7 +293,7 @@ def run(seed: int, world: type[World] = World) -> World:
     found = world(seed)
     try:
         found.run()
-    except Violation as problem:
+    except AssertionError as problem:
         tail = "\n".join(found.log[-40:])
-        raise Violation(f"seed {seed}: {problem}\n{tail}") from None
+        raise Violation(f"seed {seed}: {problem}\n{tail}") from problem
     return found

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 import pytest
-from cluster_of_voters import LEASE, RETRY, Violation, World, run, view_of
+from cluster_of_voters import LEASE, RETRY, Process, Violation, World, run, view_of
 
 from remuda.cluster import agreement as ag
 from remuda.cluster import decree
@@ -52,7 +52,7 @@ def caught(world: type[World] = World) -> bool:
 
 def test_taking_over_at_once_is_caught() -> None:
     class Hasty(World):
-        def takeover_delay(self) -> float:
+        def takeover_at(self, process: Process) -> float:
             return 0.0
 
     assert caught(Hasty)
@@ -63,8 +63,8 @@ def test_half_as_a_majority_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught()
 
 
-def test_answering_heartbeats_of_the_dropped_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Agreement, "may_answer", lambda self, member: True)
+def test_answering_heartbeats_of_an_old_view_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Agreement, "answers", True)
     monkeypatch.setattr(Agreement, "_on_view_of", lambda self, sender, view: [])
     assert caught()
 
@@ -164,12 +164,22 @@ def test_who_is_behind_is_told() -> None:
     assert script.views() == [2, 2, 2]
 
 
-def test_an_accepted_view_ends_the_answers_to_whom_it_drops() -> None:
+def test_an_accepted_view_ends_the_answers() -> None:
     script = Script(3)
     script.step(1, ag.Wish(view_of(2, {1, 2})))
-    script.carry(lambda sender, send: not isinstance(send.message, ag.Accepted))
-    assert not script.machines[2].may_answer(3)
-    assert script.machines[2].may_answer(1)
+    script.carry(lambda sender, send: not isinstance(send.message, ag.Accepted) and send.to != 3)
+    assert not script.machines[2].answers, "also not to 1, which view 2 keeps"
+    assert script.machines[3].answers
+
+
+def test_who_has_accepted_a_view_sees_to_it_that_it_is_decided() -> None:
+    script = Script(3)
+    script.step(1, ag.Wish(view_of(2, {1, 2})))
+    script.carry(lambda sender, send: not isinstance(send.message, ag.Accepted) and send.to != 3)
+    # 1 is gone, and nobody wishes for anything.
+    script.step(2, ag.Tick(), now=10 * RETRY)
+    script.carry(lambda sender, send: 1 not in (sender, send.to))
+    assert script.machines[2].view == script.machines[3].view == view_of(2, {1, 2})
 
 
 def test_a_lease_needs_a_majority() -> None:
@@ -185,6 +195,14 @@ def test_a_lease_needs_a_majority() -> None:
     assert lease.until(4.0) == 13.0, "a late answer takes nothing away"
     assert lease.valid(12.9)
     assert not lease.valid(13.0)
+
+
+def test_the_lease_of_the_old_view_holds_until_the_new_one_is_granted() -> None:
+    lease = Lease(1, (1, 2, 3), duration=10.0, before=5.0)
+    assert lease.valid(4.9)
+    assert not lease.valid(5.0)
+    lease.on_answer(3, 1.0)
+    assert lease.until(5.0) == 11.0
 
 
 def test_a_lone_member_always_has_its_lease() -> None:

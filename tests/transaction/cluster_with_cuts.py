@@ -176,6 +176,7 @@ class MemberWithCuts(Member):
     def install(self, view: ViewOfCopies) -> None:
         if self.local is not None:
             self.cut_effects(self.local.abort("another view"))
+        self.cuts.abort_cuts(self.number)
         super().install(view)
 
 
@@ -243,6 +244,11 @@ class ClusterWithCuts(Cluster):
         else:
             self.carry_out(attempt, attempt.machine.resend())
             self.at(1.0, ("resend", attempt))
+
+    def abort_cuts(self, coordinator: int) -> None:
+        for number, attempt in self.cuts.attempts.items():
+            if self.coordinator[number] == coordinator and attempt.answered is None:
+                self.carry_out(attempt, attempt.machine.abort("another view"))
 
     def coordinate(self, member: Member, number: int, step: object) -> None:
         attempt = self.cuts.attempts[number]

@@ -15,11 +15,13 @@ Each view number is decided once, by its own decree. Members that a majority doe
 nothing: of two members that lose each other, neither goes on. Whoever is behind learns the newest
 view as the answer to anything it says, also that it is no member any more.
 
-An acceptor that has accepted a view without member m no longer answers m's heartbeats
-(``may_answer``): so a lease that m counts from its heartbeats ends, on every clock, at the latest
-one lease after the decision, and who takes over waits that long (``cluster.lease``). Whoever has
-accepted a view sees to it that the decree ends, even when nobody wishes for another view any more:
-half-way, it would keep m from its lease for ever.
+An acceptor that has accepted a view answers no more heartbeats of the old one (``answers``),
+whoever they are from: so leases that count from heartbeats of view n end, on every clock, at the
+latest one lease after view n+1 was decided, and who takes over waits that long (``cluster.lease``).
+To deny them only to those whom view n+1 drops would not do: two members that have not heard of view
+n+1 could renew each other's leases of view n while view n+2, without them, is decided by others.
+Whoever has accepted a view sees to it that the decree ends, even when nobody wishes for another
+view any more: half-way, it would keep members from their leases for ever.
 """
 
 from __future__ import annotations
@@ -207,11 +209,11 @@ class Agreement:
             case Tick():
                 return self._try(now)
 
-    def may_answer(self, member: int) -> bool:
-        """Whether a heartbeat of ``member`` may be answered: not after this member has accepted a
-        view without it."""
-        vote = self._acceptor.vote
-        return vote is None or member in vote.value.by_number
+    @property
+    def answers(self) -> bool:
+        """Whether heartbeats of this view may be answered: not after this member has accepted
+        another one."""
+        return self._acceptor.vote is None
 
     def __str__(self) -> str:
         parts = [_text(self.view), f"promised {self._acceptor.promised}"]

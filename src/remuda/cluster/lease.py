@@ -14,10 +14,14 @@ from remuda.cluster.decree import majority
 
 
 class Lease:
-    """Of member ``me`` among the members of one view; a new view takes a new lease."""
+    """Of member ``me`` among the members of one view. A new view takes a new lease; until that is
+    granted, ``before``, the end of the old one, holds: who drops the member later waits longer."""
 
-    def __init__(self, me: int, members: Iterable[int], duration: float) -> None:
+    def __init__(
+        self, me: int, members: Iterable[int], duration: float, before: float = float("-inf")
+    ) -> None:
         self.duration = duration
+        self._before = before
         others = [member for member in members if member != me]
         self._needed = majority(len(others) + 1) - 1
         self._answered: dict[int, float] = dict.fromkeys(others, float("-inf"))
@@ -32,7 +36,7 @@ class Lease:
         if self._needed == 0:
             return now + self.duration
         latest = sorted(self._answered.values(), reverse=True)
-        return latest[self._needed - 1] + self.duration
+        return max(self._before, latest[self._needed - 1] + self.duration)
 
     def valid(self, now: float) -> bool:
         """Ask before a request is served, and again just before its answer leaves."""
@@ -43,7 +47,7 @@ def takeover_delay(duration: float, drift: float) -> float:
     """How long after it has learned of a view its members wait before they serve what a member
     owned that the view has dropped: until that member's lease is over on its own clock, too.
 
-    A majority accepted the view before it was decided, and none of these has answered the dropped
-    member since (``Agreement.may_answer``), so no lease is counted from a heartbeat sent later.
+    A majority accepted the view before it was decided, and none of these has answered a heartbeat
+    of the old view since (``Agreement.answers``), so no lease is counted from one sent later.
     """
     return duration * (1 + drift) / (1 - drift)

@@ -28,6 +28,8 @@ class View:
     number: int
     members: tuple[MemberInfo, ...]
     owners: tuple[int, ...]
+    last_number: int = 0
+    """The highest number that a member of this cluster ever had: none is given twice."""
 
     @cached_property
     def by_number(self) -> dict[int, MemberInfo]:

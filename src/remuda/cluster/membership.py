@@ -1,0 +1,291 @@
+"""Who is in the cluster, on one member: heartbeats, suspicion, joining, leaving, and the lease
+under which it serves (design rules 13 and 14). Pure.
+
+``step(now, event) -> effects``; ``now`` is monotonic seconds. Once per ``interval`` a member sends
+a heartbeat to every other one; the answers renew its lease, the heartbeats of others show that they
+live. A member that has been silent for ``timeout``, or could not be reached when its connection
+broke, is suspected; whoever suspects, or knows of somebody who wants to join or to leave, wishes
+for the view without, or with, them (``cluster.agreement``), the oldest first. A suspicion ends when
+the member is heard again. A cluster that cannot agree changes nothing: a member without a majority
+neither serves (its lease runs out) nor gets another view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from remuda.cluster import agreement as ag
+from remuda.cluster.agreement import Agreement
+from remuda.cluster.lease import Lease, takeover_delay
+from remuda.datatypes.view import MemberInfo, View
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds. ``lease`` < ``timeout``: who is given up has stopped serving already, mostly."""
+
+    interval: float
+    timeout: float
+    lease: float
+    retry: float
+    drift: float = 0.01
+
+    def __post_init__(self) -> None:
+        assert self.interval < self.lease < self.timeout, "a lease outlives some lost heartbeats"
+
+
+# --- events -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A heartbeat from ``sender``, sent at ``sent`` on its clock, in its view."""
+
+    sender: int
+    view: int
+    sent: float
+
+
+@dataclass(frozen=True, slots=True)
+class BeatAnswer:
+    """``sender`` has had the heartbeat that this member sent at ``sent`` in view ``view``."""
+
+    sender: int
+    view: int
+    sent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """The connection to ``member`` broke, and no other one could be made."""
+
+    member: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinAsked:
+    """A process that is no member yet; its number is 0. Ask again until a view has it."""
+
+    info: MemberInfo
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveAsked:
+    """``member`` keeps nothing that others need any more, and wants to leave."""
+
+    member: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed: call several times per interval."""
+
+
+Event = Beat | BeatAnswer | Unreachable | JoinAsked | LeaveAsked | ag.Received | Tick
+
+
+# --- effects ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SendBeat:
+    to: int
+    sent: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerBeat:
+    to: int
+    sent: float
+
+
+@dataclass(frozen=True, slots=True)
+class PassOn:
+    """Send the wish to join, or to leave, to the member that proposes views."""
+
+    to: int
+    event: JoinAsked | LeaveAsked
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """For the log."""
+
+    member: int
+    cause: str
+
+
+Effect = SendBeat | AnswerBeat | PassOn | Suspect | ag.Effect
+
+NextView = Callable[[View, frozenset[int], tuple[MemberInfo, ...]], View]
+"""``next_view(view, without, joining)``: the view that follows; it numbers the joining ones and
+says who keeps which partition."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What this member thinks of another one of its view."""
+
+    heard: float
+    suspected: str = ""
+
+
+@dataclass(slots=True)
+class _Wishes:
+    joining: dict[str, MemberInfo] = field(default_factory=dict)
+    leaving: set[int] = field(default_factory=set)
+
+
+class Membership:
+    """Of member number ``me``, in ``view``; a view of one member has founded the cluster."""
+
+    def __init__(
+        self,
+        me: int,
+        view: View,
+        *,
+        now: float,
+        times: Times,
+        next_view: NextView,
+        restored: ag.Persist | None = None,
+    ) -> None:
+        self.me = me
+        self.times = times
+        self._next_view = next_view
+        self._agreement = Agreement(me, view, retry=times.retry, restored=restored)
+        self._wishes = _Wishes()
+        self.view = view
+        self.lease = Lease(me, view.by_number, times.lease)
+        self.takeover_at = now
+        """When what dropped members owned may be served."""
+        self._beat_due = now
+        self._known: dict[int, _Known] = {n: _Known(now) for n in view.by_number if n != me}
+
+    def _installed(self, now: float, view: View) -> None:
+        before = self.lease.until(now) if self.member else float("-inf")
+        self.view = view
+        self.lease = Lease(self.me, view.by_number, self.times.lease, before)
+        self.takeover_at = now + takeover_delay(self.times.lease, self.times.drift)
+        self._beat_due = now  # the new lease soon
+        self._known = {n: _Known(now) for n in view.by_number if n != self.me}
+        present = {member.uuid for member in view.members}
+        self._wishes.joining = {
+            uuid: info for uuid, info in self._wishes.joining.items() if uuid not in present
+        }
+        self._wishes.leaving &= view.by_number.keys()
+
+    # --- what the member asks -------------------------------------------------------------------
+
+    @property
+    def member(self) -> bool:
+        """Whether this process still is one of the cluster's."""
+        return self.me in self.view.by_number
+
+    def serves(self, now: float) -> bool:
+        """Whether it may act as a primary, for reads and for prepares."""
+        return self.member and self.lease.valid(now)
+
+    @property
+    def suspected(self) -> Mapping[int, str]:
+        return {n: known.suspected for n, known in self._known.items() if known.suspected}
+
+    def __str__(self) -> str:
+        doubts = ", ".join(f"suspects {n}: {why}" for n, why in self.suspected.items())
+        return f"{self._agreement}" + (f", {doubts}" if doubts else "")
+
+    # --- events ---------------------------------------------------------------------------------
+
+    def step(self, now: float, event: Event) -> list[Effect]:
+        """Take an event in; what the shell must do, in order."""
+        match event:
+            case Beat():
+                return self._on_beat(now, event)
+            case BeatAnswer(sender, view, sent):
+                if view == self.view.number:
+                    self.lease.on_answer(sender, sent)
+                return []
+            case Unreachable(member, cause):
+                return [*self._suspect(member, cause), *self._wish(now)]
+            case JoinAsked(info):
+                return self._on_join(now, info)
+            case LeaveAsked(member):
+                return self._on_leave(now, member)
+            case ag.Received():
+                return self._agree(now, event)
+            case Tick():
+                return self._on_tick(now)
+
+    def _on_beat(self, now: float, beat: Beat) -> list[Effect]:
+        if beat.view != self.view.number:
+            return self._agree(now, ag.HeardOf(beat.sender, beat.view))
+        known = self._known.get(beat.sender)
+        if known is None:
+            return []
+        known.heard = now
+        known.suspected = ""
+        return [AnswerBeat(beat.sender, beat.sent)] if self._agreement.answers else []
+
+    def _on_tick(self, now: float) -> list[Effect]:
+        out: list[Effect] = []
+        if not self.member:
+            return out
+        if now >= self._beat_due:
+            self._beat_due = now + self.times.interval
+            out += [SendBeat(number, now) for number in self._known]
+        for number, known in self._known.items():
+            silence = now - known.heard
+            if silence >= self.times.timeout:
+                out += self._suspect(number, f"no heartbeat for {silence:.1f} s")
+        return [*out, *self._wish(now), *self._agree(now, ag.Tick())]
+
+    def _suspect(self, member: int, cause: str) -> list[Effect]:
+        known = self._known.get(member)
+        if known is None or known.suspected:
+            return []
+        known.suspected = cause
+        return [Suspect(member, cause)]
+
+    def _on_join(self, now: float, info: MemberInfo) -> list[Effect]:
+        known = next((m for m in self.view.members if m.uuid == info.uuid), None)
+        if known is not None:  # it has not heard that it is in
+            return [ag.Send(known.number, ag.Decided(self.view))]
+        oldest = self._oldest()
+        if oldest != self.me:
+            return [PassOn(oldest, JoinAsked(info))]
+        self._wishes.joining[info.uuid] = info
+        return self._wish(now)
+
+    def _on_leave(self, now: float, member: int) -> list[Effect]:
+        if member not in self.view.by_number:
+            return []
+        oldest = self._oldest(but=member)
+        if oldest != self.me:
+            return [PassOn(oldest, LeaveAsked(member))] if oldest else []
+        self._wishes.leaving.add(member)
+        return self._wish(now)
+
+    # --- the next view --------------------------------------------------------------------------
+
+    def _oldest(self, but: int = 0) -> int:
+        """Who proposes, as far as this member knows: the lowest number that it does not suspect."""
+        alive = [n for n in self.view.by_number if n not in self.suspected and n != but]
+        return min(alive, default=0)
+
+    def _wish(self, now: float) -> list[Effect]:
+        if not self.member:
+            return []
+        without = frozenset(self.suspected) | self._wishes.leaving
+        joining = tuple(self._wishes.joining.values())
+        if not without and not joining:
+            return self._agree(now, ag.Wish(None))
+        rank = sum(n < self.me for n in self.view.by_number if n not in without)
+        return self._agree(now, ag.Wish(self._next_view(self.view, without, joining), rank))
+
+    def _agree(self, now: float, event: ag.Event) -> list[Effect]:
+        effects = self._agreement.step(now, event)
+        for effect in effects:
+            if isinstance(effect, ag.Install):
+                self._installed(now, effect.view)
+        return list(effects)
