@@ -111,13 +111,13 @@ class Process:
                 self.boot(view)
 
     def tick(self) -> None:
-        if self.out or (self.membership is not None and not self.membership.member):
+        if self.out or (self.membership is not None and self.membership.may_go(self.clock)):
             self.alive = False
             if not self.leaving:  # it was given up, and comes back as another member
                 self.world.add_new()
         elif self.membership is None:
             self.world.ask_to_join(self)
-        else:
+        elif self.membership.member:
             self.step(ms.Tick())
             if self.leaving:
                 self.step(ms.LeaveAsked(self.membership.me))

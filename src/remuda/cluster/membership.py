@@ -161,6 +161,8 @@ class Membership:
         self.takeover_at = now
         """When what dropped members owned may be served."""
         self._beat_due = now
+        self._behind = now
+        """When somebody was last heard from an older view, or this one was installed."""
         self._known: dict[int, _Known] = {n: _Known(now) for n in view.by_number if n != me}
 
     def _installed(self, now: float, view: View) -> None:
@@ -169,6 +171,7 @@ class Membership:
         self.lease = Lease(self.me, view.by_number, self.times.lease, before)
         self.takeover_at = now + takeover_delay(self.times.lease, self.times.drift)
         self._beat_due = now  # the new lease soon
+        self._behind = now
         self._known = {n: _Known(now) for n in view.by_number if n != self.me}
         present = {member.uuid for member in view.members}
         self._wishes.joining = {
@@ -182,6 +185,12 @@ class Membership:
     def member(self) -> bool:
         """Whether this process still is one of the cluster's."""
         return self.me in self.view.by_number
+
+    def may_go(self, now: float) -> bool:
+        """Whether a process that is no member any more may end: not while somebody may still have
+        to hear from it that a view without it was decided. Of two members it may be the only one
+        who knows."""
+        return not self.member and now - self._behind >= self.times.timeout
 
     def serves(self, now: float) -> bool:
         """Whether it may act as a primary, for reads and for prepares."""
@@ -219,6 +228,8 @@ class Membership:
 
     def _on_beat(self, now: float, beat: Beat) -> list[Effect]:
         if beat.view != self.view.number:
+            if beat.view < self.view.number:
+                self._behind = now
             return self._agree(now, ag.HeardOf(beat.sender, beat.view))
         known = self._known.get(beat.sender)
         if known is None:
