@@ -160,6 +160,8 @@ class Membership:
         self.lease = Lease(me, view.by_number, times.lease)
         self.takeover_at = now
         """When what dropped members owned may be served."""
+        if view.number > 1:  # who joins or comes back does not know how long ago that was
+            self.takeover_at += takeover_delay(times.lease, times.drift)
         self._beat_due = now
         self._behind = now
         """When somebody was last heard from an older view, or this one was installed."""
