@@ -24,6 +24,7 @@ from remuda.datatypes.arrow import from_arrow_type, to_engine
 from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, VARCHAR, SqlType, decimal
 from remuda.execution.build import build_fragments
 from remuda.execution.context import FragmentContext
+from remuda.execution.instances import Sites
 from remuda.execution.root_sink import RootSink
 from remuda.plan.expression import AggregateCall, Call, ColumnRef, Expression, Literal, SortKey
 from remuda.plan.logical import JoinKind, OutputColumn
@@ -107,8 +108,8 @@ class ScanNeeded:
     def ready(self, map_id: int, at: int) -> bool:
         return True
 
-    def scan(self, map_id, schema_version, at, positions, partitions):
-        return Cursor([b.select(positions) for b in self._relations[map_id].batches])
+    def scan(self, of):
+        return Cursor([b.select(of.positions) for b in self._relations[of.map_id].batches])
 
     def lookup(self, map_id, schema_version, at, keys):
         raise NotImplementedError
@@ -306,7 +307,7 @@ def run(node: Physical, sources: ScanNeeded) -> tuple[list[pa.RecordBatch], Here
     plan = PhysicalPlan((root,), node.output, (), ())
     context = FragmentContext(
         query=QueryId(0, 0), member=1, parameters=(), read_timestamp=1, owners=[1] * 271,
-        sites={0: (1,)}, sources=sources, exchange=None, clock=time.perf_counter,
+        sites=Sites({0: (1,)}), sources=sources, exchange=None, clock=time.perf_counter,
     )  # fmt: skip
     here, sink = Here(), RootSink(4096)
     for instance in build_fragments(plan, context, here, here, sink=sink):

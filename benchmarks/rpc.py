@@ -80,7 +80,7 @@ def _bound() -> socket.socket:
     return sock
 
 
-def _serve(pipe: Any) -> None:
+def serve(pipe: Any) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         echo, sink = _bound(), _bound()
@@ -132,7 +132,7 @@ class _Client(asyncio.Protocol):
         self.waiter.set_result(data)
 
 
-async def _async_raw(port: int, count: int) -> list[float]:
+async def async_raw(port: int, count: int) -> list[float]:
     loop = asyncio.get_running_loop()
     _, client = await loop.create_connection(_Client, "127.0.0.1", port)
     out = []
@@ -146,7 +146,7 @@ async def _async_raw(port: int, count: int) -> list[float]:
     return out[count // 10 :]
 
 
-async def _async_ours(channel: Channel, count: int) -> list[float]:
+async def async_ours(channel: Channel, count: int) -> list[float]:
     out = []
     for _ in range(count):
         start = time.perf_counter()
@@ -227,7 +227,7 @@ def _frames_only(count: int) -> float:
 def measure(scale: float = 1.0) -> dict[str, float]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    process = context.Process(target=serve, args=(theirs,), daemon=True)
     process.start()
     echo, sink, port = ours.recv()
     count = int(4000 * scale)
@@ -244,8 +244,8 @@ def measure(scale: float = 1.0) -> dict[str, float]:
         channel = await connect("127.0.0.1", port, ChannelKind.USER, HELLO)
         raw, own = [], []
         for _ in range(3):  # in turns, so that a noisy moment meets both
-            raw.append(await _async_raw(echo, count))
-            own.append(await _async_ours(channel, count))
+            raw.append(await async_raw(echo, count))
+            own.append(await async_ours(channel, count))
         record(f"{loop_name} round trip", raw, own)
         figures[f"{loop_name} pipelined 256 requests/s"] = await _pipelined(channel, 20 * count)
         figures[f"{loop_name} 4 MiB GB/s"] = await _stream(channel, int(300 * scale))

@@ -18,6 +18,7 @@ NAMES = (
     "rpc",
     "planning",
     "spill",
+    "exchange",
 )
 
 

@@ -1,6 +1,8 @@
-"""Statements of ten times their memory: how much slower they are than with enough of it.
+"""Statements of ten times their memory: how much slower they are than with enough of it, what they
+held at most on a member, and what they put on disk.
 
 Two clusters of two members, one after the other, over the same rows; medians of ``--rounds`` runs.
+Memory and disk are those of the members' own profiles (``sys.query_history``).
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import argparse
 import os
 import statistics
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +23,9 @@ STATEMENTS = {
     "join": "SELECT count(*), sum(t.a), max(u.s) FROM t JOIN u ON t.a = u.a",
     "aggregate": "SELECT a, count(*), max(s) FROM t GROUP BY a",
     "window": "SELECT id, row_number() OVER (PARTITION BY a % 1000 ORDER BY s) FROM t",
+    "running window": "SELECT id, row_number() OVER (ORDER BY s), sum(a) OVER (ORDER BY s) FROM t",
+    "not in": "SELECT count(*) FROM t WHERE s NOT IN (SELECT s || '.' FROM u)",
+    "distinct": "SELECT a % 7, count(DISTINCT s) FROM t GROUP BY 1",
 }
 MEMBERS = 2
 LITTLE_SHARE = 10
@@ -39,17 +45,29 @@ def seconds(client: remuda.Client, text: str) -> float:
     return time.perf_counter() - start
 
 
-def measure(table: pa.Table, memory: int, rounds: int) -> dict[str, float]:
+@dataclass
+class Run:
+    seconds: float
+    memory: int
+    spilled: int
+
+
+def measure(table: pa.Table, memory: int, rounds: int) -> dict[str, Run]:
     os.environ["REMUDA_STATEMENT_MEMORY"] = str(memory)
     with remuda.start(members=MEMBERS) as cluster, cluster.connect() as client:
         for name in ("t", "u"):
             with client.sql(f"CREATE TABLE {name} (id BIGINT PRIMARY KEY, a BIGINT, s VARCHAR)"):
                 pass
             client.map(name).put_all(table)
-        return {
+        times = {
             name: statistics.median(seconds(client, text) for _ in range(rounds))
             for name, text in STATEMENTS.items()
         }
+        found = client.sql(
+            "SELECT text, max(memory), max(spilled) FROM sys.query_history GROUP BY text"
+        ).fetchall()
+        held = {text: (most, disk) for text, most, disk in found}
+        return {name: Run(times[name], *held[text]) for name, text in STATEMENTS.items()}
 
 
 def main() -> None:
@@ -65,11 +83,16 @@ def main() -> None:
         f"{options.rows:,} rows of {table.nbytes // options.rows} bytes in each map; "
         f"statement_memory {little >> 20} MiB on each of {MEMBERS} members\n"
     )
-    print("| statement | in memory s | spilled s | ratio |\n|---|---|---|---|")
+    print(
+        "| statement | in memory s | spilled s | ratio | held MiB, in memory | spilling | on disk |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for name in STATEMENTS:
+        full, little_ = enough[name], spilled[name]
         print(
-            f"| {name} | {enough[name]:.2f} | {spilled[name]:.2f} "
-            f"| {spilled[name] / enough[name]:.2f} |"
+            f"| {name} | {full.seconds:.2f} | {little_.seconds:.2f} "
+            f"| {little_.seconds / full.seconds:.2f} | {full.memory / 2**20:.0f} "
+            f"| {little_.memory / 2**20:.0f} | {little_.spilled / 2**20:.0f} |"
         )
 
 

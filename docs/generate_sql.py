@@ -33,7 +33,7 @@ from remuda.datatypes.sql import (
     varchar,
 )
 from remuda.datatypes.values import from_physical
-from remuda.errors import NotSupported
+from remuda.errors import NotSupported, UnsupportedValue
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.plan.datetime_fields import EXTRACT_FIELDS, TRUNC_FIELDS
 from remuda.plan.functions import (
@@ -151,7 +151,10 @@ TYPES: Final = {
     "decimal": ("exact, up to 38 digits", "1.50"),
     "real": ("32 bits, floating", "CAST(1 AS REAL)"),
     "double": ("64 bits, floating", "1e0"),
-    "char": ("text of at most n characters; not padded", "CAST('a' AS CHAR(2))"),
+    "char": (
+        "text of at most n characters; blanks at its end mean nothing",
+        "CAST('a' AS CHAR(2))",
+    ),
     "varchar": ("text; VARCHAR(n): at most n characters", "'a'"),
     "bytea": ("bytes", "CAST('\\x00ff' AS BYTEA)"),
     "date": ("a day", "DATE '2024-02-29'"),
@@ -350,7 +353,7 @@ def _is_supported(text: str) -> bool:
     optional = re.sub(r"\[((?:[A-Z]+ ?)+)\]", r"\1", text)
     try:
         CATALOG.bound(optional)
-    except NotSupported:
+    except (NotSupported, UnsupportedValue):
         return False
     return True
 
@@ -518,6 +521,8 @@ Read it from the bottom up, and each line as *what (with what) [where, how many,
   initiator, `merge` to the initiator in order.
 - `rows` is the expected number of rows over all members, `cost` is what this operator and all below
   it cost (cpu plus ten times network, in an abstract unit). The planner took the cheapest plan.
+- A `Merge join` takes two inputs that come in the order of its keys, and begins at once; a `Lookup
+  join` finds the matches of each row by key or by index.
 - A `Scan ... where` filters while it reads; a `Hash join` reads its second input into memory and
   streams the first one against it. `Aggregate partial` sums up on each member, before rows travel;
   `Aggregate final` sums up the sums. A `Streaming aggregate` gets its rows in the order of the
@@ -537,7 +542,8 @@ member:
 ```
 
 Many more actual rows than expected ones point at the estimate to distrust; one member with most of
-the rows or the time points at skew.
+the rows or the time points at skew. Waiting, memory and spilling are shown where they matter; the
+[profiles](profiles.md) of the last statements have all of it.
 
 `EXPLAIN (options) statement` takes `ANALYZE`, `VERBOSE`, `COSTS` (on by itself) and `FORMAT`, each
 of the first three with `ON` or `OFF`. `FORMAT JSON` gives the same for machines, in one row: a list

@@ -93,6 +93,7 @@ DATE_EXAMPLES: Final = {
     "to_char": (
         "to_char(TIMESTAMP '2024-02-29 13:05:00', 'Dy, DD Mon YYYY HH12:MI am')",
         "to_char(1234.5, 'FM9,999.00')",
+        "to_char(INTERVAL '49 hours 30 minutes', 'HH24:MI')",
     ),
     "to_number": ("to_number('1,234.5-', '9G999D9S')",),
     "to_date": ("to_date('29 Feb 2024', 'DD Mon YYYY')",),

@@ -21,6 +21,7 @@ NESTED_OPERATORS: Final = {
     "?|": ("JSON '{\"a\": 1}' ?| ARRAY['a', 'b']",),
     "?&": ("JSON '{\"a\": 1}' ?& ARRAY['a', 'b']",),
     "@?": ("JSON '{\"a\": [1, 5]}' @? '$.a[*] ? (@ > 3)'",),
+    "@@": ("CAST('{\"a\": 5}' AS JSON) @@ '$.a > 3'",),
     "@>": ("ARRAY[1, 2, 3] @> ARRAY[2]", 'JSON \'{"a": 1, "b": 2}\' @> \'{"a": 1}\''),
     "<@": ("ARRAY[2] <@ ARRAY[1, 2, 3]",),
     "&&": ("ARRAY[1, 2] && ARRAY[2, 3]",),
@@ -84,6 +85,7 @@ NESTED_FUNCTIONS: Final = {
     "jsonb_path_exists": ("jsonb_path_exists('{\"a\": 1}', '$.a')",),
     "jsonb_path_query_array": ("jsonb_path_query_array('{\"a\": [1, 5]}', '$.a[*] ? (@ > 3)')",),
     "jsonb_path_query_first": ("jsonb_path_query_first('{\"a\": [1, 5]}', '$.a[last]')",),
+    "jsonb_path_match": ("jsonb_path_match('{\"a\": 5}', '$.a > $least', '{\"least\": 3}')",),
     "jsonb_object": ("jsonb_object('{a,1,b,2}')",),
 }
 

@@ -54,20 +54,49 @@ SELECT day FROM dates"""),
      """SELECT id, word, place FROM flights, string_to_table(origin, '-') WITH ORDINALITY
 AS w (word, place)"""),
     ("and stand in the select list", "SELECT id, unnest(ARRAY[delay, 2 * delay]) FROM flights"),
+    ("objects of a JSON array as rows",
+     """SELECT * FROM jsonb_to_recordset('[{"a": 1, "b": "x"}, {"a": 2}]')
+AS t (a INTEGER, b TEXT)"""),
+    ("a query as an array, in its order",
+     """SELECT a.name, ARRAY(SELECT delay FROM flights f WHERE f.carrier = a.carrier ORDER BY delay)
+FROM airlines a"""),
+    ("the joined columns under a name of their own; all fields of a row",
+     "SELECT k.carrier, (f).* FROM flights f JOIN airlines a USING (carrier) AS k"),
+    ("frames without the current row, its peers (TIES), or both (GROUP)",
+     """SELECT id, avg(delay) OVER (
+    ORDER BY id ROWS BETWEEN 3 PRECEDING AND 3 FOLLOWING EXCLUDE CURRENT ROW)
+FROM flights"""),
+    ("the rank that a value would have; also dense_rank, percent_rank, cume_dist",
+     "SELECT rank(30) WITHIN GROUP (ORDER BY delay DESC) FROM flights"),
+    ("the order in which a recursion finds rows: DEPTH or BREADTH FIRST",
+     """WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT 2 * n + x FROM r, (VALUES (0), (1)) v (x)
+    WHERE n < 4)
+SEARCH DEPTH FIRST BY n SET place SELECT n FROM r ORDER BY place"""),
+    ("no way goes through a row twice",
+     """WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n % 3 + 1 FROM r)
+CYCLE n SET again USING path SELECT n, path FROM r WHERE NOT again"""),
+    ("a change, and a query over what it gives; both read the state before it",
+     """WITH gone AS (DELETE FROM flights WHERE delay > 600 RETURNING carrier)
+SELECT carrier, count(*) FROM gone GROUP BY carrier"""),
 )  # fmt: skip
 
 RECURSION_NOTE: Final = """\
 A recursive CTE has PostgreSQL's form and restrictions. All of its rounds read the timestamp of the
 statement. It may take 100,000 rounds, and its rows count against the memory of the statement.
-DECIMALs whose digits would grow with every round become DECIMAL(38,16).
+DECIMALs whose digits would grow with every round become DECIMAL(38,16). SEARCH or CYCLE may stand
+behind the last query of WITH.
+
+A CTE with a volatile function (random(), gen_random_uuid(), clock_timestamp()) is computed once,
+however often it is read. WITH may hold one INSERT, UPDATE, DELETE or MERGE, in a SELECT that is the
+whole statement: nothing is changed unless the SELECT succeeds, too.
 
 """
 
 SETTINGS_NOTE: Final = """\
 Settings and prepared statements belong to the client, whichever member serves it. What drivers set
 when they connect is accepted if it is what Remuda does anyway, and refused with 0A000 if it would
-change answers. SET LOCAL has no effect, because every statement is a transaction of its own; BEGIN,
-COMMIT and ROLLBACK are refused.
+change answers. Every statement is a transaction of its own, so SET LOCAL is refused (25P01), as
+BEGIN, COMMIT and ROLLBACK are. `current_setting` and `pg_settings` tell what the client has set.
 
 """
 

@@ -1,11 +1,14 @@
-"""Fixtures of the whole suite: golden files and their rewrite flag."""
+"""Fixtures of the whole suite: golden files and their rewrite flag, certificates."""
 
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import trustme
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -54,3 +57,32 @@ class GoldenFiles:
 @pytest.fixture(scope="session")
 def golden(request: pytest.FixtureRequest) -> GoldenFiles:
     return GoldenFiles(bool(request.config.getoption("--rewrite")))
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """PEM files of a certificate authority, and of certificates that it has signed or not."""
+
+    folder: Path
+    authority: trustme.CA
+    ca: str
+
+    def issue(
+        self, name: str, *names: str, authority: trustme.CA | None = None, **options: Any
+    ) -> tuple[str, str]:
+        """The files of a new certificate and its key."""
+        made = (authority or self.authority).issue_cert(*(names or ("127.0.0.1",)), **options)
+        certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
+        made.private_key_pem.write_to_path(key)
+        key.chmod(0o600)
+        for index, blob in enumerate(made.cert_chain_pems):
+            blob.write_to_path(certificate, append=index > 0)
+        return str(certificate), str(key)
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    folder = tmp_path_factory.mktemp("certificates")
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    return Certificates(folder, authority, str(folder / "ca.pem"))

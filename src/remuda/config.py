@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -9,9 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from remuda.errors import InputError
-from remuda.limits import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, MEMBERS_MAX, MIB
+from remuda.limits import (
+    HEARTBEAT_INTERVAL,
+    HEARTBEAT_TIMEOUT,
+    MEMBERS_MAX,
+    MIB,
+    PARALLEL_ROWS,
+)
 
 ENVIRONMENT_PREFIX = "REMUDA_"
+INSECURE_WORDS = "yes, without encryption or passwords"
+"""What must be said to listen on an address that others reach, without protection."""
 
 
 def _setting(default: object, doc: str, choices: tuple[str, ...] = ()) -> Any:
@@ -35,7 +44,22 @@ class MemberConfig:
     control_fd: int = _setting(-1, "listening socket for the control channel, inherited")
     parent_pipe: int = _setting(-1, "end of a pipe; the member stops when the other end closes")
     workers: int = _setting(1, "threads of the cooperative pool; 0 = run everything on the loop")
+    parallel_rows: int = _setting(
+        PARALLEL_ROWS, "rows that a query reads on a member for each further thread to join in"
+    )
+    parallel_scans: str = _setting(
+        "chunks",
+        "scans that threads share: any rows to anyone, or also those that each must read as a whole"
+        " to keep the rows of its partitions",
+        ("chunks", "partitions"),
+    )
     statement_memory: int = _setting(4096 * MIB, "bytes that one statement may hold on a member")
+    member_memory: int = _setting(
+        0, "bytes that all statements together may hold on a member; 0 = a quarter of its machine's"
+    )
+    admission_timeout: float = _setting(
+        60.0, "seconds that a query waits for memory to begin; after that it fails"
+    )
     spill_limit: int = _setting(
         32 * 1024 * MIB, "bytes that one statement may put on a member's disk; 0 = never spill"
     )
@@ -46,6 +70,21 @@ class MemberConfig:
     query_timeout: float = _setting(0.0, "seconds after which a query fails; 0 = never")
     heartbeat_interval: float = _setting(HEARTBEAT_INTERVAL, "seconds between heartbeats")
     heartbeat_timeout: float = _setting(HEARTBEAT_TIMEOUT, "silence after which a member is lost")
+    tls_certificate: str = _setting(
+        "", "PEM file with this member's certificate: switches TLS on, on all channels"
+    )
+    tls_key: str = _setting("", "PEM file with its key; empty = in the certificate's file")
+    tls_ca: str = _setting("", "PEM file with the certificates that sign those of members, clients")
+    tls_client_certificates: str = _setting(
+        "members", "who must show a certificate when connecting", ("members", "all", "none")
+    )
+    tls_server_name: str = _setting(
+        "", "what certificates of members must name; empty = the member's host"
+    )
+    tls_minimum: str = _setting("1.3", "least version of TLS", ("1.2", "1.3"))
+    secret_file: str = _setting("", "file with the secret that all members of the cluster share")
+    users_file: str = _setting("", "file of users, passwords, roles; empty = no passwords")
+    insecure: str = _setting("", f"{INSECURE_WORDS!r} allows any address without protection")
     log_level: str = _setting("info", "least level to log", ("debug", "info", "warning", "error"))
     log_format: str = _setting("text", "form of the log", ("text", "json"))
     log_file: str = _setting("", "file to append the log to; empty = standard error")
@@ -56,10 +95,17 @@ class MemberConfig:
         for name in ("user_port", "control_port", "data_port"):
             if not 0 <= getattr(self, name) <= 65535:
                 raise InputError(f"{name} must be 0 to 65535, not {getattr(self, name)}")
-        for name in ("join_timeout", "heartbeat_interval", "heartbeat_timeout", "statement_memory"):
+        for name in (
+            "join_timeout",
+            "heartbeat_interval",
+            "heartbeat_timeout",
+            "statement_memory",
+            "admission_timeout",
+            "parallel_rows",
+        ):
             if getattr(self, name) <= 0:
                 raise InputError(f"{name} must be above 0, not {getattr(self, name)}")
-        for name in ("workers", "batch_rows", "query_timeout", "spill_limit"):
+        for name in ("workers", "batch_rows", "query_timeout", "spill_limit", "member_memory"):
             if getattr(self, name) < 0:
                 raise InputError(f"{name} must not be negative")
         if self.spill_directory and not Path(self.spill_directory).is_dir():
@@ -73,6 +119,58 @@ class MemberConfig:
                 )
         if self.join:
             split_address(self.join, "join")
+        self._check_protection()
+
+    def _check_protection(self) -> None:
+        if self.insecure not in ("", INSECURE_WORDS):
+            raise InputError(
+                f"insecure must be empty or say {INSECURE_WORDS!r}, not {self.insecure!r}"
+            )
+        if self.tls_certificate and not self.tls_ca:
+            raise InputError(
+                "tls_certificate needs tls_ca: members check each other's certificates",
+                hint="Of a certificate that signs itself, that is the same file.",
+            )
+        if self.users_file and not self.secret_file:
+            raise InputError(
+                "users_file needs secret_file: without it, whoever reaches the member's other "
+                "channels could pose as a member, and would need no password"
+            )
+        for name in ("tls_key", "tls_ca", "tls_server_name"):
+            if getattr(self, name) and not self.tls_certificate:
+                raise InputError(f"{name} is of no use without tls_certificate")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only processes of this machine reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name, which may mean anything
+        return False
+
+
+def check_exposure(config: MemberConfig) -> None:
+    """Raises InputError when others could reach a member that does not protect itself."""
+    if is_loopback(config.host) or config.insecure == INSECURE_WORDS:
+        return
+    lacking = [
+        what
+        for value, what in (
+            (config.tls_certificate, "tls_certificate, tls_key, tls_ca (encryption)"),
+            (config.secret_file, "secret_file (what the members of the cluster share)"),
+            (config.users_file, "users_file (who may do what)"),
+        )
+        if not value
+    ]
+    if lacking:
+        raise InputError(
+            f"a member that others can reach at {config.host} needs protection",
+            detail="not set: " + "; ".join(lacking),
+            hint="docs/security.md says how to set it up in five minutes. To go without, in a "
+            f'network that you trust entirely, set insecure = "{INSECURE_WORDS}".',
+        )
 
 
 def split_address(text: str, what: str = "address") -> tuple[str, int]:

@@ -19,31 +19,12 @@ raised again on the other side with the same class.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A place in a statement: ``line`` and ``column`` count from 1, ``offset`` from 0."""
-
-    line: int
-    column: int
-    offset: int
-    length: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorReport:
-    """An error as plain data: what crosses the wire."""
-
-    kind: str
-    sqlstate: str
-    message: str
-    detail: str = ""
-    hint: str = ""
-    member: str = ""
-    position: Position | None = None
+# Named again, so that everybody has them from here.
+from remuda.error_report import ErrorReport as ErrorReport  # noqa: PLC0414
+from remuda.error_report import Position as Position  # noqa: PLC0414
+from remuda.error_report import caret_lines as caret_lines  # noqa: PLC0414
 
 
 class RemudaError(Exception):
@@ -115,19 +96,6 @@ def from_report(report: ErrorReport, statement: str | None = None) -> RemudaErro
         statement=statement,
         member=report.member,
     )
-
-
-def caret_lines(statement: str, position: Position) -> list[str]:
-    """``LINE n: <text>`` and a caret below the place, as psql prints it."""
-    lines = statement.split("\n")  # as positions count lines: no other character ends one
-    index = min(max(position.line, 1), len(lines)) - 1
-    text = lines[index].rstrip("\r").replace("\t", " ")  # a tab would move the caret away
-    column = min(max(position.column, 1), len(text) + 1)
-    start = max(0, column - 1 - 60)
-    shown = text[start : start + 120]
-    prefix = f"LINE {index + 1}: " + ("..." if start else "")
-    width = max(1, min(position.length, len(shown) - (column - 1 - start)))
-    return [prefix + shown, " " * (len(prefix) + column - 1 - start) + "^" * width]
 
 
 # --- fix the input -------------------------------------------------------------------------
@@ -283,18 +251,48 @@ class CannotChangeSetting(InputError):
     sqlstate = "55P02"
 
 
+class NoActiveTransaction(InputError):
+    sqlstate = "25P01"
+
+
 class NotSupported(InputError):
     sqlstate = "0A000"
 
 
 class AuthenticationFailed(InputError):
+    """Who the other side is was not shown: no password, a wrong one, another cluster secret."""
+
     sqlstate = "28000"
+
+
+class WrongPassword(AuthenticationFailed):
+    """There is no such user, or the password is another one: which of both is not told."""
+
+    sqlstate = "28P01"
+
+
+class InsufficientPrivilege(InputError):
+    """The user lacks a role; names the role and the map."""
+
+    sqlstate = "42501"
+
+
+class TlsFailed(InputError):
+    """The sides do not agree on TLS: one does not speak it, or a certificate is not accepted."""
+
+    sqlstate = "08001"
 
 
 class DataError(InputError):
     """A value cannot be computed or stored."""
 
     sqlstate = "22000"
+
+
+class SqlJsonItemError(DataError):
+    """A jsonpath computes with what it cannot."""
+
+    sqlstate = "22038"
 
 
 class DivisionByZero(DataError):
@@ -556,6 +554,13 @@ class ResourceError(RemudaError):
 
 class OutOfMemory(ResourceError):
     sqlstate = "53200"
+
+
+class TooManyQueries(ResourceError):
+    """So many wait already that another one is not taken."""
+
+    sqlstate = "53400"
+    retryable = True
 
 
 class DiskFull(ResourceError):

@@ -45,6 +45,12 @@ RETURNING_SIZE_MAX: Final = 256 * MIB
 # --- wire ---
 FRAME_SIZE_MAX: Final = 64 * MIB
 HANDSHAKE_TIMEOUT: Final = 10.0
+"""For the handshake and, where one is asked for, the password or secret after it; TLS below has as
+long again."""
+STRANGERS_MAX: Final = 2048
+"""Connections of one port whose other side has not shown who it is; beyond, the oldest goes."""
+AUTHENTICATION_PENALTY: Final = 1.0
+"""How long the answer to a wrong password or secret is held back."""
 CONNECT_TIMEOUT: Final = 30.0
 USER_HEARTBEAT_TIMEOUT: Final = 30.0
 CLIENT_SILENCE_MAX: Final = 10.0
@@ -61,8 +67,15 @@ QUERY_SUSPECT_AFTER: Final = 5.0
 STREAM_GAP_TIMEOUT: Final = 10.0
 CANCELLED_SURROGATE_TTL: Final = 60.0
 FINISHED_QUERIES_KEPT: Final = 200
+FINISHED_QUERIES_SIZE_MAX: Final = 16 * MIB
+"""Statements that have ended of which a member keeps profiles, and what these may take."""
 ACTIVE_QUERIES_MAX: Final = 1000
 """Queries that one member initiates at a time."""
+QUEUED_QUERIES_MAX: Final = 1000
+"""Queries of one initiator that wait for memory."""
+PARALLEL_ROWS: Final = 1_000_000
+"""A fragment runs one instance on a member for each so many rows that it reads there, up to the
+member's workers."""
 ENDED_QUERY_IDS_KEPT: Final = 4096
 """Ids remembered per member, so that late messages of ended queries are dropped at once."""
 

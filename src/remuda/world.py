@@ -58,10 +58,22 @@ class Network(Protocol):
         """A connected, blocking socket. Raises ConnectionRefused naming the address."""
 
 
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """``permissions``: the mode bits of read, write, execute; ``stamp``: another one after every
+    change of the content."""
+
+    permissions: int
+    stamp: tuple[int, ...]
+
+
 class Disk(Protocol):
     """Whole small files; logs and snapshots get their own doors when they come."""
 
     def read(self, path: Path) -> bytes: ...
+
+    def facts(self, path: Path) -> FileFacts:
+        """Raises ResourceError."""
 
     def write(self, path: Path, content: bytes) -> None:
         """Replace the file atomically. Raises DiskFull."""
@@ -78,6 +90,9 @@ class Thread(Protocol):
 class Workers(Protocol):
     """Threads, for the cooperative pool and nothing else."""
 
+    def available(self, wanted: int) -> int:
+        """How many of ``wanted`` threads there may be; 0: the work is done in turns of the loop."""
+
     def start_thread(self, target: Callable[[], None], name: str) -> Thread: ...
 
 
@@ -86,6 +101,9 @@ class Memory(Protocol):
 
     def give_back(self) -> None:
         """Return what has been freed. Takes some milliseconds; any thread."""
+
+    def total(self) -> int:
+        """Bytes that this process may have: the machine's memory, or the bound of its group."""
 
 
 class SystemClock:
@@ -148,6 +166,13 @@ class SystemDisk:
         except OSError as problem:
             raise ResourceError(f"cannot read {path}: {problem.strerror}") from problem
 
+    def facts(self, path: Path) -> FileFacts:
+        try:
+            found = path.stat()
+        except OSError as problem:
+            raise ResourceError(f"cannot read {path}: {problem.strerror}") from problem
+        return FileFacts(found.st_mode & 0o777, (found.st_mtime_ns, found.st_size, found.st_ino))
+
     def write(self, path: Path, content: bytes) -> None:
         temporary = path.with_name(path.name + ".new")
         try:
@@ -172,6 +197,9 @@ class SystemDisk:
 class SystemWorkers:
     """Daemon threads: a member that ends does not wait for a kernel in the middle of a batch."""
 
+    def available(self, wanted: int) -> int:
+        return wanted
+
     def start_thread(self, target: Callable[[], None], name: str) -> Thread:
         thread = threading.Thread(target=target, name=name, daemon=True)
         thread.start()
@@ -192,6 +220,32 @@ class SystemMemory:
         pa.default_memory_pool().release_unused()
         if self._trim is not None:
             self._trim(0)
+
+    def total(self) -> int:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return min([physical, *_group_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))])
+
+
+def _group_limits(groups: Path, root: Path) -> list[int]:
+    """The memory limits of the control groups that a process is in, those above them included.
+    Version 2 has one group and ``memory.max``, version 1 a hierarchy for memory alone."""
+    limits: list[int] = []
+    with contextlib.suppress(OSError):
+        for line in groups.read_text(encoding="ascii").splitlines():
+            _, controllers, place = line.split(":", 2)
+            if controllers == "":
+                base, file = root, "memory.max"
+            elif "memory" in controllers.split(","):
+                base, file = root / "memory", "memory.limit_in_bytes"
+            else:
+                continue
+            group = base / place.lstrip("/")
+            for folder in (group, *group.parents):
+                with contextlib.suppress(OSError, ValueError):
+                    limits.append(int((folder / file).read_text(encoding="ascii")))
+                if folder == base:
+                    break
+    return limits
 
 
 @dataclass(frozen=True)

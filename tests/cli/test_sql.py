@@ -19,6 +19,7 @@ from remuda.cli.output import RichTableWriter, csv_field, json_value, show
 from remuda.cli.session import Session
 from remuda.cli.shell import history_file, run_shell
 from remuda.cli.sql_command import run_text
+from remuda.cli.status_command import MEMORY_QUERY
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import external_schema
 from remuda.datatypes.schema import Column, MapSchema
@@ -219,7 +220,11 @@ class TestProcess:
             assert child.stderr.read() == b""
             assert child.wait(30) == 141
 
-    def test_status(self, grid, client, capsys, golden):
+    def test_status(self, grid, client, capsys, golden, script):
+        names = ("member", "memory_held", "memory_limit", "spilled")
+        columns = (*(Column(n, sql.BIGINT) for n in names), Column("queued", sql.INTEGER))
+        rows = [(1, 0, 6 << 30, 0, 0), (2, 5_000_000, 6 << 30, 1 << 21, 3), (3, 7, 900, 0, 0)]
+        grid.scripts[MEMORY_QUERY] = script(columns, (batch(columns, rows),))
         handle = client.map("trees")
         handle.put(1, {"name": "oak"})
         assert main(["status", "--connect", grid.addresses[0]]) == 0

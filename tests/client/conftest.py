@@ -62,7 +62,7 @@ class Running:
         self.part2 = len(member.running)
         self.sent = self.acknowledged = 0
         self.over = False
-        handle = common_pb2.QueryId(part1=1, part2=self.part2)
+        handle = self.handle = common_pb2.QueryId(part1=1, part2=self.part2)
         if script.result_first:
             self.end(script.error)
         request.reply(user_pb2.QUERY_HANDLE, handle)
@@ -76,6 +76,7 @@ class Running:
                 self.end(self.script.error)
                 return
             body = user_pb2.QueryData(row_count=pages[self.sent % len(pages)].num_rows)
+            body.query_id.CopyFrom(self.handle)
             if self.sent == 0:
                 body.columns.extend(codec.encode_column(c) for c in self.script.columns)
             batch = pages[self.sent % len(pages)]
@@ -99,9 +100,10 @@ class Running:
             return
         self.over = True
         if self.sent == 0 and error is None:  # as members do it
-            empty = self.member.grid.empty_page
-            self.channel.request_nowait(user_pb2.QUERY_DATA, *empty, lambda _: None)
-        result = user_pb2.QueryResult(tag=self.script.tag)
+            dbody = self.member.grid.empty_page
+            page = user_pb2.QueryData(query_id=self.handle)
+            self.channel.request_nowait(user_pb2.QUERY_DATA, page, dbody, lambda _: None)
+        result = user_pb2.QueryResult(tag=self.script.tag, query_id=self.handle)
         result.query_state = (
             user_pb2.QueryResult.FAILED if error else user_pb2.QueryResult.COMPLETED
         )
@@ -331,7 +333,7 @@ class FakeGrid:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, pa.schema([])) as writer:
             writer.write_batch(pa.RecordBatch.from_arrays([], schema=pa.schema([])))
-        self.empty_page = (user_pb2.QueryData(), [memoryview(sink.getvalue())])
+        self.empty_page = [memoryview(sink.getvalue())]
         self.clocks: list[int] = []
         self.jobs = 0
         self.created = 0

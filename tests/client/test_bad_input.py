@@ -15,6 +15,7 @@ import pytest
 
 import remuda
 from remuda import errors
+from remuda.client.driving import finish
 from remuda.client.requests import Call
 from remuda.limits import FRAME_SIZE_MAX, ROW_SIZE_MAX, STATEMENT_LENGTH_MAX
 from remuda.rpc.blocking import BlockingChannel
@@ -64,7 +65,7 @@ def the_next_request_works(client: Any) -> Iterator[None]:
 
 def gauges(client: Any, member: int) -> dict[str, int]:
     call = Call(user_pb2.MEMBER_STATE, user_pb2.Empty(), user_pb2.MemberState.FromString)
-    state = client._core.call(member, call)
+    state = finish(client._core.call(member, call))
     return {gauge.name: gauge.value for gauge in state.gauges}
 
 
@@ -218,7 +219,7 @@ def test_rows_that_are_too_large(client: Any, size: int) -> None:
 def test_rows_that_fit_a_frame_only_one_by_one(client: Any) -> None:
     texts = client.map("texts")
     texts.put(0, "short")
-    owner = texts._bind().router.owner
+    owner = finish(texts._map._bind()).router.owner
     keys = [key for key in range(100) if owner((key,)) == 1][:5]
     large = "x" * (ROW_SIZE_MAX - 100)
     texts.put_all(dict.fromkeys(keys, large))

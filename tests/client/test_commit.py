@@ -7,8 +7,8 @@ import pytest
 
 from remuda.client import commit
 from remuda.client.client import connect
-from remuda.client.connections import COMMIT_TIMEOUT
 from remuda.client.core import _is_read
+from remuda.client.ports import COMMIT_TIMEOUT
 from remuda.errors import ConnectionBroken, JobAborted
 from remuda.rpc.blocking import BlockingChannel
 from remuda.rpc.messages import user_pb2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import threading
 from decimal import Decimal
@@ -9,7 +10,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from remuda.client import connections
+from remuda.client import backoff
 from remuda.client.client import connect
 from remuda.datatypes import sql
 from remuda.datatypes.keyhash import hash_values, partition_of
@@ -217,19 +218,20 @@ class TestErrors:
             client.describe("m")
 
     def test_a_member_that_hangs_costs_one_request_its_timeout(self, grid, monkeypatch):
-        monkeypatch.setattr(connections, "_LONG", 0.0)
+        monkeypatch.setattr(backoff, "_LONG", 0.0)
         with connect(grid.addresses[0]) as client, socket.socket() as hangs:
             hangs.bind(("127.0.0.1", 0))
             hangs.listen()
             pool = client._core.pool(2)
             pool.drop_idle()
-            pool.port, pool._connect_timeout = hangs.getsockname()[1], 0.05
+            pool.port = hangs.getsockname()[1]
+            pool.settings = dataclasses.replace(pool.settings, connect_timeout=0.05)
             with pytest.raises(MemberUnavailable, match=r"member 2 .* did not shake hands"):
                 client.cluster_info(2)
             with pytest.raises(MemberUnavailable, match=r"member 2 .* did not answer a moment ago"):
                 client.cluster_info(2)
             assert client.cluster_info(1).member == 1
-            pool._avoided_until = 0.0
+            pool.backoff.until = 0.0
             with pytest.raises(MemberUnavailable, match=r"member 2 .* did not shake hands"):
                 client.cluster_info(2)
 

@@ -11,9 +11,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
 NAMES = {
+    "dbapi-compliance": "dbapi20",
     "protobuf": "google.protobuf",
     "grpcio-tools": "grpc_tools",
     "import-linter": "importlinter",
+    "sqlalchemy-drill": "sqlalchemy_drill",
 }
 BY_CONFIGURATION = {"pytest-xdist", "pytest-timeout", "mypy", "ruff", "import-linter"}
 BY_TYPES = {"types-protobuf", "types-regex", "pandas-stubs"}

@@ -9,9 +9,11 @@ from types import ModuleType
 import pytest
 
 import remuda
+import remuda.aio
+import remuda.dbapi
 import remuda.spark
 
-MODULES: tuple[ModuleType, ...] = (remuda, remuda.spark)
+MODULES: tuple[ModuleType, ...] = (remuda, remuda.aio, remuda.dbapi, remuda.spark)
 SPARKS_OWN = {"name", "schema", "reader", "writer"}
 """Methods of ``DataSource``: Spark documents them."""
 NAMES = [(module, name) for module in MODULES for name in module.__all__ if name[0] != "_"]

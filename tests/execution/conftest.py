@@ -20,6 +20,7 @@ from remuda.datatypes.values import array_to_values, values_to_array
 from remuda.execution.build import build_fragments
 from remuda.execution.context import EncodedBatch, FragmentContext
 from remuda.execution.contract import Progress
+from remuda.execution.instances import Sites
 from remuda.execution.memory import MemoryAccount
 from remuda.execution.operators.scan import TableScanOperator
 from remuda.execution.root_sink import RootSink
@@ -37,7 +38,7 @@ from remuda.plan.physical import (
     TableScan,
     Traits,
 )
-from remuda.query.ids import QueryId
+from remuda.query.ids import Endpoint, QueryId
 from remuda.query.stream import Grant
 
 ANYWHERE = Traits(Distribution(Placement.PARTITIONED))
@@ -80,6 +81,13 @@ class ListCursor:
         if self in self._open:
             self._open.remove(self)
 
+    def share(self) -> ListCursor:
+        if self in self._open:
+            self._open.remove(self)
+        other = ListCursor([], self._open)
+        other._batches = self._batches
+        return other
+
 
 class MemorySources:
     def __init__(self, tables: Sequence[Table], member: int, batch_rows: int) -> None:
@@ -96,8 +104,8 @@ class MemorySources:
             return False
         return True
 
-    def scan(self, map_id, schema_version, at, positions, partitions):
-        table = self._tables[map_id]
+    def scan(self, of):
+        table, positions = self._tables[of.map_id], of.positions
         rows = table.rows.get(self._member, [])
         batches = []
         for start in range(0, len(rows), self._batch_rows):
@@ -175,6 +183,8 @@ class Grid:
         parameters: tuple = (),
         memory_limit: int | None = None,
         duplicate: bool = False,
+        instances: dict[int, int] | None = None,
+        spill=None,
     ) -> None:
         self.chance = random.Random(seed)
         self.pool = StepPool(self.chance)
@@ -187,11 +197,14 @@ class Grid:
             f.id: (members[0],) if f.site is Site.INITIATOR else tuple(members)
             for f in plan.fragments
         }
+        self.sites = Sites(sites, instances or {})
         owners = [members[p % len(members)] for p in range(PARTITIONS)]
         self.members: dict[int, Member] = {}
         for number in members:
             member = Member(
-                number, MemorySources(tables, number, batch_rows), MemoryAccount(memory_limit)
+                number,
+                MemorySources(tables, number, batch_rows),
+                MemoryAccount(memory_limit, spill),
             )
             context = FragmentContext(
                 query=QueryId(1, 2),
@@ -199,7 +212,7 @@ class Grid:
                 parameters=parameters,
                 read_timestamp=1,
                 owners=owners,
-                sites=sites,
+                sites=self.sites,
                 sources=member.sources,
                 exchange=Port(self, number),
                 clock=self.clock,
@@ -272,6 +285,7 @@ class Grid:
         while self.pool.step() or self.network:
             if self.network:
                 self.network.pop()()
+        self.sink.clear()
 
     def assert_clean(self) -> None:
         for member in self.members.values():
@@ -292,26 +306,32 @@ class Port:
         self._grid = grid
         self._member = member
 
-    def send_batch(self, edge: int, receivers: tuple[int, ...], batch: EncodedBatch) -> None:
+    def send_batch(self, edge: int, instance: int, receivers, batch: EncodedBatch) -> None:
         body = b"".join(part.to_pybytes() for part in batch.body)
         assert len(body) == batch.size
         self._grid.sent.append((edge, self._member, batch))
+        me = Endpoint(self._member, instance)
         for receiver in receivers:
-            assert receiver != self._member
+            assert receiver.member != self._member
             self._grid.deliver(
                 lambda receiver=receiver: self._find(receiver, edge, "receives").on_batch(
-                    edge, self._member, batch.ordinal, batch.last, body
+                    edge, me, batch.ordinal, batch.last, body
                 )
             )
 
-    def send_flow_control(self, edge: int, sender: int, grant: Grant) -> None:
-        assert sender != self._member
+    def send_flow_control(self, edge: int, instance: int, sender: Endpoint, grant: Grant) -> None:
+        assert sender.member != self._member
+        me = Endpoint(self._member, instance)
         self._grid.deliver(
-            lambda: self._find(sender, edge, "sends").on_flow_control(edge, self._member, grant)
+            lambda: self._find(sender, edge, "sends").on_flow_control(edge, me, grant)
         )
 
-    def _find(self, member: int, edge: int, what: str) -> Any:
-        return next(i for i in self._grid.members[member].instances if edge in getattr(i, what))
+    def _find(self, at: Endpoint, edge: int, what: str) -> Any:
+        return next(
+            made
+            for made in self._grid.members[at.member].instances
+            if edge in getattr(made, what) and made.instance == at.instance
+        )
 
 
 def rows_of(batches: Sequence[pa.RecordBatch], types: Sequence[SqlType] | None = None) -> list:

@@ -31,7 +31,7 @@ from remuda.plan.physical import (
 )
 
 MEMBERS = (1, 2, 5)
-SEEDS = range(12)
+SEEDS = range(8)
 
 
 def ref(column):
@@ -41,6 +41,12 @@ def ref(column):
 @pytest.fixture(params=[2000, 200_000], ids=["tiny", "wide"])
 def window(request, monkeypatch):
     monkeypatch.setattr(build, "stream_window", lambda *_: request.param)
+    return request.param
+
+
+@pytest.fixture(params=[None, {1: 2, 2: 3, 3: 2}], ids=["one", "several"])
+def instances(request):
+    """How many instances of the fragments each member runs."""
     return request.param
 
 
@@ -85,15 +91,17 @@ def gathered(engine, node):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_gather(engine, facts, window, seed):
-    grid = engine.Grid(gathered(engine, facts.scan()), [facts], MEMBERS, seed, duplicate=True)
+def test_gather(engine, facts, window, instances, seed):
+    grid = engine.Grid(
+        gathered(engine, facts.scan()), [facts], MEMBERS, seed, duplicate=True, instances=instances
+    )
     assert Counter(grid.run()) == Counter(all_rows(facts))
     biggest = max(batch.size for _, _, batch in grid.sent)
     assert biggest <= window
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_two_phase_aggregate(engine, facts, window, seed):
+def test_two_phase_aggregate(engine, facts, window, instances, seed):
     k, v, _ = facts.columns
     calls = (
         AggregateCall("count", None, BIGINT),
@@ -116,13 +124,15 @@ def test_two_phase_aggregate(engine, facts, window, seed):
     for key, value, _ in all_rows(facts):
         count, total, most = want.get(key, (0, 0, -1))
         want[key] = (count + 1, total + value, max(most, value))
-    grid = engine.Grid(plan, [facts], MEMBERS, seed, batch_rows=100, duplicate=True)
+    grid = engine.Grid(
+        plan, [facts], MEMBERS, seed, batch_rows=100, duplicate=True, instances=instances
+    )
     assert sorted(grid.run(), key=str) == sorted(((k, *v) for k, v in want.items()), key=str)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("limit", [None, 7])
-def test_merge_keeps_the_order(engine, facts, window, seed, limit):
+def test_merge_keeps_the_order(engine, facts, window, instances, seed, limit):
     k, v, _ = facts.columns
     keys = (SortKey(k.id, descending=True, nulls_first=True), SortKey(v.id))
     ordered = SortRows(facts.columns, engine.traits, facts.scan(), keys)
@@ -135,13 +145,13 @@ def test_merge_keeps_the_order(engine, facts, window, seed, limit):
         (send(engine, ordered, 0, ExchangeKind.MERGE, 0), Site.DATA_MEMBERS),
     )
     want = sorted(all_rows(facts), key=lambda r: (r[0] is not None, -(r[0] or 0), r[1]))
-    grid = engine.Grid(plan, [facts], MEMBERS, seed, duplicate=True)
+    grid = engine.Grid(plan, [facts], MEMBERS, seed, duplicate=True, instances=instances)
     assert grid.run() == want[:limit]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", [ExchangeKind.BROADCAST, ExchangeKind.UNICAST])
-def test_join_across_members(engine, facts, window, seed, kind):
+def test_join_across_members(engine, facts, window, instances, seed, kind):
     names = engine.table([("id", INTEGER), ("n", VARCHAR)],
                          [(i, f"name {i}") for i in range(0, 60, 2)], MEMBERS)  # fmt: skip
     k, n = facts.columns[0], names.columns[0]
@@ -161,7 +171,7 @@ def test_join_across_members(engine, facts, window, seed, kind):
         *extra,
     )
     name_of = {row[0]: row[1] for row in all_rows(names)}
-    grid = engine.Grid(plan, [facts, names], MEMBERS, seed, duplicate=True)
+    grid = engine.Grid(plan, [facts, names], MEMBERS, seed, duplicate=True, instances=instances)
     want = Counter((*row, name_of.get(row[0])) for row in all_rows(facts))
     assert Counter(grid.run()) == want
 
@@ -185,7 +195,7 @@ def test_limit_stops_the_senders(engine, facts, seed, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_cancel_in_the_middle_frees_everything(engine, facts, window, seed):
+def test_cancel_in_the_middle_frees_everything(engine, facts, window, instances, seed):
     _k, v, _ = facts.columns
     keys = (SortKey(v.id),)
     join = HashJoin(facts.columns, engine.traits, JoinKind.SEMI, facts.scan(),
@@ -197,7 +207,7 @@ def test_cancel_in_the_middle_frees_everything(engine, facts, window, seed):
         (send(engine, ordered, 0, ExchangeKind.MERGE, 0), Site.DATA_MEMBERS),
         (send(engine, facts.scan(), 1, ExchangeKind.BROADCAST, 1), Site.DATA_MEMBERS),
     )
-    grid = engine.Grid(plan, [facts], MEMBERS, seed, batch_rows=100)
+    grid = engine.Grid(plan, [facts], MEMBERS, seed, batch_rows=100, instances=instances)
     grid.start()
     for _ in range(grid.chance.randrange(150)):
         grid.step()

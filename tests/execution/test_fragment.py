@@ -13,6 +13,7 @@ from remuda.execution.batch import Batch
 from remuda.execution.context import FragmentContext
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.fragment import FragmentInstance
+from remuda.execution.instances import Sites
 from remuda.execution.pool import Pool
 from remuda.execution.root_sink import RootSink
 from remuda.query.ids import QueryId
@@ -70,7 +71,7 @@ class Listener:
 
 def instance_of(root, pool, listener, inline=False, clock=time.perf_counter):
     context = FragmentContext(
-        query=QueryId(1, 1), member=1, parameters=(), read_timestamp=1, owners=[1], sites={},
+        query=QueryId(1, 1), member=1, parameters=(), read_timestamp=1, owners=[1], sites=Sites({}),
         sources=None, exchange=None, clock=clock,
     )  # fmt: skip
     return FragmentInstance(

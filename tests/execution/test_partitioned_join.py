@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from remuda.datatypes.sql import BIGINT, BOOLEAN
 from remuda.errors import OutOfMemory
 from remuda.execution.contract import Operator
 from remuda.execution.memory import MemoryAccount, Reservation
-from remuda.execution.operators.hash_join import HashJoinOperator
+from remuda.execution.operators.hash_join import HashJoinOperator, RightNulls
 from remuda.execution.operators.partitioned_join import JoinSide, PartitionedJoinOperator
 from remuda.execution.operators.row_partitions import FAN_OUT
 from remuda.plan.logical import JoinKind
@@ -112,3 +113,59 @@ def test_one_key_that_is_too_large_fails_clearly() -> None:
     assert account.held == 0
     assert account.spill is not None
     assert account.spill.used == 0
+
+
+@pytest.mark.parametrize("nulls_on_the_right", [False, True])
+@pytest.mark.parametrize("right_count", [0, 30_000])
+def test_not_in_knows_of_nulls_in_other_parts(nulls_on_the_right: bool, right_count: int) -> None:
+    left = some_rows(3_000, 1, 4_000)
+    right = [r for r in some_rows(right_count, 2, 1_000) if nulls_on_the_right or r[0] is not None]
+
+    def marked(account: MemoryAccount) -> Rows:
+        nulls = RightNulls()
+
+        def make(left: Operator, right: Operator) -> Operator:
+            return HashJoinOperator(
+                kind=JoinKind.MARK,
+                left=left,
+                right=right,
+                left_keys=[0],
+                right_keys=[0],
+                key_types=[BIGINT],
+                left_types=TYPES,
+                right_kept=[],
+                right_types=[],
+                residual=None,
+                output=range(len(TYPES)),
+                memory=Reservation(account, "HashJoin"),
+                null_aware=True,
+                nulls=nulls,
+            )
+
+        operator = PartitionedJoinOperator(
+            make,
+            JoinSide(Given(left, TYPES, 500), TYPES, [0]),
+            JoinSide(Given(right, TYPES, 300), TYPES, [0]),
+            key_types=[BIGINT],
+            memory=Reservation(account, "HashJoin"),
+            nulls=nulls,
+        )
+        return drained(operator, [*TYPES, BOOLEAN])
+
+    account = small_account(400_000)
+    found = marked(account)
+    assert ordered(found) == ordered(marked(MemoryAccount()))
+    keys = {row[0] for row in right}
+
+    def mark(value: object) -> bool | None:
+        if not right:
+            return False
+        if value is not None and value in keys:
+            return True
+        return None if value is None or None in keys else False
+
+    assert all(row[-1] is mark(row[0]) for row in found)
+    assert account.held == 0
+    assert account.spill is not None
+    assert account.spill.used == 0
+    assert (account.spill.written > 0) == (right_count > 0)

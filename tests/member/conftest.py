@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from remuda.client.login import NO_SECURITY, Security
 from remuda.config import MemberConfig
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import from_physical, infer_type, to_physical
@@ -67,13 +68,19 @@ class TestClient:
         self.held: list[Request] = []
 
     @classmethod
-    async def open(cls, member: Member) -> TestClient:
+    async def open(cls, member: Member, security: Security = NO_SECURITY) -> TestClient:
         client = cls()
         hello = user_pb2.UserToBitHandshake(channel=user_pb2.USER, support_listening=True)
         hello.properties.properties.add(key="remuda.results", value="arrow")
         info = member.info
         client.channel = await connect(
-            info.host, info.user_port, ChannelKind.USER, hello, client.handle
+            info.host,
+            info.user_port,
+            ChannelKind.USER,
+            security.introduce(hello),
+            client.handle,
+            tls=security.client_tls(),
+            login=security.exchange(),
         )
         return client
 
@@ -208,7 +215,7 @@ def rows_of(schema: MapSchema) -> RowPacker:
 
 
 IDLE = ("queries", "fragments", "jobs", "statements", "cursors", "reads", "commits", "prepared",
-        "staging", "turns", "settling")  # fmt: skip
+        "staging", "turns", "settling", "memory_held", "spilled", "queued")  # fmt: skip
 
 
 class TestCluster:
@@ -218,8 +225,8 @@ class TestCluster:
         self.members = members
         self.clients: list[TestClient] = []
 
-    async def client(self, number: int = 1) -> TestClient:
-        client = await TestClient.open(self.member(number))
+    async def client(self, number: int = 1, security: Security = NO_SECURITY) -> TestClient:
+        client = await TestClient.open(self.member(number), security)
         self.clients.append(client)
         return client
 

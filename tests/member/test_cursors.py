@@ -22,6 +22,7 @@ class Wire:
         self.waiting: list[Callable[[RemudaError | None], None]] = []
         self.in_flight = 0
         self.finished = False
+        self.enough = self.untold = False
 
     def page(self, batch: pa.RecordBatch, on_acknowledged: Any) -> None:
         assert not self.finished, "a page after the end"

@@ -27,6 +27,7 @@ from remuda.member.hop import Hop
 from remuda.member.point_reads import PointAnswer
 from remuda.member.writes import StagedWrite
 from remuda.query import effects, events
+from remuda.query.ids import Endpoint
 from remuda.query.wire import decode_query_id
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
@@ -219,7 +220,7 @@ def test_a_stream_whose_sender_has_ended_must_end(in_cluster: InCluster) -> None
 
         def overdue() -> bool:
             return any(
-                inbox._streams[2].gap_deadline is not None
+                inbox._streams[Endpoint(2)].gap_deadline is not None
                 for running in queries._running.values()
                 for instance in running.instances
                 for inbox in instance._inboxes.values()

@@ -33,7 +33,7 @@ def test_unknown_requests_and_broken_bodies_get_typed_failures(in_cluster: InClu
     async def scenario(cluster: Any) -> None:
         client = await cluster.client(1)
         empty = user_pb2.Empty()
-        for rpc_type in (RpcType.GET_SERVER_META, RpcType.GET_TABLES, 999):
+        for rpc_type in (RpcType.GOODBYE, RpcType.REQUEST_RESULTS, 999):
             with pytest.raises(NotSupported):
                 await client.channel.request(rpc_type, empty)
         await client.sql("CREATE TABLE m (id INTEGER PRIMARY KEY, v BIGINT)")

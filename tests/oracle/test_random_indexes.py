@@ -115,9 +115,11 @@ class Conditions:
         """The text, and whether the order of its rows is defined."""
         chance = self.chance
         where = self.condition()
-        kind = chance.randrange(8)
+        kind = chance.randrange(10)
         if kind < 3:
             return f"SELECT m.id, m.s FROM m WHERE {where}", False
+        if kind > 7:
+            return self.first_rows_of_join(where), True
         if kind == 3:
             return f"SELECT count(*), min(m.n), max(m.p) FROM m WHERE {where}", False
         if kind == 4:
@@ -138,6 +140,18 @@ class Conditions:
             f"SELECT o.k FROM o WHERE {no}EXISTS (SELECT 1 FROM m WHERE {join} AND {where})",
             False,
         )
+
+    def first_rows_of_join(self, where: str) -> str:
+        chance = self.chance
+        key = chance.choice("gsd")
+        columns = [f"m.{key}", *chance.sample(["m.n", "m.p", "m.t"], chance.randrange(2))]
+        chance.shuffle(columns)
+        down = chance.random() < 0.5
+        order = ", ".join(f"{column}{_direction(down)}" for column in columns)
+        join = chance.choice(["JOIN", "JOIN", "LEFT JOIN"])
+        text = f"SELECT {', '.join(columns)} FROM m {join} o ON m.{key} = o.{key}"
+        text += f" WHERE {where}" if chance.random() < 0.3 else ""
+        return f"{text} ORDER BY {order} LIMIT {chance.randrange(1, 30)}"
 
 
 def _direction(down: bool) -> str:
@@ -201,7 +215,8 @@ class Both:
                 f"CREATE INDEX i{number} ON m USING {kind} ({', '.join(columns)})"
             ).close()
             made.append(f"i{number}")
-        return made
+        self.client.sql(f"CREATE INDEX io ON o USING sorted ({chance.choice('gsd')})").close()
+        return [*made, "io"]
 
 
 @pytest.fixture(params=[{"members": 1}, {"members": 3}], ids=["one member", "three members"])

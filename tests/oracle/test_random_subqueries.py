@@ -16,7 +16,7 @@ from oracle_subqueries import SubqueryGenerator
 
 pytestmark = pytest.mark.cluster
 
-QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "300"))
+QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "240"))
 SOAK_QUERIES = int(os.environ.get("REMUDA_ORACLE_SOAK_QUERIES", "4000"))
 
 

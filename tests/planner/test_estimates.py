@@ -191,3 +191,20 @@ def test_computed_columns() -> None:
     one, two = Literal(INTEGER, 1), Literal(INTEGER, 2)
     assert values(Case(INTEGER, ((Call(BOOLEAN, "<", (day, day)), one),), two)) == 2
     assert values(Call(DATE, "+", (day, one))) == 2500
+
+
+def test_rows_padded_by_an_outer_join_are_null(t: Any) -> None:
+    """``LEFT JOIN ... WHERE right.key IS NULL`` leaves what found no match."""
+    left, right = t.scan("t", "l"), t.scan("t", "r")
+    known = t.statistics["t"]
+    every = estimate_scan(right, known)
+    few = Estimate(1000.0, every.bound, every.columns, every.keys, every.dependencies)
+    pairs = ((t.columns["l.k"].id, t.columns["r.k"].id),)
+    for kind, share_alone in ((JoinKind.LEFT, 0.9), (JoinKind.FULL, 9 / 11)):
+        joined = estimate_join(kind, estimate_scan(left, known), few, pairs, ())
+        alone = joined.columns[t.columns["r.d"].id]
+        assert alone.null_fraction == pytest.approx(share_alone, abs=0.02)
+        unmatched = estimate_filter(joined, t.call("is_null", "r.d"))
+        assert unmatched.rows == pytest.approx(9000, rel=0.1)
+    inner = estimate_join(JoinKind.INNER, estimate_scan(left, known), few, pairs, ())
+    assert inner.columns[t.columns["r.d"].id].null_fraction == 0.0

@@ -85,7 +85,8 @@ class Script:
                     start="start",
                     timeout=None if timeout is None else float(timeout),
                     profiled="reports" in options,
-                    expected_reports=int(options.get("reports", 0)),
+                    owed={2: int(options.get("owed", 1))},
+                    instances=counts(options),
                 )
             case "start":
                 return on.StartReceived(
@@ -95,6 +96,7 @@ class Script:
                     (1, 2, 3),
                     numbers(options.get("fragments", "1")),
                     "start",
+                    counts(options),
                 )
             case "batch":
                 return on.BatchReceived(query, sender, int(options.get("size", 100)), plain[1])
@@ -105,9 +107,9 @@ class Script:
                 error = TransientError(options.get("message", "stop"), member=str(by))
                 return on.CancelReceived(query, sender, by, error)
             case "finished":
-                return on.FragmentFinished(query, int(plain[1]))
+                return on.FragmentFinished(query, *instance(plain[1]))
             case "done":
-                return on.FragmentDoneReceived(query, sender, int(plain[1]))
+                return on.FragmentDoneReceived(query, sender, *instance(plain[1]))
             case "failed":
                 return on.QueryFailed(query, TransientError(options.get("message", "broken")))
             case "progressed":
@@ -115,6 +117,18 @@ class Script:
             case "expired":
                 return on.Expired(query)
         raise ValueError(f"unknown command {command}")
+
+
+def counts(options: dict[str, str]) -> dict[int, int]:
+    """``instances=1:2,3:4``: how many of which fragment."""
+    pairs = (part.split(":") for part in options.get("instances", "").split(",") if part)
+    return {int(fragment): int(count) for fragment, count in pairs}
+
+
+def instance(text: str) -> tuple[int, None, int]:
+    """``1.2`` is instance 2 of fragment 1, ``1`` its instance 0; without a profile."""
+    fragment, _, number = text.partition(".")
+    return int(fragment), None, int(number or 0)
 
 
 def numbers(text: str) -> tuple[int, ...]:

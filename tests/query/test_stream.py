@@ -49,7 +49,8 @@ def test_an_oversized_row_passes_when_half_the_window_is_free_and_blocks_until_i
     assert sender.may_send(0), "an empty last batch always passes"
     receiving.receive(0, 499, False, "a", 0)
     receiving.consumed(499)
-    assert receiving.grant(0) is None
+    sender.on_flow_control(receiving.grant(0).granted_bytes)
+    assert not sender.may_send(1)
     receiving.receive(1, 5000, False, "b", 0)
     receiving.consumed(5000)
     sender.on_flow_control(receiving.grant(0).granted_bytes)
@@ -113,7 +114,7 @@ def test_contradictions_about_the_end_are_errors(script):
             stream.receive(ordinal, 1, last, "x", 0)
 
 
-def test_a_grant_is_due_after_three_batches_or_half_a_window():
+def test_a_grant_is_due_after_three_batches_or_a_quarter_of_a_window():
     stream = receiver()
     for ordinal in range(3):
         stream.receive(ordinal, 10, False, "x", 0)
@@ -121,9 +122,12 @@ def test_a_grant_is_due_after_three_batches_or_half_a_window():
         stream.consumed(10)
     assert stream.grant(0) == Grant(WINDOW + 30, 0)
     assert stream.grant(0) is None
-    stream.receive(3, 500, False, "x", 0)
-    stream.consumed(500)
-    assert stream.grant(0) == Grant(WINDOW + 530, 1)
+    stream.receive(3, 249, False, "x", 0)
+    stream.consumed(249)
+    assert stream.grant(0) is None
+    stream.receive(4, 1, False, "x", 0)
+    stream.consumed(1)
+    assert stream.grant(0) == Grant(WINDOW + 280, 1)
 
 
 def test_grants_are_repeated_while_nothing_comes_because_one_may_be_lost():
@@ -226,3 +230,37 @@ def test_any_delivery_gives_every_batch_once_and_nothing_blocks(sizes, ordered, 
     if ordered:
         assert got == sorted(got)
     assert stream.consumed_bytes == stream.received_bytes == sum(sizes)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_sender_beyond_its_credit_is_refused_so_what_waits_is_bounded(ordered):
+    stream = receiver(ordered)
+    for ordinal in range(1, 4):  # ordinal 0 is still on its way
+        stream.receive(ordinal, 400, False, "x", 0)
+    with pytest.raises(ProtocolError, match="exceeds its credit of 1000 bytes"):
+        stream.receive(4, 400, False, "x", 0)
+    assert stream.received_bytes == 1200
+
+
+def test_one_row_above_the_window_is_within_the_credit():
+    stream = receiver()
+    stream.receive(0, 300, False, "x", 0)
+    stream.receive(1, 5000, False, "x", 0)
+    with pytest.raises(ProtocolError, match="exceeds its credit"):
+        stream.receive(2, 5000, False, "x", 0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(sizes=st.lists(st.integers(1, 600), min_size=1, max_size=60), ordered=st.booleans(),
+       seed=st.randoms(use_true_random=False))  # fmt: skip
+def test_whatever_comes_no_more_than_a_window_and_a_batch_is_held(sizes, ordered, seed):
+    """From a sender that knows no credit, in any order, while nothing is consumed."""
+    stream = receiver(ordered)
+    batches = list(enumerate(sizes))
+    seed.shuffle(batches)
+    try:
+        for ordinal, size in batches:
+            stream.receive(ordinal, size, False, "x", 0)
+    except ProtocolError:
+        assert sum(sizes) > WINDOW
+    assert stream.buffered_bytes <= stream.received_bytes <= WINDOW + max(sizes)

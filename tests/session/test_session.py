@@ -29,7 +29,8 @@ from remuda.datatypes.sql import (
     decimal,
 )
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import SqlSyntaxError, UndefinedColumn, WrongParameters
+from remuda.errors import SqlSyntaxError, UndefinedColumn, UndefinedSetting, WrongParameters
+from remuda.session.client_session import ClientSession
 from remuda.session.parameters import check_count, clock_values, fitted
 from remuda.session.planning import (
     CACHED_TEXT_MAX,
@@ -42,7 +43,9 @@ from remuda.session.planning import (
     planned,
     route_of,
 )
+from remuda.session.settings import SETTINGS
 from remuda.session.shape import ResultShape
+from remuda.sql.system_functions import SETTING_NAMES
 
 SCHEMA = MapSchema(
     "m", (Column("a", INTEGER), Column("b", VARCHAR), Column("v", BIGINT)), ("a", "b"), ("b",)
@@ -96,6 +99,21 @@ def test_the_moment_of_a_statement_is_a_parameter_of_its_plan() -> None:
         1,
         86_400_000_001,
     )
+
+
+def test_settings_of_the_client_are_parameters_of_a_plan() -> None:
+    found = query("SELECT current_setting('TimeZone'), current_setting('a.b', true), v FROM m")
+    assert len(found.clock_parameters) == 2
+    assert clock_values(found.clock_parameters, 0) == ("UTC", None)
+    session = ClientSession({"a.b": "x"})
+    assert clock_values(found.clock_parameters, 0, session) == ("UTC", "x")
+    strict = query("SELECT current_setting('a.b') FROM m").clock_parameters
+    with pytest.raises(UndefinedSetting):
+        clock_values(strict, 0)
+
+
+def test_the_binder_knows_every_setting() -> None:
+    assert set(SETTING_NAMES) == set(SETTINGS)
 
 
 def test_point_reads_know_their_route() -> None:

@@ -1,10 +1,11 @@
 """Whole clusters of query registries and streams over a hostile network, replayed from one seed.
 
 Each query runs on some members in three fragments: 2 (on every participant) sends to 1 (on every
-participant) sends to 0 (the root, on the initiator). Messages are delayed, reordered, repeated and
-lost; fragments fail; users cancel; LIMITs are satisfied early; members crash. Whatever happens,
-each query ends exactly once for its user, and in the end no live member holds a query, a retained
-batch or a fragment. Without loss this must hold without any statement timeout.
+participant) sends to 0 (the root, on the initiator), 1 and 2 in one or several instances. Messages
+are delayed, reordered, repeated and lost; fragments fail; users cancel; LIMITs are satisfied early;
+members crash. Whatever happens, each query ends exactly once for its user, and in the end no live
+member holds a query, a retained batch or a fragment. Without loss this must hold without any
+statement timeout.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pytest
 from remuda.errors import InternalError, MemberUnavailable, QueryCanceled
 from remuda.query import effects as do
 from remuda.query import events as on
-from remuda.query.ids import QueryId, new_query_id
+from remuda.query.ids import Endpoint, QueryId, new_query_id
 from remuda.query.registry import QueryRegistry
 from remuda.query.stream import FlowChange, ReceiverStream, SenderStream
 
@@ -37,13 +38,20 @@ class Plan:
     ordered: bool
     limit: int | None
     view: int
+    instances: dict[int, int]
+
+    def endpoints(self, fragment: int, member: int) -> tuple[Endpoint, ...]:
+        return tuple(Endpoint(member, i) for i in range(self.instances.get(fragment, 1)))
+
+    def everywhere(self, fragment: int) -> tuple[Endpoint, ...]:
+        return tuple(e for m in self.participants for e in self.endpoints(fragment, m))
 
     def fragments(self, member: int, initiator: int) -> tuple[int, ...]:
         workers = (1, 2) if member in self.participants else ()
         return (0, *workers) if member == initiator else workers
 
 
-Address = tuple[int, int, int]
+Address = tuple[int, Endpoint, Endpoint]
 """Edge (= sending fragment), sender, receiver."""
 
 
@@ -52,24 +60,28 @@ class Fragments:
 
     def __init__(self, member: Member, query: QueryId, plan: Plan) -> None:
         self.member, self.query, self.plan = member, query, plan
-        self.running = set(plan.fragments(member.number, query.member))
+        self.running = {
+            (fragment, end.instance)
+            for fragment in plan.fragments(member.number, query.member)
+            for end in plan.endpoints(fragment, member.number)
+        }
         self.senders: dict[Address, SenderStream] = {}
         self.left: dict[Address, int] = {}
         self.receivers: dict[Address, ReceiverStream[int]] = {}
         self.inbox: list[tuple[Address, int]] = []
-        self.consumed = Counter[int]()
+        self.consumed = Counter[tuple[int, int]]()
+        """Batches by fragment and instance that took them."""
         now = member.world.now
-        for edge, targets in ((2, plan.participants), (1, (query.member,))):
-            if edge in self.running:
-                for target in targets:
-                    address = (edge, member.number, target)
-                    self.senders[address] = SenderStream(WINDOW)
-                    self.left[address] = plan.batches
-        for fragment, edge in ((1, 2), (0, 1)):
-            if fragment in self.running:
-                for source in plan.participants:
-                    stream = ReceiverStream[int](WINDOW, plan.ordered, now)
-                    self.receivers[edge, source, member.number] = stream
+        for fragment, instance in sorted(self.running):
+            me = Endpoint(member.number, instance)
+            targets = {2: plan.everywhere(1), 1: (Endpoint(query.member),), 0: ()}[fragment]
+            for target in targets:
+                address = (fragment, me, target)
+                self.senders[address] = SenderStream(WINDOW)
+                self.left[address] = plan.batches
+            for source in plan.everywhere(fragment + 1) if fragment < 2 else ():
+                stream = ReceiverStream[int](WINDOW, plan.ordered, now)
+                self.receivers[fragment + 1, source, me] = stream
 
     def send(self, address: Address) -> None:
         """As much as there is credit for."""
@@ -82,45 +94,48 @@ class Fragments:
                 return
             self.left[address] = rest - 1
             batch = (address, stream.send(size, last=rest == 0), size, rest == 0)
-            self.member.send(
-                address[2], on.BatchReceived(self.query, self.member.number, size, batch)
-            )
+            event = on.BatchReceived(self.query, self.member.number, size, batch)
+            self.member.send(address[2].member, event)
 
     def advance(self) -> None:
-        """One turn of every fragment: consume something, send, finish."""
+        """One turn of every instance: consume something, send, finish."""
         if self.inbox:
             address, size = self.inbox.pop(self.member.world.random.randrange(len(self.inbox)))
             self.receivers[address].consumed(size)
-            self.consumed[address[0]] += 1
-            if self.plan.limit is not None and self.consumed[1] >= self.plan.limit:
+            self.consumed[address[0] - 1, address[2].instance] += 1
+            if self.satisfied:
                 self.finish_early()
         for address, stream in self.receivers.items():
             self.grant(address, stream.grant(self.member.world.now))
-        for fragment in sorted(self.running, reverse=True):
-            if self.ready(fragment):
-                for address in [a for a in self.senders if a[0] == fragment]:
+        for fragment, instance in sorted(self.running, reverse=True):
+            if self.ready(fragment, instance):
+                mine = [a for a in self.senders if (a[0], a[1].instance) == (fragment, instance)]
+                for address in mine:
                     self.send(address)
-                if all(s.ended for a, s in self.senders.items() if a[0] == fragment):
-                    self.running.discard(fragment)
-                    self.check_complete(fragment)
-                    self.member.step(on.FragmentFinished(self.query, fragment))
+                if all(self.senders[address].ended for address in mine):
+                    self.running.discard((fragment, instance))
+                    self.check_complete(fragment, instance)
+                    self.member.step(on.FragmentFinished(self.query, fragment, None, instance))
 
-    def ready(self, fragment: int) -> bool:
+    @property
+    def satisfied(self) -> bool:
+        return self.plan.limit is not None and self.consumed[0, 0] >= self.plan.limit
+
+    def ready(self, fragment: int, instance: int) -> bool:
         """Whether everything it reads has ended and was consumed."""
-        edge = fragment + 1
-        if self.plan.limit is not None and fragment == 0 and self.consumed[1] >= self.plan.limit:
+        if fragment == 0 and self.satisfied:
             return True
-        return all(s.ended for a, s in self.receivers.items() if a[0] == edge) and not any(
-            address[0] == edge for address, _ in self.inbox
-        )
+        reads = (fragment + 1, instance)
+        return all(
+            s.ended for a, s in self.receivers.items() if (a[0], a[2].instance) == reads
+        ) and not any((a[0], a[2].instance) == reads for a, _ in self.inbox)
 
-    def check_complete(self, fragment: int) -> None:
-        """A fragment without LIMIT has consumed every batch, once, when it ends."""
-        sources = len(self.plan.participants)
+    def check_complete(self, fragment: int, instance: int) -> None:
+        """An instance without LIMIT has consumed every batch, once, when it ends."""
         if fragment == 2 or (self.plan.limit is not None and fragment == 0):
             return
-        expected = sources * (self.plan.batches + 1)
-        assert self.consumed[fragment + 1] == expected, (self.consumed, expected)
+        expected = len(self.plan.everywhere(fragment + 1)) * (self.plan.batches + 1)
+        assert self.consumed[fragment, instance] == expected, (self.consumed, expected)
 
     def finish_early(self) -> None:
         for address, stream in self.receivers.items():
@@ -130,7 +145,7 @@ class Fragments:
     def grant(self, address: Address, grant) -> None:
         if grant is not None:
             event = on.FlowControlReceived(self.query, self.member.number, (address, grant))
-            self.member.send(address[1], event)
+            self.member.send(address[1].member, event)
 
     def on_batch(self, address: Address, ordinal: int, size: int, last: bool) -> None:
         now = self.member.world.now
@@ -141,7 +156,7 @@ class Fragments:
         change = self.senders[address].on_flow_control(
             grant.granted_bytes, grant.ok, grant.receiver_finished
         )
-        if change is not FlowChange.NOTHING and self.ready(address[0]):
+        if change is not FlowChange.NOTHING and self.ready(address[0], address[1].instance):
             self.send(address)
 
 
@@ -186,7 +201,13 @@ class Member:
                 self.send(
                     to,
                     on.StartReceived(
-                        query, self.number, plan.view, plan.participants, fragments, plan
+                        query,
+                        self.number,
+                        plan.view,
+                        plan.participants,
+                        fragments,
+                        plan,
+                        plan.instances,
                     ),
                 )
             case do.SendCancel(to, query, initiator, error):
@@ -196,8 +217,9 @@ class Member:
                 self.send(to, on.CheckReceived(self.number, queries))
             case do.SendCheckResponse(to, queries):
                 self.send(to, on.CheckResponseReceived(self.number, queries))
-            case do.SendFragmentDone(to, query, fragment, profile):
-                self.send(to, on.FragmentDoneReceived(query, self.number, fragment, profile))
+            case do.SendFragmentDone(to, query, fragment, profile, instance):
+                done = on.FragmentDoneReceived(query, self.number, fragment, profile, instance)
+                self.send(to, done)
             case do.CompleteQuery(query):
                 world.end(query, "complete")
             case do.FailQuery(query, _, error):
@@ -272,6 +294,7 @@ class World:
             ordered=self.random.random() < 0.5,
             limit=self.random.choice((None, None, 1)),
             view=1,
+            instances=self.random.choice(({}, {1: 2}, {1: 2, 2: 3})),
         )
         micros = int(self.now * 1e6)
         query = new_query_id(initiator.number, micros, self.random.getrandbits(48))
@@ -279,7 +302,21 @@ class World:
         self.ends[query] = []
         patience = self.random.choice((5.0, 20.0, 60.0)) if self.loss else None
         fragments = plan.fragments(initiator.number, initiator.number)
-        initiator.step(on.Begin(query, participants, fragments, 0, plan, patience))
+        profiled = self.random.random() < 0.3
+        each = sum(plan.instances.get(fragment, 1) for fragment in (1, 2))
+        initiator.step(
+            on.Begin(
+                query,
+                participants,
+                fragments,
+                0,
+                plan,
+                patience,
+                profiled=profiled,
+                owed=dict.fromkeys(participants, each),
+                instances=plan.instances,
+            )
+        )
         if self.random.random() < 0.2:
             cancel = on.QueryFailed(query, QueryCanceled("canceled by the user"))
             self.at(self.now + self.random.uniform(0, 0.3), lambda: initiator.step(cancel))

@@ -17,7 +17,16 @@ FILES = sorted((Path(__file__).parent / "files").rglob("*.slt"))
 VARIANTS = {
     "one-member": {"members": 1},
     "three-members": {"members": 3},
-    "one-row-batches": {"members": 2, "settings": {"batch_rows": 1}},
+    # Also with two instances of every fragment that may have them, whatever the number of rows.
+    "one-row-batches": {
+        "members": 2,
+        "settings": {
+            "batch_rows": 1,
+            "workers": 2,
+            "parallel_rows": 1,
+            "parallel_scans": "partitions",
+        },
+    },
 }
 
 pytestmark = pytest.mark.cluster

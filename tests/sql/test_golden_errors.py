@@ -362,7 +362,7 @@ select sum(id) over (order by id rows null preceding) from flights
 select sum(id) over (order by id rows 'x' preceding) from flights
 select sum(id) over (order by id rows id preceding) from flights
 select sum(id) over (order by id rows count(*) preceding) from flights
-select sum(id) over (order by id rows 1 preceding exclude ties) from flights
+select sum(id) over (order by id rows 1 preceding exclude nothing) from flights
 select sum(id) over (partition by carrier groups 1 preceding) from flights
 select sum(id) over (order by id, day range 1 preceding) from flights
 select sum(id) over (order by carrier range 1 preceding) from flights
@@ -411,7 +411,61 @@ select id from flights where id in ()
 select id from flights where id > all (1, 2)
 """
 
+FORMS = """
+select from flights
+select (f.id).* from flights f
+select (1).*
+select (nosuch).* from flights
+select j.origin from flights join airlines using (carrier) as j
+select * from flights join airlines using (carrier) as flights
+select * from flights join airlines using (carrier) as
+select array(select id, origin from flights)
+select array(select)
+select id from flights where id in (select from stock)
+select (select from stock)
+select array[[1,2],[3]]
+select rank(1) within group (order by id, day) from flights
+select rank('x') within group (order by id) from flights
+select rank(sum(id)) within group (order by id) from flights
+select pg_typeof() from flights
+select date_trunc('day', at, 'UTC', 1) from flights
+select date_trunc('day', tod, 'UTC') from flights
+select extract(julian from tod) from flights
+select * from jsonb_to_record('{}')
+select * from jsonb_to_record('{}') as x (a, b)
+select * from jsonb_to_record('{}') as x (a nosuch)
+select * from generate_series(1, 2) as x (a int)
+select jsonb_path_query('{}')
+with x as (delete from flights returning id) select y from x
+with x as (delete from flights) select * from x
+with x (a, b) as (delete from flights returning id) select * from x
+with x as (delete from flights returning id), x as (select 1) select 1
+with x as (delete from flights returning id), y as (delete from airlines) select 1
+with x as (delete from flights returning id) insert into airlines select id from x
+select * from (with x as (delete from flights returning id) select * from x) y
+create view v as with x as (delete from flights returning id) select * from x
+with x as (insert into flights (id) values (1) returning nosuch) select 1
+with r as (select 1 as n) search depth first by n set o select * from r
+with recursive r (n) as (select 1 union all select n from r) search depth first by m set o select 1
+with recursive r (n) as (select 1 union all select n from r) search depth first by n set n select 1
+with recursive r (n) as (select 1 union all select n from r) cycle n set m using m select 1
+with recursive r (n) as (select 1 union all table r) cycle n set m using n select 1
+with recursive r (n) as (select 1 union all select n from (table r) q) cycle n set m using p table r
+with recursive r (n) as ((select 1 union select 2) union all table r) cycle n set m using p table r
+update flights set id[1] = 2
+update flights set origin['a'] = 'b'
+merge into flights f using stock s on f.id = 1 when matched and (table nosuch) > 1 then delete
+merge into flights f using stock s on f.id = 1 when matched and sum(f.id) > 1 then delete
+merge into stock s using flights f on f.id = 1 when not matched then insert values ((select s.item))
+select count(*) over (order by tod range 1 preceding) from flights
+select count(*) over (order by tod range '-1 hour' preceding) from flights
+select date 'infinity'
+select timestamp '-infinity'
+select b'101'
+"""
+
 SECTIONS = {
+    "errors_forms": FORMS,
     "errors_changes": CHANGES,
     "errors_syntax": SYNTAX,
     "errors_names": NAMES,

@@ -40,10 +40,12 @@ INDEXES = {
         "time_dim (t_hour)",
     ),
 }  # fmt: skip
+INSTANCES = {"workers": 2, "parallel_rows": 1, "parallel_scans": "partitions"}
+"""Two instances of every fragment that may have them."""
 VARIANTS = pytest.mark.parametrize(
     "client",
     [(1, ()), (3, ()), (3, tuple(INDEXES))],
-    ids=["one-member", "three-members", "three-members-with-indexes"],
+    ids=["one-member", "three-members", "three-members-with-indexes-and-instances"],
     indirect=True,
     scope="module",
 )
@@ -54,7 +56,7 @@ pytestmark = pytest.mark.cluster
 @pytest.fixture(scope="module")
 def client(request: pytest.FixtureRequest) -> Iterator[remuda.Client]:
     members, kinds = request.param
-    with loaded(members, {"tpcds": ()}, SCALE) as client:
+    with loaded(members, {"tpcds": ()}, SCALE, INSTANCES if kinds else {}) as client:
         for kind in kinds:
             for target in INDEXES[kind]:
                 table, columns = target.split(" ", 1)

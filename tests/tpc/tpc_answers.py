@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import duckdb
 
@@ -20,11 +21,25 @@ Suites = dict[str, tuple[str, ...]]
 
 
 @contextmanager
-def loaded(members: int, suites: Suites, scale: float) -> Iterator[remuda.Client]:
-    with remuda.start(members=members) as cluster, cluster.connect() as client:
+def loaded(
+    members: int, suites: Suites, scale: float, settings: Mapping[str, object] | None = None
+) -> Iterator[remuda.Client]:
+    with remuda.start(members=members, settings=settings) as cluster, cluster.connect() as client:
         for suite, tables in suites.items():
             tpc_data.load(client, suite, tpc_data.generate(suite, scale, tables), tables)
         yield client
+
+
+Rows = list[tuple[object, ...]]
+_ANSWERS: WeakKeyDictionary[duckdb.DuckDBPyConnection, dict[str, Rows]] = WeakKeyDictionary()
+
+
+def answers(oracle: duckdb.DuckDBPyConnection, text: str) -> Rows:
+    """DuckDB's answer, asked for once however many clusters it is compared with."""
+    known = _ANSWERS.setdefault(oracle, {})
+    if text not in known:
+        known[text] = oracle.execute(text).fetchall()
+    return known[text]
 
 
 @contextmanager
@@ -49,7 +64,7 @@ def compare(
     text: str, client: remuda.Client, oracle: duckdb.DuckDBPyConnection, tolerance: float = 1e-9
 ) -> int:
     """Run ``text`` on both, compare row by row; the number of rows."""
-    expected = oracle.execute(text).fetchall()
+    expected = answers(oracle, text)
     with client.sql(text) as cursor:
         actual = [tuple(row) for row in cursor]
     assert len(actual) == len(expected)

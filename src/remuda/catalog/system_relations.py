@@ -16,6 +16,7 @@ from remuda.datatypes.sql import (
     BOOLEAN,
     DOUBLE,
     INTEGER,
+    JSON,
     REAL,
     SMALLINT,
     TIMESTAMPTZ,
@@ -53,6 +54,7 @@ _TYPES: Final[dict[str, SqlType]] = {
     "double": DOUBLE,
     "text": VARCHAR,
     "moment": TIMESTAMPTZ,
+    "json": JSON,
     "smallint[]": array(SMALLINT),
     "bigint[]": array(BIGINT),
     "text[]": array(VARCHAR),
@@ -202,7 +204,8 @@ pg_stat_activity: datid bigint, datname text, pid int, usename text, application
 _SYS: Final = """
 members: member int, uuid text, host text, user_port int, control_port int, data_port int,
     state text, cause text, coordinator bool, asked bool, partitions int, view bigint,
-    queries int, fragments int, clients int, jobs int, catalog_version bigint
+    queries int, fragments int, clients int, jobs int, catalog_version bigint,
+    memory_held bigint, memory_limit bigint, memory_peak bigint, spilled bigint, queued int
 partitions: partition int, member int, live bool
 maps: name text, map_id bigint, version bigint, kind text, columns int, key text,
     partition_by text, rows bigint, bytes bigint, comment text
@@ -212,9 +215,18 @@ columns: map text, name text, position int, type text, nullable bool, key bool,
     null_fraction double
 views: name text, columns int, definition text, uses text, comment text
 queries: query text, member int, state text, started moment, seconds double, text text,
-    rows bigint, bytes bigint, members int
+    rows bigint, bytes bigint, members int, planning double, queued double, memory bigint,
+    spilled bigint
+query_history: query text, member int, state text, started moment, planning double, queued double,
+    execution double, rows bigint, bytes bigint, memory bigint, spilled bigint, error text,
+    sqlstate text, text text
+query_profiles: query text, member int, state text, profile json
 fragments: query text, member int, fragment int, state text, operators text, rows bigint,
-    bytes bigint, seconds double, memory bigint
+    bytes bigint, seconds double, memory bigint, instance int, wait double, first moment,
+    last moment
+operators: query text, member int, fragment int, instance int, operator int, name text,
+    rows bigint, batches bigint, bytes bigint, seconds double, wait double, waits bigint,
+    memory bigint, spilled bigint, files bigint, first moment, last moment
 indexes: name text, map text, kind text, columns text, state text, bytes bigint
 settings: name text, setting text, default_value text, description text
 """

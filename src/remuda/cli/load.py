@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from remuda.cli.connecting import add_connect, connection_options
 from remuda.cli.table import counted
+from remuda.client.login import of_options
 from remuda.datatypes.sql import SqlType
 from remuda.errors import InputError
-from remuda.limits import USER_PORT
 from remuda.spark.grid import connect
 from remuda.spark.load import LoadReport, Progress, load
 from remuda.spark.session import session
@@ -36,9 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--partition-by", default="", metavar="K", help="key columns that decide the partition"
     )
-    parser.add_argument(
-        "--connect", default=f"127.0.0.1:{USER_PORT}", metavar="HOST:PORT", help="any member"
-    )
+    add_connect(parser)
     parser.add_argument(
         "--replicated", action="store_true", help="make the map with a full copy on each member"
     )
@@ -72,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     rejects = Path(arguments.rejects or f"{arguments.map}.rejects")
     # Wrong files and addresses are told before Java takes its seconds to start.
     find_files(arguments.source)
-    connect(arguments.connect).close()
+    security = of_options(connection_options(arguments))
+    connect(arguments.connect, security).close()
     master = arguments.master
     if master is None and arguments.parallelism is not None:
         master = f"local[{arguments.parallelism},3]"
@@ -99,6 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
                     delimiter=arguments.delimiter,
                     parallelism=arguments.parallelism,
                     progress=show,
+                    security=security,
                 )
         finally:
             spark.stop()

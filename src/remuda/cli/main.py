@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import remuda
-from remuda.cli import sql_command, start_command, status_command
+from remuda.cli import sql_command, start_command, status_command, user_command
 from remuda.cli.table import harmless
 from remuda.errors import NotSupported, RemudaError
 
@@ -22,11 +22,12 @@ EXIT_INTERRUPTED = 130
 _LATER = {
     "load": ("remuda.cli.load", "load files into a map, by Spark"),
     "demo": ("remuda.cli.demo", "everything from nothing, in three minutes"),
+    "gateway": ("remuda.cli.gateway_command", "a REST interface for Apache Drill's clients"),
     "member": ("remuda.member.main", "one member of a larger cluster"),
 }
 """Commands whose modules are loaded only when they are asked for: they take time, or packages that
-not everybody has. ``load`` and ``demo`` have ``add_arguments(parser)`` and ``run(options)``;
-``member`` has ``main(arguments)``."""
+not everybody has. ``load``, ``demo`` and ``gateway`` have ``add_arguments(parser)`` and
+``run(options)``; ``member`` has ``main(arguments)``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -105,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     start_command.add_to(commands)
     sql_command.add_to(commands)
     status_command.add_to(commands)
+    user_command.add_to(commands)
     for name, (_, text) in _LATER.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser

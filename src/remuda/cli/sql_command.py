@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from remuda.cli.connecting import add_connect, client_of
 from remuda.cli.session import Session
 from remuda.cli.shell import run_shell
 from remuda.cli.statements import is_empty, split
-from remuda.cli.status_command import add_connect
-from remuda.client.client import connect
 from remuda.datatypes.values import require_unicode
 from remuda.errors import InputError
 
@@ -39,7 +38,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     text = _text(options)
-    with connect(options.connect, application="remuda sql") as client:
+    with client_of(options, "remuda sql") as client:
         session = Session(
             client, format=options.format, timing=options.timing, expanded=options.expanded
         )

@@ -8,12 +8,14 @@ import sys
 import threading
 import tomllib
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from remuda.client.embedded import START_TIMEOUT, Cluster, start
 from remuda.config import member_config
+from remuda.errors import NotSupported
 from remuda.limits import CONTROL_PORT, DATA_PORT, USER_PORT
 
 _WATCH_INTERVAL = 0.5
@@ -41,6 +43,12 @@ def add_to(commands: Any) -> None:
         "--control-port", type=int, metavar="PORT", help=f"members ({CONTROL_PORT})"
     )
     parser.add_argument("--data-port", type=int, metavar="PORT", help=f"data ({DATA_PORT})")
+    parser.add_argument(
+        "--http-port",
+        type=int,
+        metavar="PORT",
+        help="also serve Drill's REST interface on 127.0.0.1 (see remuda gateway)",
+    )
     parser.add_argument("--log-dir", metavar="DIR", help="keep the members' logs here")
     parser.add_argument("--log-format", choices=("text", "json"), help="(text)")
     parser.add_argument(
@@ -65,19 +73,38 @@ def run(options: argparse.Namespace) -> int:
         stop.set()
 
     _handle_signals(_interrupt)  # a start that takes long, or hangs, can be given up
-    with start(
-        **places,
-        log_dir=options.log_dir,
-        config=options.config,
-        settings=settings,
-        timeout=options.timeout,
-    ) as cluster:
+    with (
+        start(
+            **places,
+            log_dir=options.log_dir,
+            config=options.config,
+            settings=settings,
+            timeout=options.timeout,
+        ) as cluster,
+        _gateway(options.http_port, cluster) as http,
+    ):
         _handle_signals(on_signal)
-        _announce(cluster)
+        _announce(cluster, http)
         while not stop.wait(_WATCH_INTERVAL):
             cluster.check()
         print("stopping", flush=True)
     return 0
+
+
+def _gateway(port: int | None, cluster: Cluster) -> AbstractContextManager[str]:
+    """The address of the REST interface that was asked for; "" for none."""
+    if port is None:
+        return nullcontext("")
+    try:
+        from remuda.cli.gateway_command import beside  # noqa: PLC0415 (its packages are an extra)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("remuda"):
+            raise
+        raise NotSupported(
+            f"--http-port needs the package {error.name}, which is not installed",
+            hint='Install "remuda[gateway]".',
+        ) from error
+    return beside(cluster.address, port, **cluster.connect_options)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -102,11 +129,13 @@ def read_config(path: Path) -> dict[str, Any]:
     return {name: section[name] for name in _DEFAULTS if name in section}
 
 
-def _announce(cluster: Cluster) -> None:
+def _announce(cluster: Cluster, http: str) -> None:
     for member in cluster.members:
         print(
             f"member {member.number}: clients {member.user}, members {member.control}, "
             f"data {member.data}"
         )
+    if http:
+        print(f"REST: http://{http}/query.json")
     print(f"ready: remuda sql --connect {cluster.address}   (Ctrl-C stops)")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""``remuda status``: members, partitions and maps of a cluster."""
+"""``remuda status``: members, partitions, memory and maps of a cluster."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
+from remuda.cli.connecting import add_connect, client_of
 from remuda.cli.table import Alignment, harmless_name, text_table
-from remuda.client.client import Client, connect
+from remuda.client.client import Client
 from remuda.datatypes.timestamp import to_micros
-from remuda.errors import UndefinedMap
-from remuda.limits import USER_PORT
+from remuda.errors import RemudaError, UndefinedMap
+from remuda.plan.explain import size_text
+
+MEMORY_QUERY: Final = "SELECT member, memory_held, memory_limit, spilled, queued FROM sys.members"
 
 
 def add_to(commands: Any) -> None:
@@ -24,17 +27,8 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def add_connect(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--connect",
-        default=f"127.0.0.1:{USER_PORT}",
-        metavar="HOST:PORT",
-        help=f"any member, or several with commas (127.0.0.1:{USER_PORT})",
-    )
-
-
 def run(options: argparse.Namespace) -> int:
-    with connect(options.connect, application="remuda status") as client:
+    with client_of(options, "remuda status") as client:
         sys.stdout.write(describe(client))
     return 0
 
@@ -45,6 +39,7 @@ def describe(client: Client) -> str:
     view = info.view
     clock = datetime.fromtimestamp(to_micros(info.clock) / 1e6, UTC)
     owned = Counter(view.owners)
+    memory = _memory(client)
     members = [
         (
             str(member.number),
@@ -52,6 +47,7 @@ def describe(client: Client) -> str:
             f"{member.host}:{member.control_port}",
             f"{member.host}:{member.data_port}",
             str(owned[member.number]),
+            *(memory.get(member.number) or ("?", "?", "?", "?")),
         )
         for member in view.members
     ]
@@ -63,9 +59,19 @@ def describe(client: Client) -> str:
     parts = [
         head,
         text_table(
-            ("member", "clients", "members", "data", "partitions"),
+            (
+                "member",
+                "clients",
+                "members",
+                "data",
+                "partitions",
+                "memory of queries",
+                "of",
+                "on disk",
+                "waiting",
+            ),
             members,
-            (right, left, left, left, right),
+            (right, left, left, left, right, right, right, right, right),
         ),
         text_table(
             ("map", "key", "columns", "rows", "bytes", "layout"),
@@ -76,6 +82,19 @@ def describe(client: Client) -> str:
         else "no maps\n",
     ]
     return "\n".join(parts)
+
+
+def _memory(client: Client) -> dict[int, tuple[str, ...]]:
+    """Of every member: what queries hold in memory, may hold, and have on disk, and how many wait
+    for memory. Nothing when a member is lost: then no query over all of them runs."""
+    try:
+        found = client.sql(MEMORY_QUERY).fetchall()
+    except RemudaError:
+        return {}
+    return {
+        member: (size_text(held or 0), size_text(limit or 0), size_text(disk or 0), str(queued))
+        for member, held, limit, disk, queued in found
+    }
 
 
 def _maps(client: Client, names: list[str]) -> list[Sequence[str]]:

@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from remuda.client import requests
+from remuda.client.asynchronous.job_writer import JobWriter, check_not_null
 from remuda.client.commit import abort_job, commit_job
 from remuda.client.core import Core
 from remuda.client.defaults import Defaults
 from remuda.client.inference import infer_table_schema
-from remuda.client.job_writer import JobTarget, check_not_null
+from remuda.client.job_writer import JobTarget
 from remuda.datatypes.arrow import engine_schema, to_engine
 from remuda.datatypes.conformance import check_row_sizes
 from remuda.datatypes.schema import ROW_ID, MapSchema
@@ -46,12 +47,12 @@ def as_table(data: Any) -> pa.Table | None:
     return None
 
 
-def create_for(
+async def create_for(
     core: Core, name: str, found: pa.Schema, key: Sequence[str] | None, replicated: bool
 ) -> MapSchema:
     """Create the map that the table defines; another's, when someone else was first."""
     schema = infer_table_schema(name, found, key or (), replicated)
-    return core.call(None, requests.create_map(schema, True)).schema
+    return (await core.call(None, requests.create_map(schema, True))).schema
 
 
 def check_key(schema: MapSchema, key: Sequence[str] | None) -> None:
@@ -62,26 +63,27 @@ def check_key(schema: MapSchema, key: Sequence[str] | None) -> None:
         )
 
 
-def put_table(core: Core, schema: MapSchema, table: pa.Table) -> int:
+async def put_table(core: Core, schema: MapSchema, table: pa.Table) -> int:
     """Upsert the rows of a table: all checked before anything is sent, visible together."""
-    return put_batches(core, schema, engine_batches(schema, table))
+    return await put_batches(core, schema, engine_batches(schema, table))
 
 
-def put_batches(core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch]) -> int:
+async def put_batches(core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch]) -> int:
     """Upsert rows in engine form, visible together. Raises SchemaChanged when the map has got
     another schema than the one that they were made for."""
-    job, schema_there = core.call(None, requests.job_begin(schema.name, False, "put_all"))
+    job, schema_there = await core.call(None, requests.job_begin(schema.name, False, "put_all"))
     try:
         if (schema_there.map_id, schema_there.version) != (schema.map_id, schema.version):
             raise SchemaChanged(f'map "{schema.name}" has changed since its rows were made')
-        with JobTarget(job, schema_there, core.view).writer("0:0") as writer:
+        target = JobTarget(job, schema_there, core.view)
+        async with JobWriter(target, "0:0", core.pool) as writer:
             for batch in batches:
-                writer.write(batch)
-            task = writer.finish()
-        return commit_job(core, job, [task])
+                await writer.write(batch)
+            task = await writer.finish()
+        return await commit_job(core, job, [task])
     except BaseException:
         with contextlib.suppress(RemudaError):  # what broke the job may be why this fails
-            abort_job(core, job)
+            await abort_job(core, job)
         raise
 
 

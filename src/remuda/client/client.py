@@ -6,19 +6,19 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from remuda.client import requests
-from remuda.client.address import Address, format_address, parse_addresses
-from remuda.client.commit import abort_job, commit_job
-from remuda.client.connections import REQUEST_TIMEOUT
-from remuda.client.core import Core, Settings
+from remuda.client.address import Address, parse_addresses
+from remuda.client.asynchronous import client as asynchronous
+from remuda.client.connections import BlockingPorts
+from remuda.client.core import Core
 from remuda.client.cursor import Cursor
-from remuda.client.job_writer import JobTarget
+from remuda.client.driving import finish
 from remuda.client.jobs import Job
-from remuda.client.known_headers import KnownHeaders
+from remuda.client.login import security
 from remuda.client.map import Map
+from remuda.client.ports import REQUEST_TIMEOUT, checked_settings
 from remuda.client.prepared import Statement
-from remuda.client.requests import NO_OPTIONS, ClusterInfo, JobTask, MapDescription, RunOptions
-from remuda.client.values import one_sequence, parameters_of, statement_text, timeout_seconds
+from remuda.client.requests import ClusterInfo, JobTask, MapDescription, RunOptions
+from remuda.client.values import timeout_seconds
 from remuda.datatypes.schema import MapSchema
 from remuda.limits import CONNECT_TIMEOUT
 
@@ -32,7 +32,7 @@ class Client:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._headers = KnownHeaders()
+        self._client = asynchronous.Client(core)
 
     # --- maps and statements ---
 
@@ -53,17 +53,7 @@ class Client:
         parameters, and TransientError (MemberUnavailable, ConnectionBroken, ...) when the cluster
         could not run it. What goes wrong later is raised by the cursor.
         """
-        text = statement_text(text)
-        values = one_sequence(params)
-        physical, types = parameters_of(values)
-        options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
-        header = self._headers.get(text)
-        member = None
-        if header is not None and header.route is not None:
-            member = self._core.owner(header.route, values)
-        cursor = self._core.execute(text, physical, types, options, header=header, member=member)
-        self._headers.learn(text, cursor.header)
-        return cursor
+        return Cursor(finish(self._client.run(text, params, timeout)))
 
     def prepare(self, text: str) -> Statement:
         """Parse and plan a statement once; call the result with parameters to run it.
@@ -72,34 +62,41 @@ class Client:
         """
         return Statement(self._core, text)
 
+    def execute_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Run one statement once per row of parameters; the number of rows that were written.
+
+        ``INSERT INTO m (a, b) VALUES (?, ?)``, with nothing but parameters, inserts thousands of
+        rows at a time, each of these parts completely or not at all. Other statements run one after
+        the other. What has been written before an error stays.
+        """
+        return finish(self._client.execute_many(text, rows))
+
     # --- the cluster and its catalog ---
 
     @property
     def addresses(self) -> tuple[str, ...]:
         """host:port of every member."""
-        return tuple(
-            format_address(member.host, member.user_port) for member in self._core.view.members
-        )
+        return self._client.addresses
 
     def cluster_info(self, member: int | None = None) -> ClusterInfo:
         """View, maps and clock, as ``member`` (None: any) knows them."""
-        return self._core.call(member, requests.cluster_info(self._core.clock), read=True)
+        return finish(self._client.cluster_info(member))
 
     def describe(self, name: str) -> MapSchema:
         """The schema of a map; UndefinedMap."""
-        return self.describe_map(name).schema
+        return finish(self._client.describe(name))
 
     def describe_map(self, name: str) -> MapDescription:
         """Schema, and estimates of rows and bytes; UndefinedMap."""
-        return self._core.call(None, requests.describe_map(name), read=True)
+        return finish(self._client.describe_map(name))
 
     def create_map(self, schema: MapSchema, if_not_exists: bool = False) -> MapSchema:
         """Create a map; the schema as the cluster has it then. DuplicateMap."""
-        return self._core.call(None, requests.create_map(schema, if_not_exists)).schema
+        return finish(self._client.create_map(schema, if_not_exists))
 
     def drop_map(self, name: str, if_exists: bool = False) -> None:
         """Drop a map with all its entries; UndefinedMap unless ``if_exists``."""
-        self._core.call(None, requests.drop_map(name, if_exists))
+        finish(self._client.drop_map(name, if_exists))
 
     # --- for Spark and tools ---
 
@@ -128,8 +125,7 @@ class Client:
             local_only=local,
             page_rows=page_rows,
         )
-        physical, types = parameters_of(params)
-        return self._core.execute(statement_text(sql), physical, types, options, member=member)
+        return Cursor(finish(self._client.run_with(sql, params, options, member)))
 
     def begin_job(self, map_name: str, overwrite: bool = False, label: str = "") -> Job:
         """Begin a staged bulk write into a map; see ``remuda.client.jobs``.
@@ -137,8 +133,8 @@ class Client:
         ``overwrite``: its commit replaces all entries of the map. ``label`` is for logs. Raises
         UndefinedMap, and MemberUnavailable when a member is lost.
         """
-        job, schema = self._core.call(None, requests.job_begin(map_name, overwrite, label))
-        return Job(self, job, schema, JobTarget(job, schema, self._core.view))
+        job = finish(self._client.begin_job(map_name, overwrite, label))
+        return Job(self, job.id, job.schema, job.target)
 
     def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int:
         """Make the rows of the named task attempts visible together; the number of rows.
@@ -147,17 +143,17 @@ class Client:
         a key occurs twice, JobAborted when the job has ended, MemberUnavailable when a member with
         rows was lost; nothing is visible then.
         """
-        return commit_job(self._core, job, tasks)
+        return finish(self._client.commit_job(job, tasks))
 
     def abort_job(self, job: str) -> None:
         """Drop all rows of a job that was not committed."""
-        abort_job(self._core, job)
+        finish(self._client.abort_job(job))
 
     # --- ending ---
 
     def close(self) -> None:
         """Close all connections. Closing twice does nothing."""
-        self._core.close()
+        finish(self._client.close())
 
     def __enter__(self) -> Self:
         return self
@@ -180,15 +176,49 @@ def connect(
     retry_reads: int = 0,
     connect_timeout: float = CONNECT_TIMEOUT,
     request_timeout: float = REQUEST_TIMEOUT,
+    max_connections: int | None = None,
     application: str = "python",
+    tls: bool | None = None,
+    ca: str = "",
+    certificate: str = "",
+    key: str = "",
+    server_name: str = "",
+    user: str = "",
+    password: str = "",
 ) -> Client:
     """Connect to a cluster through any of its members: ``"host:port"`` or a list of them.
 
     ``retry_reads``: how often a read (``get``, ``size``, SELECT, ...) is repeated after a lost
     connection; writes are never repeated. ``connect_timeout`` and ``request_timeout`` are seconds;
-    the latter bounds requests other than statements. ``application`` is shown in the members' logs.
+    the latter bounds requests other than statements. ``max_connections`` bounds the connections to
+    one member (None: 256; each waiting thread and each cursor that is not read to its end has one
+    to itself). ``application`` is shown in the members' logs.
 
-    Raises InputError for an address that is none, MemberUnavailable when no member answers.
+    ``tls`` switches encryption on (so does naming a file): ``ca`` is the PEM file of the
+    certificates to trust (without it, the system's), ``certificate`` and ``key`` what this client
+    shows, ``server_name`` what the members' certificates name if not their hosts. ``user`` and
+    ``password`` are for clusters that have users.
+
+    Raises InputError for an address that is none, MemberUnavailable when no member answers,
+    TlsFailed, AuthenticationFailed.
     """
-    settings = Settings(application, retry_reads, connect_timeout, request_timeout)
-    return Client(Core(parse_addresses(addresses), settings))
+    protection = security(
+        tls=tls,
+        ca=ca,
+        certificate=certificate,
+        key=key,
+        server_name=server_name,
+        user=user,
+        password=password,
+    )
+    settings = checked_settings(
+        application=application,
+        retry_reads=retry_reads,
+        connect_timeout=connect_timeout,
+        request_timeout=request_timeout,
+        max_connections=max_connections,
+        security=protection,
+    )
+    core = Core(parse_addresses(addresses), settings, BlockingPorts())
+    finish(core.open())
+    return Client(core)

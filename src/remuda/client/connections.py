@@ -1,74 +1,102 @@
-"""Blocking connections to the members: one pool per member, and what its failures are called."""
+"""The blocking ports: a pool of sockets per member, one thread at a time on each."""
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Sequence
 from typing import TypeVar
 
-from remuda.client.address import format_address
-from remuda.client.requests import Call, hello
+from remuda.client.contact import Contact
+from remuda.client.forking import forget_in_children
+from remuda.client.ports import Settings
+from remuda.client.requests import Buffers, Call
 from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
-    MemberUnavailable,
+    LimitExceeded,
     QueryTimeout,
     RemudaError,
 )
-from remuda.limits import CONNECT_TIMEOUT
-from remuda.rpc.blocking import BlockingChannel
+from remuda.rpc.blocking import BlockingChannel, Incoming
+from remuda.rpc.request import Body
 
 T = TypeVar("T")
 
-REQUEST_TIMEOUT = 60.0
-"""Seconds until a request that is no query counts as unanswered."""
-COMMIT_TIMEOUT = 600.0
-"""The same of the commit of a staged job, which grows with its rows and waits for its turn."""
+MAX_CONNECTIONS = 256
+"""To one member, unless told otherwise: each thread that waits and each cursor that is not read to
+its end has one to itself."""
 _IDLE_CONNECTIONS_KEPT = 16
-_LONG = 1.0
-_AVOIDED_FOR = 5.0
-"""Seconds without another attempt after one that failed by waiting longer than ``_LONG``: a member
-that hangs must not cost every request a whole connect timeout."""
+_LOOK_AGAIN = 0.05
+"""Seconds: a connection that was closed, not given back, makes room without a word."""
 
 
-class Pool:
-    """Connections to one member. Any thread may take one; whoever took it is alone on it."""
+class BlockingPorts:
+    """Sockets in the caller's thread; no coroutine over these ports ever suspends."""
 
-    def __init__(
-        self,
-        name: str,
-        host: str,
-        port: int,
-        *,
-        number: int | None = None,
-        application: str,
-        connect_timeout: float = CONNECT_TIMEOUT,
-        request_timeout: float = REQUEST_TIMEOUT,
-    ) -> None:
-        self.name = name
-        self.member = "" if number is None else str(number)
-        """What errors carry: the member's number, as the members themselves write it."""
-        self.host = host
-        self.port = port
-        self.closed = False
-        self._application = application
-        self._connect_timeout = connect_timeout
-        self.request_timeout = request_timeout
+    def member(self, number: int | None, host: str, port: int, settings: Settings) -> Pool:
+        return Pool(number, host, port, settings)
+
+    async def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def lock(self) -> ThreadLock:
+        return ThreadLock()
+
+    async def together(self, calls: Sequence[tuple[Pool, Call[T]]]) -> list[T]:
+        return await scatter(calls)
+
+
+class ThreadLock:
+    """A lock of threads in the form of one of tasks."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        forget_in_children(self)
+
+    def after_fork(self) -> None:
+        """In the child: a thread of the parent may have held it."""
+        self._lock = threading.Lock()
+
+    async def __aenter__(self) -> None:
+        self._lock.acquire()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class Pool(Contact):
+    """Connections to one member. Any thread may take one; whoever took it is alone on it.
+
+    At most ``settings.max_connections`` are open; who needs one more waits for one that is given
+    back, ``settings.connect_timeout`` seconds at most.
+    """
+
+    def __init__(self, number: int | None, host: str, port: int, settings: Settings) -> None:
+        super().__init__(number, host, port, settings)
+        self._limit = settings.max_connections or MAX_CONNECTIONS
         self._idle: deque[BlockingChannel] = deque()  # append and pop are atomic
-        self._avoided_until = 0.0
+        self._open: weakref.WeakSet[BlockingChannel] = weakref.WeakSet()
+        self._connecting = 0
+        self._waiting = 0
+        self._freed = threading.Condition()
+        forget_in_children(self)
 
     def take(self) -> BlockingChannel:
-        """An idle connection, or a new one. MemberUnavailable when nobody answers."""
+        """An idle connection, or a new one. MemberUnavailable when nobody answers; LimitExceeded
+        when all are in use and none is given back."""
         while True:
             try:
                 channel = self._idle.pop()
             except IndexError:
-                return self._connect()
+                return self._another()
             if not channel.closed:
                 return channel
 
-    def reach(self) -> None:
+    async def reach(self) -> None:
         """Make a connection unless an idle one is there. MemberUnavailable when nobody answers."""
         self.give(self.take())
 
@@ -78,6 +106,9 @@ class Pool:
             channel.close()
         else:
             self._idle.append(channel)
+        if self._waiting:
+            with self._freed:
+                self._freed.notify()
 
     def drop_idle(self) -> None:
         """Close the idle connections: after one broke, the others are suspect as well."""
@@ -91,7 +122,16 @@ class Pool:
         self.closed = True
         self.drop_idle()
 
-    def call(self, call: Call[T], timeout: float | None = None) -> T:
+    def after_fork(self) -> None:
+        """In the child: its connections are the parent's. New ones are made when needed."""
+        self._freed = threading.Condition()
+        self._connecting = self._waiting = 0
+        for channel in list(self._open):
+            channel.close("given up: it belongs to the process that this one was forked from")
+        self._open.clear()
+        self._idle.clear()
+
+    async def call(self, call: Call[T], timeout: float | None = None) -> T:
         """Send one request, wait for its answer (``request_timeout`` unless told) and read it."""
         if timeout is None:
             timeout = self.request_timeout
@@ -110,40 +150,98 @@ class Pool:
         self.give(channel)
         return call.parse(reply.pbody)
 
+    async def converse(self) -> Talk:
+        """A connection of its own for several messages."""
+        return Talk(self, self.take())
+
     def broken(self, error: RemudaError, timeout: float | None = None) -> RemudaError:
         """The error of a lost connection or an unanswered request, naming the member."""
         self.drop_idle()
-        if isinstance(error, QueryTimeout):
-            waited = self.request_timeout if timeout is None else timeout
-            return MemberUnavailable(
-                f"{self.name} did not answer within {waited:g} s", member=self.member
-            )
-        return ConnectionBroken(
-            f"the connection to {self.name} broke: {error.message}", member=self.member
-        )
+        return super().broken(error, timeout)
+
+    def _another(self) -> BlockingChannel:
+        """A new connection, or one that is given back while no more may be opened."""
+        deadline = time.monotonic() + self.settings.connect_timeout
+        with self._freed:
+            while len(self._open) + self._connecting >= self._limit and self._full():
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    raise LimitExceeded(
+                        f"all {self._limit} connections to {self.name} are in use",
+                        hint="Close cursors that are not read to their end, or raise "
+                        "max_connections of connect().",
+                    )
+                self._waiting += 1
+                try:
+                    self._freed.wait(min(remaining, _LOOK_AGAIN))
+                finally:
+                    self._waiting -= 1
+                if self._idle:
+                    with contextlib.suppress(IndexError):
+                        channel = self._idle.pop()
+                        if not channel.closed:
+                            return channel
+            self._connecting += 1
+        try:
+            return self._connect()
+        finally:
+            with self._freed:
+                self._connecting -= 1
+
+    def _full(self) -> bool:
+        for channel in list(self._open):
+            if channel.closed:
+                self._open.discard(channel)
+        return len(self._open) + self._connecting >= self._limit
 
     def _connect(self) -> BlockingChannel:
-        if self.closed:
-            raise ConnectionBroken("the client is closed")
-        begin = time.monotonic()
-        if begin < self._avoided_until:
-            raise MemberUnavailable(
-                f"{self.name} is not reachable: it did not answer a moment ago", member=self.member
-            )
+        begin = self.require_reachable()
         try:
-            return BlockingChannel(
-                self.host, self.port, hello(self._application), timeout=self._connect_timeout
+            channel = BlockingChannel(
+                self.host,
+                self.port,
+                self.hello(),
+                timeout=self.settings.connect_timeout,
+                tls=self.security.client_tls(),
+                login=self.security.exchange(),
             )
         except (ConnectionRefused, ConnectionBroken, QueryTimeout) as error:
-            end = time.monotonic()
-            if end - begin > _LONG:
-                self._avoided_until = end + _AVOIDED_FOR
-            raise MemberUnavailable(
-                f"{self.name} is not reachable: {error.message}", member=self.member
-            ) from error
+            raise self.unreachable(begin, error) from error
+        self.backoff.succeeded()
+        self._open.add(channel)
+        return channel
 
 
-def scatter(calls: Sequence[tuple[Pool, Call[T]]]) -> list[T]:
+class Talk:
+    """A conversation that has a connection to itself."""
+
+    __slots__ = ("_channel", "_pool")
+
+    def __init__(self, pool: Pool, channel: BlockingChannel) -> None:
+        self._pool = pool
+        self._channel = channel
+
+    async def send(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> int:
+        return self._channel.send_request(rpc_type, body, dbody)
+
+    async def receive(self, timeout: float | None) -> Incoming:
+        return self._channel.receive(timeout)
+
+    def acknowledge(self, incoming: Incoming) -> None:
+        self._channel.acknowledge(incoming)
+
+    def release(self) -> None:
+        """The result is complete, so a connection that breaks now harms nobody."""
+        with contextlib.suppress(ConnectionBroken):
+            self._channel.flush()
+        self._pool.give(self._channel)
+
+    def abandon(self) -> None:
+        """A closed connection is a cancel, too."""
+        self._channel.close()
+
+
+async def scatter(calls: Sequence[tuple[Pool, Call[T]]]) -> list[T]:
     """Several requests at once, on a connection each; answers in the order of ``calls``.
 
     The first error is raised after every other answer has been read, so that no request is still
@@ -151,7 +249,7 @@ def scatter(calls: Sequence[tuple[Pool, Call[T]]]) -> list[T]:
     """
     if len(calls) == 1:
         ((pool, call),) = calls
-        return [pool.call(call)]
+        return [await pool.call(call)]
     under_way: list[tuple[Pool, Call[T], BlockingChannel]] = []
     errors: list[RemudaError] = []
     results: list[T] = []
@@ -188,8 +286,3 @@ def _answer(pool: Pool, call: Call[T], channel: BlockingChannel) -> T:
     if incoming.error is not None:
         raise incoming.error
     return call.parse(incoming.pbody)
-
-
-def member_name(number: int | None, host: str, port: int) -> str:
-    where = format_address(host, port)
-    return where if number is None else f"member {number} ({where})"

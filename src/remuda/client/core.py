@@ -1,21 +1,25 @@
-"""What the parts of a client share: the view, the pools, the clock, and the rules for retries."""
+"""What the parts of a client share: the view, the members' ports, the clock, and the rules for
+retries. Coroutines: ``driving`` runs them over blocking ports, an event loop over its own.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 import threading
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
-from remuda.client import requests
+from remuda.client import backoff, requests
 from remuda.client.address import Address, format_address
-from remuda.client.connections import REQUEST_TIMEOUT, Pool, member_name, scatter
-from remuda.client.cursor import Cursor
+from remuda.client.contact import CLIENT_CLOSED
 from remuda.client.execution import Execution
+from remuda.client.forking import forget_in_children
+from remuda.client.latest import Latest
 from remuda.client.pages import Header
+from remuda.client.ports import MemberPort, Ports, Settings
+from remuda.client.reader import Reader
 from remuda.client.requests import Call, Clock, ClusterInfo, Route, RunOptions
 from remuda.client.result_stream import ResultStream
 from remuda.datatypes.keyhash import partition_of
@@ -30,13 +34,12 @@ from remuda.errors import (
     MemberUnavailable,
     RemudaError,
     TypeMismatch,
+    ViewChanged,
 )
-from remuda.limits import CONNECT_TIMEOUT
 
 T = TypeVar("T")
 
 LOST = (ConnectionBroken, MemberUnavailable, ConnectionRefused)
-_RETRY_PAUSE = 0.05
 _READS = ("select", "values", "show", "describe", "table", "(")
 _MAYBE_READS = ("with", "explain")
 _WRITES = re.compile(
@@ -44,75 +47,85 @@ _WRITES = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What ``connect`` was asked for; times in seconds."""
-
-    application: str = "python"
-    retry_reads: int = 0
-    connect_timeout: float = CONNECT_TIMEOUT
-    request_timeout: float = REQUEST_TIMEOUT
-
-
 class Core:
-    """Connections to all members of one cluster. Thread-safe."""
+    """Connections to all members of one cluster. Thread-safe over blocking ports."""
 
-    def __init__(self, addresses: Sequence[Address], settings: Settings) -> None:
+    def __init__(self, addresses: Sequence[Address], settings: Settings, ports: Ports) -> None:
         self.addresses = tuple(addresses)
         self.settings = settings
+        self.ports = ports
         self.clock = Clock()
         self.closed = False
         self.session = b""
         """Settings and prepared statements, as a member wrote them down."""
         self._lock = threading.Lock()
         self._turn = itertools.count()
-        self._pools: dict[int, Pool] = {}
+        self._members: dict[int, MemberPort] = {}
         self.view: View
-        self._install(self._first_contact())
+        self._view_again = Latest(ports, self._learn_view)
+        forget_in_children(self)
+
+    async def open(self) -> None:
+        """Learn the view from the first address that answers. MemberUnavailable."""
+        self._install(await self._first_contact())
 
     # --- one request ---
 
-    def call(self, member: int | None, call: Call[T], read: bool = False) -> T:
+    def call(self, member: int | None, call: Call[T], read: bool = False) -> Coroutine[Any, Any, T]:
         """Ask ``member`` (None: any). Only a ``read`` is repeated after a lost connection."""
-        attempts = self.settings.retry_reads if read else 0
-        if not attempts:
-            return self.reachable(member).call(call)
+        if member is not None and not (read and self.settings.retry_reads):
+            return self.pool(member).call(call)
+        return self._call(member, call, self.settings.retry_reads if read else 0)
+
+    async def _call(self, member: int | None, call: Call[T], attempts: int) -> T:
         for attempt in itertools.count():
             try:
-                return self.reachable(member).call(call)
+                return await (await self.reachable(member)).call(call)
             except LOST:
                 if attempt >= attempts or self.closed:
                     raise
-                time.sleep(_RETRY_PAUSE * 2**attempt)
+                await self._recover(attempt, member is not None)
         raise AssertionError("unreachable")
 
-    def scatter(self, calls: Sequence[tuple[int, Call[T]]], read: bool = False) -> list[T]:
+    async def scatter(self, calls: Sequence[tuple[int, Call[T]]], read: bool = False) -> list[T]:
         """One request to each of several members at the same time; answers in the same order."""
         attempts = self.settings.retry_reads if read else 0
         for attempt in itertools.count():
             try:
-                return scatter([(self.pool(member), call) for member, call in calls])
+                return await self.ports.together(
+                    [(self.pool(member), call) for member, call in calls]
+                )
             except LOST:
                 if attempt >= attempts or self.closed:
                     raise
-                time.sleep(_RETRY_PAUSE * 2**attempt)
+                await self._recover(attempt, routed=True)
         raise AssertionError("unreachable")
 
-    def pool(self, member: int | None) -> Pool:
+    async def _recover(self, attempt: int, routed: bool) -> None:
+        """Before a read is repeated: wait, and learn the view again. ViewChanged when the request
+        was ``routed`` by a view that is no longer the cluster's."""
+        await self.ports.pause(backoff.pause(attempt))
+        before = self.view.number
+        with contextlib.suppress(*LOST):  # then the next attempt fails with what is wrong
+            await self.refresh()
+        if routed and self.view.number != before:
+            raise ViewChanged("the members have changed; the request must be routed again")
+
+    def pool(self, member: int | None) -> MemberPort:
         """The connections to a member; None takes the members in turn."""
         if member is None:
             member = self.next_member()
         try:
-            return self._pools[member]
+            return self._members[member]
         except KeyError:
             if self.closed:
-                raise ConnectionBroken("the client is closed") from None
+                raise ConnectionBroken(CLIENT_CLOSED) from None
             raise InputError(
                 f"the cluster has no member {member}",
-                detail="members: " + ", ".join(map(str, self._pools)),
+                detail="members: " + ", ".join(map(str, self._members)),
             ) from None
 
-    def reachable(self, member: int | None) -> Pool:
+    async def reachable(self, member: int | None) -> MemberPort:
         """``pool``; of the members in turn, the first one that takes a connection. Nothing has been
         sent to those that do not, so whatever the request is, another one may be asked."""
         if member is not None:
@@ -121,7 +134,7 @@ class Core:
         for _ in self.view.members:
             pool = self.pool(None)
             try:
-                pool.reach()
+                await pool.reach()
             except MemberUnavailable as error:
                 errors.append(error)
             else:
@@ -135,7 +148,7 @@ class Core:
 
     # --- statements ---
 
-    def execute(
+    async def execute(
         self,
         text: str,
         parameters: Sequence[PhysicalValue],
@@ -145,13 +158,15 @@ class Core:
         handle: bytes | None = None,
         header: Header | None = None,
         member: int | None = None,
-    ) -> Cursor:
+    ) -> Reader:
         """Run a statement until its first page (or its end) is here.
 
         ``handle`` stands for the text on the ``member`` that prepared it; ``header`` is what an
         earlier run gave.
         """
-        attempts = self.settings.retry_reads if _is_read(text) else 0
+        attempts = self.settings.retry_reads
+        if attempts and not _is_read(text):
+            attempts = 0
         start = requests.prologue(handle or text, types, header.form if header else 0)
         for attempt in itertools.count():
             stream = ResultStream(text, self.clock, header)
@@ -159,15 +174,17 @@ class Core:
             body = requests.run_query(start, parameters, types, options, context)
             body += requests.session_part(self.session)
             try:
-                run = Execution(self.reachable(member), stream, body, options.timeout)
-                cursor = Cursor(run)
-                if stream.outcome is not None and stream.outcome.session is not None:
-                    self.session = stream.outcome.session
-                return cursor
+                asked = await self.reachable(member)
+                reader = Reader(await Execution.begin(asked, stream, body, options.timeout))
+                await reader.begin()
             except LOST:
                 if attempt >= attempts or self.closed:
                     raise
-                time.sleep(_RETRY_PAUSE * 2**attempt)
+                await self._recover(attempt, handle is not None)
+            else:
+                if stream.outcome is not None and stream.outcome.session is not None:
+                    self.session = stream.outcome.session
+                return reader
         raise AssertionError("unreachable")
 
     def owner(self, route: Route, values: Sequence[Any]) -> int | None:
@@ -186,32 +203,40 @@ class Core:
 
     # --- the cluster ---
 
-    def refresh(self) -> ClusterInfo:
+    async def refresh(self) -> ClusterInfo:
         """Learn the view again, from whichever member answers."""
+        return await self._view_again.get()
+
+    async def _learn_view(self) -> ClusterInfo:
         errors: list[RemudaError] = []
-        for pool in list(self._pools.values()):
+        for pool in list(self._members.values()):
             try:
-                info = pool.call(requests.cluster_info(self.clock))
+                info = await pool.call(requests.cluster_info(self.clock))
             except LOST as error:
                 errors.append(error)
             else:
                 self._install(info)
                 return info
-        raise errors[0]
+        raise errors[0] if errors else ConnectionBroken(CLIENT_CLOSED)
 
     def close(self) -> None:
+        """Close all connections; requests under way fail with ConnectionBroken."""
         self.closed = True
         with self._lock:
-            for pool in self._pools.values():
+            for pool in self._members.values():
                 pool.close()
-            self._pools = {}
+            self._members = {}
 
-    def _first_contact(self) -> ClusterInfo:
+    def after_fork(self) -> None:
+        """In the child: another thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+
+    async def _first_contact(self) -> ClusterInfo:
         errors: list[RemudaError] = []
         for host, port in self.addresses:
-            pool = self._new_pool(None, host, port)
+            pool = self.ports.member(None, host, port, self.settings)
             try:
-                info = pool.call(requests.cluster_info(self.clock))
+                info = await pool.call(requests.cluster_info(self.clock))
             except LOST as error:
                 errors.append(error)
                 continue
@@ -229,30 +254,18 @@ class Core:
         with self._lock:
             pools = {}
             for member in info.view.members:
-                old = self._pools.get(member.number)
+                old = self._members.get(member.number)
                 if old is not None and (old.host, old.port) == (member.host, member.user_port):
                     pools[member.number] = old
                 else:
-                    pools[member.number] = self._new_pool(
-                        member.number, member.host, member.user_port
+                    pools[member.number] = self.ports.member(
+                        member.number, member.host, member.user_port, self.settings
                     )
-            gone = [pool for number, pool in self._pools.items() if pools.get(number) is not pool]
+            gone = [pool for number, pool in self._members.items() if pools.get(number) is not pool]
             self.view = info.view
-            self._pools = pools
+            self._members = {} if self.closed else pools
         for pool in gone:
             pool.close()
-
-    def _new_pool(self, number: int | None, host: str, port: int) -> Pool:
-        settings = self.settings
-        return Pool(
-            member_name(number, host, port),
-            host,
-            port,
-            number=number,
-            application=settings.application,
-            connect_timeout=settings.connect_timeout,
-            request_timeout=settings.request_timeout,
-        )
 
 
 def _is_read(text: str) -> bool:

@@ -14,18 +14,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from remuda.client.address import format_address
 from remuda.client.client import Client, connect
 from remuda.client.ready import Ready, ReadyLines
-from remuda.config import member_config
+from remuda.config import MemberConfig, check_exposure, member_config
 from remuda.errors import InputError, MemberUnavailable
 from remuda.limits import CONNECT_TIMEOUT, MEMBERS_MAX
 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
 _LOG_LINES_SHOWN = 15
+_WORKERS_MAX = 8
 _PORT_STEP = 10
 
 
@@ -35,8 +36,15 @@ class Cluster:
     A context manager: leaving the block stops the members.
     """
 
-    def __init__(self, processes: Sequence[_MemberProcess], members: Sequence[Ready]) -> None:
+    def __init__(
+        self,
+        processes: Sequence[_MemberProcess],
+        members: Sequence[Ready],
+        tls: Mapping[str, str] | None = None,
+    ) -> None:
+        """``tls``: the options with which its clients connect."""
         self._processes = tuple(processes)
+        self._tls = dict(tls or {})
         self.members = tuple(members)
         """What each member said when it was ready: its number and its three addresses."""
         atexit.register(self.stop)
@@ -52,6 +60,11 @@ class Cluster:
         return tuple(member.user for member in self.members)
 
     @property
+    def connect_options(self) -> dict[str, str]:
+        """What ``remuda.connect`` needs besides an address: the TLS of a cluster that has it."""
+        return dict(self._tls)
+
+    @property
     def pids(self) -> tuple[int, ...]:
         """Process ids, in the order of ``members``."""
         return tuple(process.child.pid for process in self._processes)
@@ -62,13 +75,16 @@ class Cluster:
         retry_reads: int = 0,
         connect_timeout: float = CONNECT_TIMEOUT,
         application: str = "python",
+        **security: Any,
     ) -> Client:
-        """A client of this cluster; the same options as ``remuda.connect``."""
+        """A client of this cluster; the same options as ``remuda.connect``. Those of TLS are the
+        cluster's own unless given; where every client must show a certificate, the members'."""
         return connect(
             self.addresses,
             retry_reads=retry_reads,
             connect_timeout=connect_timeout,
             application=application,
+            **(self._tls | security),
         )
 
     def check(self) -> None:
@@ -122,7 +138,7 @@ def start(
         raise InputError(f"a cluster has 1 to {MEMBERS_MAX} members, not {members}")
     if not timeout > 0:
         raise InputError(f"timeout must be above 0 seconds, not {timeout:g}")
-    _check_settings(config, settings, members, (user_port, control_port, data_port))
+    merged = _check_settings(config, settings, members, (user_port, control_port, data_port), host)
     logs, scratch = _log_directory(log_dir)
     deadline = time.monotonic() + timeout
     processes: list[_MemberProcess] = []
@@ -133,7 +149,7 @@ def start(
                 host=host,
                 ports=(user_port, control_port, data_port),
                 logs=logs,
-                options=_options(config, settings, timeout),
+                options=_options(config, settings, timeout, members),
                 control=control,
                 scratch=scratch,
             )
@@ -147,7 +163,7 @@ def start(
         process.named(member.number)
     ready.sort(key=lambda member: member.number)
     processes.sort(key=lambda process: process.number)
-    return Cluster(processes, ready)
+    return Cluster(processes, ready, _client_options(merged))
 
 
 class _MemberProcess:
@@ -246,12 +262,14 @@ def _check_settings(
     settings: Mapping[str, object] | None,
     members: int,
     ports: tuple[int, int, int],
-) -> None:
+    host: str,
+) -> MemberConfig:
     """Tell what is wrong with the settings here: a member could only fail to start."""
     highest = [port + _PORT_STEP * (members - 1) if port else 0 for port in ports]
     names = ("user_port", "control_port", "data_port")
     merged = member_config(
-        flags=dict(settings or {}) | dict(zip(names, highest, strict=True)),
+        flags=dict(settings or {}) | dict(zip(names, highest, strict=True)) | {"host": host},
+        environment=os.environ,
         file=None if config is None else Path(config),
     )
     if merged.join:
@@ -259,19 +277,40 @@ def _check_settings(
             "the setting join has no place here: all members of this cluster start together",
             hint='"remuda member" starts one that joins another machine\'s cluster.',
         )
+    check_exposure(merged)
+    return merged
+
+
+def _client_options(merged: MemberConfig) -> dict[str, str]:
+    """How clients reach members with these settings."""
+    if not merged.tls_certificate:
+        return {}
+    options = {"ca": merged.tls_ca, "server_name": merged.tls_server_name}
+    if merged.tls_client_certificates == "all":
+        options |= {"certificate": merged.tls_certificate, "key": merged.tls_key}
+    return options
 
 
 def _options(
     config: str | os.PathLike[str] | None,
     settings: Mapping[str, object] | None,
     timeout: float,
+    members: int,
 ) -> list[str]:
     """Flags of a member; the member itself checks names and values."""
     given: dict[str, object] = {"join_timeout": timeout} | dict(settings or {})
+    if config is None and "REMUDA_WORKERS" not in os.environ:
+        given.setdefault("workers", _workers(members))
     options = [] if config is None else ["--config", os.fspath(config)]
     for name, value in given.items():
         options += [f"--{name.replace('_', '-')}", str(value)]
     return options
+
+
+def _workers(members: int) -> int:
+    """A member's share of the cores. More threads than some do not help: the interpreter runs one
+    of them at a time outside of kernels."""
+    return max(1, min(_WORKERS_MAX, (os.cpu_count() or 1) // members))
 
 
 def _spawn(plan: _Plan, index: int) -> _MemberProcess:

@@ -1,16 +1,15 @@
-"""One running statement on one blocking connection."""
+"""One running statement in one conversation with a member."""
 
 from __future__ import annotations
 
-import contextlib
 import time
 
-from remuda.client.connections import Pool
 from remuda.client.pages import Page
+from remuda.client.ports import Conversation, MemberPort
 from remuda.client.requests import cancel_query
 from remuda.client.result_stream import Outcome, ResultStream
 from remuda.errors import ConnectionBroken, QueryTimeout, RemudaError
-from remuda.rpc.blocking import BlockingChannel, Incoming
+from remuda.rpc.blocking import Incoming
 from remuda.rpc.messages import user_pb2
 
 # Read once: an enumeration's attribute is a slow lookup.
@@ -20,41 +19,52 @@ TIMEOUT_GRACE = 5.0
 _GLANCE = 0.001
 """Seconds to look whether the end has arrived already."""
 DRAIN_TIMEOUT = 5.0
-"""Seconds to wait for the end of a statement that was closed early; then the connection goes."""
+"""Seconds to wait for the end of a statement that was closed early; then it is abandoned."""
 
 
 class Execution:
-    """Runs one statement; holds a connection until the result has been read or given up.
+    """Runs one statement; holds its conversation until the result has been read or given up.
 
-    One thread at a time, except ``cancel``, which any thread may call at any time.
+    One reader at a time, except ``cancel``, which anybody may call at any time.
     """
 
     def __init__(
-        self, pool: Pool, stream: ResultStream, body: bytes, timeout: float | None
+        self, member: MemberPort, talk: Conversation, stream: ResultStream, timeout: float | None
     ) -> None:
         self.stream = stream
-        self._pool = pool
+        self._member = member
         self._deadline = time.monotonic() + timeout + TIMEOUT_GRACE if timeout else None
         self._timeout = timeout
-        self._channel: BlockingChannel | None = pool.take()
-        try:
-            self._handle = self._channel.send_request(RUN_QUERY, body)
-        except BaseException as error:
-            self._lose()
-            if isinstance(error, ConnectionBroken):
-                raise pool.broken(error) from error
-            raise
+        self._talk: Conversation | None = talk
+        self._handle = 0
 
-    def next_page(self) -> Page | None:
+    @classmethod
+    async def begin(
+        cls, member: MemberPort, stream: ResultStream, body: bytes, timeout: float | None
+    ) -> Execution:
+        """Ask ``member`` to run the statement of the RUN_QUERY ``body``."""
+        talk = await member.converse()
+        execution = cls(member, talk, stream, timeout)
+        try:
+            execution._handle = await talk.send(RUN_QUERY, body)
+        except BaseException as error:
+            execution.lose()
+            if isinstance(error, ConnectionBroken):
+                raise member.broken(error) from error
+            raise
+        return execution
+
+    async def next_page(self) -> Page | None:
         """The next page; None at the end. Raises the statement's error.
 
-        A page is acknowledged when the next one is waited for.
+        A page is acknowledged when the next one is waited for. Who is interrupted here (or whose
+        task is cancelled) has given up the statement.
         """
-        while self._channel is not None:
+        while self._talk is not None:
             try:
-                event = self._step(self._remaining())
+                event = await self._step(self._talk, self._remaining())
             except BaseException:
-                self._lose()
+                self.lose()
                 raise
             if event is not None and not isinstance(event, Outcome):
                 return event
@@ -63,56 +73,60 @@ class Execution:
             raise outcome.error
         return None
 
-    def cancel(self) -> None:
-        """Ask the member to cancel, over another connection. The reader then gets QueryCanceled."""
+    async def cancel(self) -> None:
+        """Ask the member to cancel, beside the conversation. The reader then gets QueryCanceled."""
         query = self.stream.query_id
         if query is not None and self.stream.outcome is None:
-            self._pool.call(cancel_query(query))
+            await self._member.call(cancel_query(query))
 
-    def close(self) -> None:
-        """Give up the rest: cancel, read what is under way, and hand the connection back."""
-        if self._channel is None or self._finished_already():
+    async def close(self) -> None:
+        """Give up the rest: cancel, and read what is under way."""
+        if self._talk is None or await self._finished_already():
             return
         try:
             deadline = time.monotonic() + DRAIN_TIMEOUT
-            while self.stream.query_id is None and self._channel is not None:
-                self._step(deadline - time.monotonic())
-            if self._channel is not None:
-                self._drain(self._channel, deadline)
+            while self.stream.query_id is None and self._talk is not None:
+                await self._step(self._talk, max(0.0, deadline - time.monotonic()))
+            if self._talk is not None:
+                await self._drain(self._talk, deadline)
         except RemudaError:
-            self._lose()
+            self.lose()
         except BaseException:
-            self._lose()
+            self.lose()
             raise
 
-    def abandon(self) -> None:
-        """Like ``close`` without waiting: a broken connection is a cancel, too."""
-        if self._channel is not None and not self._finished_already():
-            self._lose()
+    async def abandon(self) -> None:
+        """Like ``close`` without waiting for the end."""
+        if self._talk is not None and not await self._finished_already():
+            self.lose()
+
+    def lose(self) -> None:
+        """Give up the rest at once."""
+        if self._talk is not None:
+            talk, self._talk = self._talk, None
+            talk.abandon()
 
     # --- steps ---
 
-    def _step(self, timeout: float | None) -> Page | Outcome | None:
-        """Take in one frame; acknowledges pages and the outcome."""
-        channel = self._channel
-        assert channel is not None
+    async def _step(self, talk: Conversation, timeout: float | None) -> Page | Outcome | None:
+        """Take in one message; acknowledges pages and the outcome."""
         try:
-            incoming = channel.receive(timeout)
+            incoming = await talk.receive(timeout)
         except ConnectionBroken as error:
-            raise self._pool.broken(error) from error
+            raise self._member.broken(error) from error
         except QueryTimeout as error:
             raise QueryTimeout(
-                f"{self._pool.name} did not end the statement in time",
+                f"{self._member.name} did not end the statement in time",
                 detail=f"timeout: {self._timeout} s",
-                member=self._pool.member,
+                member=self._member.member,
             ) from error
         if incoming.is_reply:
             return self._on_reply(incoming)
         event = self.stream.on_request(incoming.rpc_type, incoming.pbody, incoming.dbody)
         try:
-            channel.acknowledge(incoming)
+            talk.acknowledge(incoming)
         except ConnectionBroken as error:
-            raise self._pool.broken(error) from error
+            raise self._member.broken(error) from error
         if isinstance(event, Outcome) and self.stream.query_id is not None:
             self._release()
         return event
@@ -133,33 +147,33 @@ class Execution:
             self._release()
         return None
 
-    def _finished_already(self) -> bool:
+    async def _finished_already(self) -> bool:
         """Whether the end of the result has arrived; takes it in."""
         try:
-            while self._channel is not None:
-                event = self._step(_GLANCE)
+            while self._talk is not None:
+                event = await self._step(self._talk, _GLANCE)
                 if event is not None and not isinstance(event, Outcome):
                     return False
         except QueryTimeout:
             return False
         except RemudaError:
-            self._lose()
+            self.lose()
         return True
 
-    def _drain(self, channel: BlockingChannel, deadline: float) -> None:
+    async def _drain(self, talk: Conversation, deadline: float) -> None:
         query = self.stream.query_id
         assert query is not None
         call = cancel_query(query)
-        canceled = channel.send_request(call.rpc_type, call.body)
+        canceled = await talk.send(call.rpc_type, call.body)
         answered = False
         while self.stream.outcome is None or not answered:
-            incoming = channel.receive(max(0.0, deadline - time.monotonic()))
+            incoming = await talk.receive(max(0.0, deadline - time.monotonic()))
             if incoming.is_reply:
                 answered = answered or incoming.coordination_id == canceled
                 continue
             if incoming.rpc_type == user_pb2.QUERY_RESULT:
                 self.stream.on_request(incoming.rpc_type, incoming.pbody, incoming.dbody)
-            channel.acknowledge(incoming)
+            talk.acknowledge(incoming)
         self._release()
 
     def _remaining(self) -> float | None:
@@ -168,14 +182,6 @@ class Execution:
         return max(0.0, self._deadline - time.monotonic())
 
     def _release(self) -> None:
-        """Hand the connection back; the result is complete, so a break now harms nobody."""
-        if self._channel is not None:
-            channel, self._channel = self._channel, None
-            with contextlib.suppress(ConnectionBroken):
-                channel.flush()
-            self._pool.give(channel)
-
-    def _lose(self) -> None:
-        if self._channel is not None:
-            channel, self._channel = self._channel, None
-            channel.close()
+        if self._talk is not None:
+            talk, self._talk = self._talk, None
+            talk.release()

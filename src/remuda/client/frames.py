@@ -1,10 +1,13 @@
-"""Arrow tables as pandas DataFrames, lists of Arrow's extension types included."""
+"""Arrow tables as pandas and polars DataFrames, lists of Arrow's extension types included."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from remuda.errors import NotSupported
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,3 +30,14 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
         values[:] = table.column(place).to_pylist()
         frame.isetitem(place, values.array)
     return frame
+
+
+def to_polars(table: pa.Table) -> Any:
+    """The table as a polars DataFrame. NotSupported without the package."""
+    try:
+        polars = import_module("polars")
+    except ImportError:
+        raise NotSupported(
+            "to_polars() needs the package polars", hint="pip install polars"
+        ) from None
+    return polars.from_arrow(table)

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from remuda.client import bulk, requests
-from remuda.client.binding import Binding
-from remuda.client.convert import python_values
+from remuda.client.asynchronous import map as asynchronous
 from remuda.client.core import Core
-from remuda.client.fields import class_shape
-from remuda.client.inference import infer_schema
-from remuda.client.objects import ObjectCodec, PhysicalRow
-from remuda.client.predicate import Condition, Operand, quote
-from remuda.client.requests import NO_OPTIONS
-from remuda.client.row import Row
-from remuda.client.values import parameters_of
+from remuda.client.driving import finish, items
+from remuda.client.predicate import Condition, Operand
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.values import require_unicode
-from remuda.errors import (
-    InputError,
-    ObjectMismatch,
-    RemudaError,
-    SchemaChanged,
-    UndefinedMap,
-    ViewChanged,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_STALE = (SchemaChanged, ViewChanged, UndefinedMap)
 
 
 class Map:
@@ -56,75 +39,57 @@ class Map:
         value_type: type | None = None,
         key_type: type | None = None,
     ) -> None:
-        if not isinstance(name, str):
-            raise InputError(f"the name of a map is text, found {type(name).__name__}")
-        require_unicode(name, "the name of a map")
-        self.name = name
-        self._core = core
-        self._value_type = value_type
-        self._key_type = key_type
-        self._binding: Binding | None = None
+        self._map = asynchronous.Map(core, name, value_type, key_type)
+
+    @property
+    def name(self) -> str:
+        """The name of the map."""
+        return self._map.name
 
     @property
     def schema(self) -> MapSchema:
         """The schema as the cluster has it now."""
-        return self._bind().schema
+        return finish(self._map.schema())
 
     # --- one entry ---
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The value of ``key``, or ``default``."""
-        binding = self._binding or self._bind()
-        try:
-            row = binding.get(binding.codec.key(key))
-        except _STALE as error:
-            binding = self._bind_again(error)
-            row = binding.get(binding.codec.key(key))
-        return default if row is None else binding.codec.value(row)
+        return finish(self._map.get(key, default))
 
     def put(self, key: Any, value: Any) -> None:
         """Store ``value``, whether the key exists or not; ``get_and_put`` tells the old value."""
-        self._put(key, value, requests.Condition.ALWAYS, want_old=False)
+        finish(self._map.put(key, value))
 
     def get_and_put(self, key: Any, value: Any, default: Any = None) -> Any:
         """Store ``value``; the value before, or ``default``."""
-        old = self._put(key, value, requests.Condition.ALWAYS, want_old=True)
-        return self._value_or(old, default)
+        return finish(self._map.get_and_put(key, value, default))
 
     def put_if_absent(self, key: Any, value: Any) -> bool:
         """Store ``value`` unless the key exists; whether it was stored."""
-        return self._put(key, value, requests.Condition.IF_ABSENT, want_old=True) is None
+        return finish(self._map.put_if_absent(key, value))
 
     def replace(self, key: Any, value: Any) -> bool:
         """Store ``value`` if the key exists; whether it was stored."""
-        return self._put(key, value, requests.Condition.IF_PRESENT, want_old=True) is not None
+        return finish(self._map.replace(key, value))
 
     def remove(self, key: Any, default: Any = None) -> Any:
         """Remove the entry; its value, or ``default`` when there was none."""
-        return self._value_or(self._remove(key, want_old=True), default)
+        return finish(self._map.remove(key, default))
 
     def delete(self, key: Any) -> bool:
         """Remove the entry; whether there was one."""
-        return self._remove(key, want_old=False) is not None
+        return finish(self._map.delete(key))
 
     def contains(self, key: Any) -> bool:
         """Whether the key exists; also ``key in map``."""
-        binding = self._binding or self._bind()
-        try:
-            return binding.contains(binding.codec.key(key))
-        except _STALE as error:
-            binding = self._bind_again(error)
-            return binding.contains(binding.codec.key(key))
+        return finish(self._map.contains(key))
 
     # --- many entries ---
 
     def get_all(self, keys: Iterable[Any]) -> dict[Any, Any]:
         """The values of those of ``keys`` that exist, by key, in the order given."""
-        wanted = list(keys)
-        try:
-            return self._get_all(self._binding or self._bind(), wanted)
-        except _STALE as error:
-            return self._get_all(self._bind_again(error), wanted)
+        return finish(self._map.get_all(keys))
 
     def put_all(
         self,
@@ -147,58 +112,23 @@ class Map:
         ``key`` names the key columns of the table, and ``replicated`` puts a full copy on each
         member.
         """
-        table = bulk.as_table(entries)
-        if table is not None:
-            names = (key,) if isinstance(key, str) else key
-            return self._put_table(table, names, replicated)
-        if not isinstance(entries, Iterable):
-            raise InputError(
-                "put_all takes a mapping, (key, value) pairs, or a table; "
-                f"found {type(entries).__name__}"
-            )
-        pairs = list(entries.items() if isinstance(entries, Mapping) else entries)
-        if not pairs:
-            return 0
-        first_key, first_value = _pair(pairs[0])
-        binding = self._bind_for(first_key, first_value)
-        try:
-            self._put_pairs(binding, pairs)
-        except ObjectMismatch as mismatch:
-            self._put_pairs(self._newer(binding, mismatch), pairs)
-        except _STALE as error:
-            self._forget(error)
-            self._put_pairs(self._bind_for(first_key, first_value), pairs)
-        return len(pairs)
+        return finish(self._map.put_all(entries, key=key, replicated=replicated))
 
     def entries(self, where: Condition | Operand | None = None) -> Iterator[tuple[Any, Any]]:
         """(key, value) of each entry, streamed; ``where`` is a condition over ``remuda.col``."""
-        binding = self._bind()
-        codec = binding.codec
-        for row in self._select(binding, self._all_columns(binding), where):
-            yield codec.build_key(row), codec.build_value(row)
+        return chain.from_iterable(items(self._map.entry_lists(where)))
 
     def values(self, where: Condition | Operand | None = None) -> Iterator[Any]:
         """The value of each entry, streamed."""
-        binding = self._bind()
-        for row in self._select(binding, self._all_columns(binding), where):
-            yield binding.codec.build_value(row)
+        return chain.from_iterable(items(self._map.value_lists(where)))
 
     def keys(self, where: Condition | Operand | None = None) -> Iterator[Any]:
         """The key of each entry, streamed."""
-        binding = self._bind()
-        positions = binding.schema.key_positions
-        row: list[Any] = [None] * len(binding.schema.columns)
-        for found in self._select(binding, binding.schema.key, where):
-            for position, item in zip(positions, found, strict=True):
-                row[position] = item
-            yield binding.codec.build_key(row)
+        return chain.from_iterable(items(self._map.key_lists(where)))
 
     def size(self) -> int:
         """The number of entries on the whole cluster; also ``len(map)``."""
-        try:
-            return (self._binding or self._bind()).size()
-        except _STALE as error:
-            return self._bind_again(error).size()
+        return finish(self._map.size())
 
     # --- indexes ---
 
@@ -216,28 +146,19 @@ class Map:
         columns together, "bitmap" is for one column with few different values. Conditions
         (``where=`` and SQL) use it by themselves. Writes go on meanwhile.
         """
-        if not columns or not all(isinstance(column, str) for column in columns):
-            raise InputError("create_index takes the names of one or more columns")
-        unknown = [column for column in descending if column not in columns]
-        if unknown:
-            raise InputError(f"column {unknown[0]!r} is descending, but not of the index")
-        chosen = name or "_".join([self.name, *columns, "idx"])
-        listed = ", ".join(quote(c) + (" DESC" if c in descending else "") for c in columns)
-        absent = "IF NOT EXISTS " if if_not_exists else ""
-        self._run(
-            f"CREATE INDEX {absent}{quote(chosen)} ON {quote(self.name)} "
-            f"USING {quote(str(kind).lower())} ({listed})"
+        return finish(
+            self._map.create_index(
+                *columns,
+                kind=kind,
+                descending=descending,
+                name=name,
+                if_not_exists=if_not_exists,
+            )
         )
-        return chosen
 
     def drop_index(self, name: str, *, if_exists: bool = False) -> None:
         """Drop a secondary index of this map."""
-        known = "IF EXISTS " if if_exists else ""
-        self._run(f"DROP INDEX {known}{quote(name)} ON {quote(self.name)}")
-
-    def _run(self, text: str) -> None:
-        with self._core.execute(text, (), (), NO_OPTIONS):
-            pass
+        finish(self._map.drop_index(name, if_exists=if_exists))
 
     # --- as a dictionary ---
 
@@ -270,165 +191,5 @@ class Map:
     def __repr__(self) -> str:
         return f"<Map {self.name}>"
 
-    # --- inside ---
-
-    def _bind(self) -> Binding:
-        """Learn the schema from the cluster. UndefinedMap when there is none."""
-        described = self._core.call(None, requests.describe_map(self.name), read=True)
-        return self._bound(described.schema)
-
-    def _bind_again(self, error: RemudaError) -> Binding:
-        self._forget(error)
-        return self._bind()
-
-    def _forget(self, error: RemudaError) -> None:
-        """The map or the view is not what it was when the handle was bound."""
-        self._binding = None
-        if isinstance(error, ViewChanged):
-            self._core.refresh()
-
-    def _bound(self, schema: MapSchema) -> Binding:
-        binding = self._binding
-        if (
-            binding is None
-            or binding.schema != schema
-            or binding.router.view is not self._core.view
-        ):
-            binding = Binding(self._core, schema, self._value_type, self._key_type)
-            self._binding = binding
-        return binding
-
-    def _bind_for(self, key: Any, value: Any) -> Binding:
-        """The binding for a write: creates the map from its first entry, learns the classes."""
-        binding = self._binding
-        if binding is None:
-            try:
-                binding = self._bind()
-            except UndefinedMap:
-                inferred = infer_schema(self.name, key, value)
-                ObjectCodec(inferred).row(key, value)  # what does not fit makes no map
-                call = requests.create_map(inferred, True)
-                binding = self._bound(self._core.call(None, call).schema)
-        if self._value_type is None and _is_learned(type(value)):
-            self._value_type = type(value)
-            self._binding = binding = self._rebuilt(binding)
-        if self._key_type is None and _is_learned(type(key)):
-            self._key_type = type(key)
-            self._binding = binding = self._rebuilt(binding)
-        return binding
-
-    def _newer(self, binding: Binding, error: ObjectMismatch) -> Binding:
-        """The map as it is now, if that is not what an object did not fit; raises ``error`` if it
-        is."""
-        newest = self._bind()
-        if newest.schema.version == binding.schema.version:
-            raise error
-        return newest
-
-    def _rebuilt(self, binding: Binding) -> Binding:
-        return Binding(self._core, binding.schema, self._value_type, self._key_type)
-
-    def _put(
-        self, key: Any, value: Any, condition: requests.Condition, want_old: bool
-    ) -> PhysicalRow | None:
-        binding = self._bind_for(key, value)
-        try:
-            row = binding.codec.row(key, value)
-        except ObjectMismatch as error:
-            binding = self._newer(binding, error)
-            row = binding.codec.row(key, value)
-        try:
-            return binding.put(row, condition, want_old)
-        except _STALE as error:
-            self._forget(error)
-            binding = self._bind_for(key, value)
-            return binding.put(binding.codec.row(key, value), condition, want_old)
-
-    def _remove(self, key: Any, want_old: bool) -> PhysicalRow | None:
-        binding = self._binding or self._bind()
-        try:
-            return binding.remove(binding.codec.key(key), want_old)
-        except _STALE as error:
-            binding = self._bind_again(error)
-            return binding.remove(binding.codec.key(key), want_old)
-
-    def _value_or(self, row: PhysicalRow | None, default: Any) -> Any:
-        if row is None or self._binding is None:
-            return default
-        return self._binding.codec.value(row)
-
-    def _get_all(self, binding: Binding, wanted: Sequence[Any]) -> dict[Any, Any]:
-        by_key = {binding.codec.key(key): key for key in wanted}
-        rows = binding.get_all(by_key)
-        return {
-            key: binding.codec.value(rows[physical])
-            for physical, key in by_key.items()
-            if physical in rows
-        }
-
-    def _put_pairs(self, binding: Binding, pairs: Sequence[tuple[Any, Any]]) -> None:
-        encode = binding.codec.row
-        rows = [encode(*_pair(pair)) for pair in pairs]
-        if binding.schema.checks:  # only the members can tell: all of the rows or none
-            unique = {binding.key_of(row): row for row in rows}
-            batch = binding.batch(list(unique.values()))
-            bulk.put_batches(self._core, binding.schema, [batch])
-            return
-        binding.put_rows(rows)
-
-    def _put_table(self, table: pa.Table, key: Sequence[str] | None, replicated: bool) -> int:
-        try:
-            return self._put_table_once(table, key, replicated)
-        except SchemaChanged as error:
-            self._forget(error)
-            return self._put_table_once(table, key, replicated)
-
-    def _put_table_once(self, table: pa.Table, key: Sequence[str] | None, replicated: bool) -> int:
-        try:
-            schema = self._bind().schema
-        except UndefinedMap:
-            schema = bulk.create_for(self._core, self.name, table.schema, key, replicated)
-        else:
-            bulk.check_key(schema, key)
-        return bulk.put_table(self._core, schema, table)
-
-    def _all_columns(self, binding: Binding) -> tuple[str, ...]:
-        return tuple(column.name for column in binding.schema.columns)
-
-    def _select(
-        self, binding: Binding, columns: Sequence[str], where: Condition | Operand | None
-    ) -> Iterator[tuple[Any, ...]]:
-        listed = ", ".join(map(quote, columns))
-        text = f"SELECT {listed} FROM {quote(binding.schema.name)}"  # noqa: S608  (quoted)
-        values: tuple[Any, ...] = ()
-        if where is not None:
-            if not isinstance(where, Condition | Operand):
-                raise InputError(
-                    f"where= takes a condition, found {type(where).__name__}",
-                    hint='Like remuda.col("delay") > 30.',
-                )
-            text += f" WHERE {where.sql}"
-            values = where.parameters
-        physical, types = parameters_of(values)
-        with self._core.execute(text, physical, types, NO_OPTIONS) as cursor:
-            for batch in cursor.batches():
-                found = zip(batch.columns, cursor.columns, strict=True)
-                yield from zip(*[python_values(a, column) for a, column in found], strict=True)
-
 
 _ABSENT = object()
-
-
-def _is_learned(cls: type) -> bool:
-    """Classes worth remembering from a put: dataclasses and named tuples, not rows or mappings."""
-    return class_shape(cls) is not None and not issubclass(cls, Row)
-
-
-def _pair(entry: Any) -> tuple[Any, Any]:
-    try:
-        key, value = entry
-    except (TypeError, ValueError):
-        raise InputError(
-            f"put_all takes a mapping, (key, value) pairs, or a table; found {entry!r}"
-        ) from None
-    return key, value

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from remuda.client import requests
+from remuda.client.asynchronous import prepared as asynchronous
 from remuda.client.core import Core
 from remuda.client.cursor import Cursor
-from remuda.client.pages import Header
-from remuda.client.requests import NO_OPTIONS, PreparedPlan, RunOptions
-from remuda.client.values import (
-    one_sequence,
-    parameters_of,
-    statement_text,
-    timeout_seconds,
-    typed_parameters,
-)
+from remuda.client.driving import finish
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.values import PhysicalValue
-from remuda.errors import SchemaChanged, UndefinedStatement, ViewChanged
 
 
 class Statement:
@@ -29,67 +18,21 @@ class Statement:
     """
 
     def __init__(self, core: Core, text: str) -> None:
-        self.text = statement_text(text)
-        self._core = core
-        self._plans: dict[int, PreparedPlan] = {}
-        self._header: Header | None = None
-        self._first = self._plan(core.next_member())
+        self._statement = finish(asynchronous.Statement(core, text).prepare())
+
+    @property
+    def text(self) -> str:
+        """The statement as it was given."""
+        return self._statement.text
 
     @property
     def parameter_types(self) -> tuple[SqlType, ...]:
         """The SQL types of the parameters, as the member inferred them."""
-        return self._first.parameter_types
+        return self._statement.parameter_types
 
     def __call__(self, *params: Any, timeout: float | None = None) -> Cursor:
         """Run it; parameters one by one or as one sequence. Else as ``Client.sql``."""
-        values = one_sequence(params)
-        physical, types = self._physical(values)
-        options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
-        member = self._member(values)
-        try:
-            return self._run(member, physical, types, options)
-        except (UndefinedStatement, SchemaChanged, ViewChanged) as error:
-            if isinstance(error, ViewChanged):
-                self._core.refresh()
-            self._plans.pop(member, None)
-            return self._run(self._member(values), physical, types, options)
+        return Cursor(finish(self._statement.run(params, timeout)))
 
     def __repr__(self) -> str:
         return f"<Statement {self.text!r}>"
-
-    def _run(
-        self,
-        member: int,
-        physical: list[PhysicalValue],
-        types: tuple[SqlType, ...],
-        options: RunOptions,
-    ) -> Cursor:
-        plan = self._plans.get(member) or self._plan(member)
-        cursor = self._core.execute(
-            self.text,
-            physical,
-            types,
-            options,
-            handle=plan.handle,
-            header=self._header,
-            member=member,
-        )
-        self._header = cursor.header
-        return cursor
-
-    def _plan(self, member: int) -> PreparedPlan:
-        """Prepare on one more member: a handle means something only to the member that gave it."""
-        plan = self._core.call(member, requests.prepare(self.text), read=True)
-        self._plans[member] = plan
-        return plan
-
-    def _physical(self, values: Sequence[Any]) -> tuple[list[PhysicalValue], tuple[SqlType, ...]]:
-        declared = self._first.parameter_types
-        if not declared and values:
-            return parameters_of(values)
-        return typed_parameters(values, declared), declared
-
-    def _member(self, values: Sequence[Any]) -> int:
-        route = self._first.route
-        owner = None if route is None else self._core.owner(route, values)
-        return self._core.next_member() if owner is None else owner

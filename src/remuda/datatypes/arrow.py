@@ -349,6 +349,8 @@ def _to_text(array: pa.Array, sql_type: SqlType) -> pa.Array:
     ):
         raise _mismatch(found, sql_type)
     result = _cast(array, sql_type, DataError)
+    if sql_type.kind is Kind.CHAR:
+        result = pc.utf8_rtrim(result, characters=" ")
     if sql_type.length is not None and len(result):
         longest = pc.max(pc.utf8_length(result)).as_py()
         if longest is not None and longest > sql_type.length:

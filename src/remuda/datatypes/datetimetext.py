@@ -12,6 +12,7 @@ from remuda.errors import (
     InvalidDatetime,
     InvalidParameterValue,
     InvalidZoneDisplacement,
+    UnsupportedValue,
 )
 
 MICROS_PER_SECOND: Final = 1_000_000
@@ -108,7 +109,15 @@ def parse_timestamp(text: str, *, zoned: bool) -> int:
     return micros
 
 
-def _unreadable(text: str, kind: str, example: str) -> InvalidDatetime:
+_INFINITE: Final = frozenset({"infinity", "-infinity", "+infinity"})
+
+
+def _unreadable(text: str, kind: str, example: str) -> InvalidDatetime | UnsupportedValue:
+    if text.strip().lower() in _INFINITE:
+        return UnsupportedValue(
+            f'infinite values of type {kind} are not supported: "{text.strip()}"',
+            hint="NULL, or a day far away such as '9999-12-31', can stand for it.",
+        )
     shown = text if len(text) <= 60 else text[:57] + "..."
     return InvalidDatetime(
         f'invalid input syntax for type {kind}: "{shown}"', hint=f"Write it as '{example}'."

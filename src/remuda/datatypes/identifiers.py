@@ -26,6 +26,11 @@ _KEYWORDS: Final = frozenset(
 """Those that PostgreSQL does not take everywhere as names."""
 
 
+def reserved_words() -> frozenset[str]:
+    """Words that are not names without quotes, in lower case."""
+    return _KEYWORDS
+
+
 def quoted_name(name: str) -> str:
     """A name as an identifier of SQL, in quotes where it needs them: PostgreSQL's quote_ident."""
     if _PLAIN.match(name) and name not in _KEYWORDS:

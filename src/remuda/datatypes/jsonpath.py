@@ -10,22 +10,38 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from remuda.datatypes.jsons import Json, json_type, parse_json
-from remuda.errors import InvalidJsonPath, InvalidRegularExpression, UnsupportedValue
+from remuda.errors import (
+    DivisionByZero,
+    InvalidJsonPath,
+    InvalidRegularExpression,
+    SqlJsonItemError,
+    UndefinedSetting,
+    UnsupportedValue,
+)
 
 Values: TypeAlias = list[Json]
-Path: TypeAlias = Callable[[Json, Json], Values]
+
+
+class Root(NamedTuple):
+    """What ``$`` and ``$name`` mean."""
+
+    document: Json
+    variables: dict[str, Json]
+
+
+Path: TypeAlias = Callable[[Root, Json], Values]
 """(the document, the current value of a filter) -> values"""
-Test: TypeAlias = Callable[[Json, Json], bool | None]
+Test: TypeAlias = Callable[[Root, Json], bool | None]
 """A condition; None is unknown."""
 
 _TOKEN = re.compile(
     r'\s*(?P<token>"(?:[^"\\]|\\.)*"|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|==|!=|<>|<=|>=|&&|\|\|'
-    r"|[$@.\[\]()?*,<>!+\-/%]|[A-Za-z_][A-Za-z0-9_]*)"
+    r"|\$[A-Za-z_][A-Za-z0-9_]*|[$@.\[\](){}?*,<>!+\-/%]|[A-Za-z_][A-Za-z0-9_]*)"
 )
 _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq, "!=": operator.ne, "<>": operator.ne, "<": operator.lt,
@@ -33,13 +49,21 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }  # fmt: skip
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _DEPTH_MAX: Final = 100
+_STEPS_MAX: Final = 100
+_PRECISE: Final = Context(prec=40)
 
 
 @lru_cache(maxsize=256)
-def compiled(text: str) -> Callable[[Json], Values]:
-    """The path as a function; raises InvalidJsonPath or UnsupportedValue."""
+def compiled(text: str) -> Callable[..., Values]:
+    """The path as a function of a document and, if there are any, of variables by name; raises
+    InvalidJsonPath or UnsupportedValue. The function raises SqlJsonItemError for arithmetic with
+    what is no number, and UndefinedSetting for an unknown variable."""
     path = _Parser(text).path()
-    return lambda document: path(document, document)
+
+    def found(document: Json, variables: dict[str, Json] | None = None) -> Values:
+        return path(Root(document, variables or {}), document)
+
+    return found
 
 
 class _Parser:
@@ -66,23 +90,27 @@ class _Parser:
         if self._peek() == "strict":
             raise UnsupportedValue("jsonpath in strict mode is not supported")
         self._accept("lax")
-        found = self._accessors(self._start())
+        test = self._whole_test()
+        if test is not None:
+            return lambda d, c: [test(d, c)]
+        found = self._sum()
         if self._peek():
-            if self._peek() in _COMPARISONS or self._peek() in (
-                "&&",
-                "||",
-                "+",
-                "-",
-                "*",
-                "/",
-                "%",
-            ):
-                raise UnsupportedValue(
-                    "jsonpath with operators outside of a filter is not supported",
-                    hint="Write the condition as a filter: '$ ? (@.a > 1)'.",
-                )
             self._bad(self._peek())
         return found
+
+    def _whole_test(self) -> Test | None:
+        """All that is left as a condition; None if it is a path."""
+        start = self.at
+        try:
+            test = self._condition()
+        except InvalidJsonPath:
+            if self.depth > _DEPTH_MAX:
+                raise
+            test = None
+        if test is None or self._peek():
+            self.at, self.depth = start, 0
+            return None
+        return test
 
     # --- tokens ---
 
@@ -116,13 +144,17 @@ class _Parser:
     def _start(self) -> Path:
         token = self._next()
         if token == "$":  # noqa: S105 (a token of the language)
-            return lambda document, _: [document]
+            return lambda root, _: [root.document]
         if token == "@":  # noqa: S105
             return lambda _, current: [current]
+        if token.startswith("$"):
+            name = token[1:]
+            return lambda root, _: [_variable(root, name)]
         return self._bad(token)
 
     def _accessors(self, path: Path) -> Path:
-        while True:
+        # Each step calls the one before it.
+        for _ in range(_STEPS_MAX):
             if self._accept("."):
                 path = self._member(path)
             elif self._accept("["):
@@ -134,9 +166,14 @@ class _Parser:
                 path = _filtered(path, test)
             else:
                 return path
+        raise InvalidJsonPath(f"the jsonpath has more than {_STEPS_MAX} steps")
 
     def _member(self, path: Path) -> Path:
         token = self._next()
+        if token == "*" and self._accept("*"):  # noqa: S105
+            if self._peek() == "{":
+                raise UnsupportedValue("jsonpath with levels of .** is not supported")
+            return lambda d, c: [inner for v in path(d, c) for inner in _all_levels(v)]
         if token == "*":  # noqa: S105
             return _each(
                 path, lambda value: list(value.values()) if isinstance(value, dict) else []
@@ -160,6 +197,17 @@ class _Parser:
             return lambda d, c: [len(v) if isinstance(v, list) else 1 for v in path(d, c)]
         if name == "type":
             return lambda d, c: [json_type(v) for v in path(d, c)]
+        if name in _NUMERIC_METHODS:
+            compute = _NUMERIC_METHODS[name]
+            return lambda d, c: [
+                compute(_number(item, f"jsonpath item method .{name}()"))
+                for v in path(d, c)
+                for item in _as_list(v)
+            ]
+        if name == "double":
+            return lambda d, c: [_double(item) for v in path(d, c) for item in _as_list(v)]
+        if name == "keyvalue":
+            return lambda d, c: [e for v in path(d, c) for o in _as_list(v) for e in _pairs(o)]
         raise UnsupportedValue(f"the jsonpath method .{name}() is not supported")
 
     def _elements(self, path: Path) -> Path:
@@ -223,19 +271,24 @@ class _Parser:
             path = self._accessors(self._start())
             self._expect(")")
             test: Test = lambda d, c: bool(path(d, c))  # noqa: E731
-        elif self._accept("("):
+        elif self._peek() == "(" and (negate or not self._is_sum()):
+            self._expect("(")
             test = self._condition()
             self._expect(")")
+            if self._accept("is"):
+                self._expect("unknown")
+                known = test
+                test = lambda d, c: known(d, c) is None  # noqa: E731
         elif negate:
             self._bad(self._peek())
         else:
-            return self._comparison(self._operand())
+            return self._comparison(self._sum())
         return _negated(test) if negate else test
 
     def _comparison(self, left: Path) -> Test:
         token = self._next()
         if token in _COMPARISONS:
-            return _compared(left, _COMPARISONS[token], self._operand())
+            return _compared(left, _COMPARISONS[token], self._sum())
         if token == "starts" and self._accept("with"):  # noqa: S105
             prefix = str(self._string())
             return lambda d, c: any(isinstance(v, str) and v.startswith(prefix) for v in left(d, c))
@@ -263,10 +316,57 @@ class _Parser:
             self._bad(token)
         return str(parse_json(token))
 
+    def _is_sum(self) -> bool:
+        """Whether the parentheses that begin here hold a number and not a condition."""
+        start, depth = self.at, self.depth
+        try:
+            self._sum()
+            found = self._peek() in _COMPARISONS
+        except InvalidJsonPath:
+            found = False
+        self.at, self.depth = start, depth
+        return found
+
+    def _sum(self) -> Path:
+        found = self._product()
+        for _ in range(_STEPS_MAX):
+            if self._peek() not in ("+", "-"):
+                return found
+            sign = self._next()
+            found = _computed(found, sign, self._product())
+        raise InvalidJsonPath(f"the jsonpath has more than {_STEPS_MAX} steps")
+
+    def _product(self) -> Path:
+        found = self._operand()
+        for _ in range(_STEPS_MAX):
+            if self._peek() not in ("*", "/", "%"):
+                return found
+            sign = self._next()
+            found = _computed(found, sign, self._operand())
+        raise InvalidJsonPath(f"the jsonpath has more than {_STEPS_MAX} steps")
+
     def _operand(self) -> Path:
         token = self._peek()
-        if token in ("$", "@"):
+        if token.startswith("$") or token == "@":  # noqa: S105
             return self._accessors(self._start())
+        if token == "(":  # noqa: S105
+            self.depth += 1
+            if self.depth > _DEPTH_MAX:
+                raise InvalidJsonPath("the jsonpath is nested too deeply")
+            self._next()
+            inner = self._sum()
+            self._expect(")")
+            self.depth -= 1
+            return self._accessors(inner)
+        following = self.tokens[self.at + 1 : self.at + 2]
+        if token in ("-", "+") and following and not following[0][0].isdecimal():
+            self._next()
+            self.depth += 1
+            if self.depth > _DEPTH_MAX:
+                raise InvalidJsonPath("the jsonpath is nested too deeply")
+            found = _signed(self._operand(), token)
+            self.depth -= 1
+            return found
         constant = self._constant()
         return lambda _d, _c: [constant]
 
@@ -277,7 +377,7 @@ class _Parser:
         if token.startswith('"'):
             return parse_json(token)
         sign = -1 if token == "-" else 1  # noqa: S105
-        if sign < 0:
+        if token in ("-", "+"):
             token = self._next()
         if not token[0].isdecimal():
             self._bad(token)
@@ -285,6 +385,84 @@ class _Parser:
 
 
 # --- evaluation --------------------------------------------------------------------------------
+
+
+def _variable(root: Root, name: str) -> Json:
+    if name not in root.variables:
+        raise UndefinedSetting(f'could not find jsonpath variable "{name}"')
+    return root.variables[name]
+
+
+def _all_levels(value: Json) -> Iterable[Json]:
+    """The value, and everything inside of it."""
+    pending = [value]
+    while pending:
+        found = pending.pop()
+        yield found
+        inner = list(found.values()) if isinstance(found, dict) else found
+        if isinstance(inner, list):
+            pending += reversed(inner)
+
+
+def _number(value: Json, what: str) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise SqlJsonItemError(f"{what} is applied to what is not a single numeric value")
+    return Decimal(value)
+
+
+def _double(value: Json) -> Json:
+    if not isinstance(value, str):
+        return _number(value, "jsonpath item method .double()")
+    try:
+        return Decimal(value)
+    except ArithmeticError:
+        raise SqlJsonItemError(
+            f'string argument of jsonpath item method .double() is not a number: "{value}"'
+        ) from None
+
+
+def _pairs(value: Json) -> Values:
+    if not isinstance(value, dict):
+        raise SqlJsonItemError("jsonpath item method .keyvalue() can only be applied to an object")
+    return [{"id": 0, "key": key, "value": item} for key, item in value.items()]
+
+
+_NUMERIC_METHODS: Final[dict[str, Callable[[Decimal], Decimal]]] = {
+    "abs": abs,
+    "floor": lambda number: number.to_integral_value(ROUND_FLOOR),
+    "ceiling": lambda number: number.to_integral_value(ROUND_CEILING),
+}
+
+
+def _computed(left: Path, sign: str, right: Path) -> Path:
+    """Arithmetic of two single numbers."""
+
+    def computed(root: Root, current: Json) -> Values:
+        sides = []
+        for side, path in (("left", left), ("right", right)):
+            found = [item for value in path(root, current) for item in _as_list(value)]
+            what = f"{side} operand of jsonpath operator {sign}"
+            sides.append(_number(found[0] if len(found) == 1 else None, what))
+        if sign in "/%" and not sides[1]:
+            raise DivisionByZero("division by zero")
+        return [_ARITHMETIC[sign](*sides)]
+
+    return computed
+
+
+_ARITHMETIC: Final[dict[str, Callable[[Decimal, Decimal], Decimal]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul,
+    "/": lambda a, b: _PRECISE.divide(a, b).normalize(),
+    "%": _PRECISE.remainder,
+}  # fmt: skip
+
+
+def _signed(path: Path, sign: str) -> Path:
+    what = f"operand of unary jsonpath operator {sign}"
+    factor = -1 if sign == "-" else 1
+    return lambda d, c: [
+        factor * _number(item, what) for value in path(d, c) for item in _as_list(value)
+    ]
 
 
 def _as_list(value: Json) -> Values:
@@ -301,7 +479,7 @@ def _filtered(path: Path, test: Test) -> Path:
 
 
 def _negated(test: Test) -> Test:
-    def negated(document: Json, current: Json) -> bool | None:
+    def negated(document: Root, current: Json) -> bool | None:
         found = test(document, current)
         return None if found is None else not found
 
@@ -309,7 +487,7 @@ def _negated(test: Test) -> Test:
 
 
 def _either(tests: list[Test]) -> Test:
-    def either(document: Json, current: Json) -> bool | None:
+    def either(document: Root, current: Json) -> bool | None:
         found = [test(document, current) for test in tests]
         return True if True in found else None if None in found else False
 
@@ -319,16 +497,19 @@ def _either(tests: list[Test]) -> Test:
 def _compared(left: Path, compare: Callable[[Any, Any], bool], right: Path) -> Test:
     """True if any pair compares so; unknown if none does and a pair cannot be compared."""
 
-    def compared(document: Json, current: Json) -> bool | None:
+    def compared(document: Root, current: Json) -> bool | None:
         unknown = False
-        rights = [item for value in right(document, current) for item in _as_list(value)]
-        for value in left(document, current):
-            for item in _as_list(value):
-                for other in rights:
-                    found = _pair(item, compare, other)
-                    if found:
-                        return True
-                    unknown |= found is None
+        try:
+            rights = [item for value in right(document, current) for item in _as_list(value)]
+            lefts = [item for value in left(document, current) for item in _as_list(value)]
+        except (SqlJsonItemError, DivisionByZero):
+            return None
+        for item in lefts:
+            for other in rights:
+                found = _pair(item, compare, other)
+                if found:
+                    return True
+                unknown |= found is None
         return None if unknown else False
 
     return compared

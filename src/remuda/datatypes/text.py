@@ -52,7 +52,10 @@ def type_name(t: SqlType) -> str:
 
 
 def check_length(text: str, target: SqlType) -> str:
-    """``text``, unless it is longer than CHAR(n) or VARCHAR(n) allow (trailing blanks are cut)."""
+    """``text``, unless it is longer than CHAR(n) or VARCHAR(n) allow (trailing blanks are cut).
+    CHAR(n) is kept without the blanks at its end, which mean nothing there."""
+    if target.kind is Kind.CHAR:
+        text = text.rstrip(" ")
     if target.length is None or len(text) <= target.length:
         return text
     if text[target.length :].strip(" "):

@@ -155,6 +155,8 @@ def _text(value: object, sql_type: SqlType) -> PhysicalValue:
         raise _unfit(value, sql_type)
     if not value.isascii():
         require_unicode(value)
+    if sql_type.kind is Kind.CHAR:
+        value = value.rstrip(" ")
     if sql_type.length is not None and len(value) > sql_type.length:
         raise StringTooLong(f"a value of {len(value)} characters does not fit {sql_type}")
     return value

@@ -12,6 +12,7 @@ from remuda.execution.batch import Batch
 from remuda.execution.build_aggregate import aggregate_operator
 from remuda.execution.build_grouping import expand_operator, group_limit_operator
 from remuda.execution.build_lookup import lookup_join
+from remuda.execution.build_merge import merge_join
 from remuda.execution.build_window import bound_window_calls
 from remuda.execution.context import FragmentContext, FragmentListener
 from remuda.execution.contract import Operator
@@ -24,7 +25,7 @@ from remuda.execution.exchange.window import receives_of, stream_window
 from remuda.execution.fragment import FragmentInstance
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.filter import FilterOperator
-from remuda.execution.operators.hash_join import LEFT_ONLY, HashJoinOperator
+from remuda.execution.operators.hash_join import LEFT_ONLY, HashJoinOperator, RightNulls
 from remuda.execution.operators.index_scan import IndexScanOperator
 from remuda.execution.operators.limit import LimitOperator
 from remuda.execution.operators.lookup import KeyLookupOperator
@@ -36,6 +37,7 @@ from remuda.execution.operators.receive import MergeReceiveOperator, ReceiveOper
 from remuda.execution.operators.root import RootOperator
 from remuda.execution.operators.scan import TableScanOperator
 from remuda.execution.operators.send import SendOperator, Splitter
+from remuda.execution.operators.shared_scan import SharedScan
 from remuda.execution.operators.sort import SortOperator
 from remuda.execution.operators.spool import (
     Spool,
@@ -48,10 +50,12 @@ from remuda.execution.operators.unfold import BoundSetCall, UnfoldOperator
 from remuda.execution.operators.union import UnionOperator
 from remuda.execution.operators.values import ValuesOperator
 from remuda.execution.operators.window import WindowOperator
+from remuda.execution.parallel import Split, exchange_kinds, split_of
 from remuda.execution.pool import Scheduler
 from remuda.execution.profile import OperatorProfile
 from remuda.execution.profiled import ProfiledOperator
 from remuda.execution.root_sink import RootSink
+from remuda.execution.spill import Usage
 from remuda.limits import BATCH_ROWS
 from remuda.plan.expression import (
     Call,
@@ -73,9 +77,11 @@ from remuda.plan.physical import (
     KeyLookup,
     LimitRows,
     LookupJoin,
+    MergeJoin,
     NestedLoopJoin,
     Physical,
     PhysicalPlan,
+    Placement,
     ProjectRows,
     Receive,
     Root,
@@ -91,6 +97,7 @@ from remuda.plan.physical import (
     WindowRows,
     inputs_of,
 )
+from remuda.query.ids import Endpoint
 from remuda.query.stream import Grant
 
 
@@ -103,45 +110,74 @@ def build_fragments(
     sink: RootSink | None = None,
     inline: bool = False,
 ) -> tuple[FragmentInstance, ...]:
-    """One instance of every fragment of ``plan`` whose site includes ``context.member``.
+    """The instances of every fragment of ``plan`` whose sites include ``context.member``.
 
     ``sink`` is needed where fragment 0 (the root) runs. Nothing runs before ``schedule`` is called
     on the instances; batches may be delivered before that. Exchanges between fragments of the same
     member are wired here and never reach ``context.exchange``. ``inline``: slices run in the thread
     that schedules (for short queries on the loop).
     """
-    here = [f for f in plan.fragments if context.member in context.sites[f.id]]
+    here = [f for f in plan.fragments if context.sites.runs(f.id, context.member)]
     spools = spools_of(here, context)
-    builders = [_FragmentBuilder(plan, fragment, context, sink, spools) for fragment in here]
-    inboxes = {edge: inbox for builder in builders for edge, inbox in builder.inboxes.items()}
-    outboxes = {b.outbox.edge: b.outbox for b in builders if b.outbox is not None}
-    for edge, outbox in outboxes.items():
-        if edge in inboxes:
-            outbox.connect_local(inboxes[edge])
-    for builder in builders:
-        builder.local_outboxes = outboxes
+    kinds = exchange_kinds(plan)
+    builders: list[_FragmentBuilder] = []
+    for fragment in here:
+        count = context.sites.instances(fragment.id)
+        shared: list[SharedScan] | None = None
+        if count > 1 and split_of(fragment, kinds) is Split.CHUNKS:
+            shared = []
+        for instance in range(count):
+            me = Endpoint(context.member, instance)
+            builders.append(_FragmentBuilder(plan, fragment, me, context, sink, spools, shared))
+    _connect(builders)
     return tuple(builder.instance(pool, listener, inline) for builder in builders)
 
 
-class _FragmentBuilder:
-    """Builds the operators of one fragment, resolving column ids to positions."""
+def _connect(builders: Sequence[_FragmentBuilder]) -> None:
+    """The streams between instances of this member."""
+    inboxes: dict[int, dict[Endpoint, Inbox]] = {}
+    outboxes: dict[int, dict[Endpoint, Outbox]] = {}
+    for builder in builders:
+        for edge, inbox in builder.inboxes.items():
+            inboxes.setdefault(edge, {})[builder.me] = inbox
+        if builder.outbox is not None:
+            outboxes.setdefault(builder.outbox.edge, {})[builder.me] = builder.outbox
+    for builder in builders:
+        builder.local_outboxes = outboxes
+        if builder.outbox is not None:
+            builder.outbox.connect_local(inboxes.get(builder.outbox.edge, {}))
 
-    def __init__(
+
+class _FragmentBuilder:
+    """Builds the operators of one instance, resolving column ids to positions. ``shared`` are the
+    scans that it shares with the other instances of its fragment; the first one makes them."""
+
+    def __init__(  # noqa: PLR0917 (made in one place)
         self,
         plan: PhysicalPlan,
         fragment: Fragment,
+        me: Endpoint,
         context: FragmentContext,
         sink: RootSink | None,
         spools: Mapping[int, Spool],
+        shared: list[SharedScan] | None,
     ) -> None:
+        self.me = me
+        self._shared = shared
+        self._scans = 0
+        self._partitions = context.partitions.get(fragment.id)
+        if context.sites.instances(fragment.id) > 1 and shared is None:
+            owned = context.sites.owned(fragment.id, me, context.owners)
+            self._partitions = owned if self._partitions is None else owned & self._partitions
         self._spools = spools
+        self._usages: dict[int, Usage] = {}
         self._read_spools: list[Spool] = []
         self._plan = plan
         self._fragment = fragment
         self._context = context
         self._sink = sink
         self._fragments = {other.id: other for other in plan.fragments}
-        self.local_outboxes: dict[int, Outbox] = {}
+        self.local_outboxes: Mapping[int, Mapping[Endpoint, Outbox]] = {}
         self.inboxes: dict[int, Inbox] = {
             receive.edge: self._inbox(receive) for receive in receives_of(fragment)
         }
@@ -156,6 +192,7 @@ class _FragmentBuilder:
     ) -> FragmentInstance:
         made = FragmentInstance(
             fragment=self._fragment.id,
+            instance=self.me.instance,
             root=self._root,
             inboxes=self.inboxes,
             outbox=self.outbox,
@@ -166,13 +203,14 @@ class _FragmentBuilder:
             inline=inline,
         )
         if self._sink is not None and isinstance(self._fragment.root, Root):
-            self._sink.attach(made.schedule)
+            self._sink.attach(made.schedule, self._context.memory)
         for spool in self._read_spools:
             spool.subscribe(made.schedule)
         return made
 
     def _finished_profiles(self) -> list[OperatorProfile]:
-        profiles = [operator.finished_profile() for operator in self._profiled]
+        wall = self._context.wall
+        profiles = [operator.profile_now(wall) for operator in self._profiled]
         if isinstance(self._fragment.root, Root | Send):  # it passes on all that it gets
             profiles[0].rows, profiles[0].batches = profiles[1].rows, profiles[1].batches
         if self.outbox is not None:
@@ -182,18 +220,19 @@ class _FragmentBuilder:
     # --- edges --------------------------------------------------------------------------------
 
     def _inbox(self, receive: Receive) -> Inbox:
-        context = self._context
+        context, me = self._context, self.me
 
-        def send_grant(sender: int, grant: Grant) -> None:
-            local = self.local_outboxes.get(receive.edge) if sender == context.member else None
+        def send_grant(sender: Endpoint, grant: Grant) -> None:
+            local = self.local_outboxes.get(receive.edge, {}).get(sender)
             if local is not None:
-                local.post_grant(context.member, grant)
+                local.post_grant(me, grant)
             else:
-                context.exchange.send_flow_control(receive.edge, sender, grant)
+                context.exchange.send_flow_control(receive.edge, me.instance, sender, grant)
 
         return Inbox(
             edge=receive.edge,
-            senders=context.sites[receive.sender_fragment],
+            senders=context.sites.endpoints(receive.sender_fragment),
+            ordered=bool(receive.collation or receive.traits.collation),
             window=stream_window(self._fragment, context.sites),
             form=BatchForm(receive.output),
             send_grant=send_grant,
@@ -202,10 +241,13 @@ class _FragmentBuilder:
 
     def _outbox(self, send: Send) -> Outbox:
         receiver = self._fragments[send.receiver_fragment]
+        receivers = self._context.sites.endpoints(receiver.id)
+        merged = any(r.edge == send.edge and r.collation for r in receives_of(receiver))
         return Outbox(
             edge=send.edge,
-            member=self._context.member,
-            receivers=self._context.sites[receiver.id],
+            sender=self.me,
+            receivers=receivers,
+            memory=self._reserve(send) if merged and len(receivers) > 1 else None,
             window=stream_window(receiver, self._context.sites),
             form=BatchForm(send.output),
             port=self._context.exchange,
@@ -224,6 +266,7 @@ class _FragmentBuilder:
             inputs,
             self._context.clock,
             self._context.analyze,
+            self._usage(node),
         )
         self._profiled[place] = made
         return made
@@ -238,7 +281,7 @@ class _FragmentBuilder:
             case ProjectRows():
                 return self._project(node, inputs[0])
             case LookupJoin():
-                return lookup_join(node, inputs[0], self._context, self._fragment.id)
+                return lookup_join(node, inputs[0], self._context, self._partitions)
             case HashJoin() | NestedLoopJoin():
                 return self._join(node, inputs[0], inputs[1])
             case HashAggregate():
@@ -262,6 +305,8 @@ class _FragmentBuilder:
         return LimitOperator(source, limit, self._row_count(node.offset, "OFFSET") or 0)
 
     def _join(self, node: HashJoin | NestedLoopJoin, left: Operator, right: Operator) -> Operator:
+        if isinstance(node, MergeJoin):
+            return merge_join(node, left, right, self._context.parameters, self._reserve(node))
         if isinstance(node, HashJoin):
             return self._hash_join(node, left, right)
         return self._nested_loop_join(node, left, right)
@@ -269,9 +314,9 @@ class _FragmentBuilder:
     def _leaf(self, node: Physical) -> Operator:
         match node:
             case IndexScan():
-                return IndexScanOperator(node, self._context, self._fragment.id)
+                return IndexScanOperator(node, self._context, self._partitions)
             case TableScan():
-                return TableScanOperator(node, self._context, self._fragment.id)
+                return self._table_scan(node)
             case KeyLookup():
                 return KeyLookupOperator(node, self._context)
             case ValuesScan():
@@ -285,6 +330,15 @@ class _FragmentBuilder:
                 return self._receive(node)
             case _:
                 raise InternalError(f"{type(node).__name__} has no operator")
+
+    def _table_scan(self, node: TableScan) -> Operator:
+        shared = self._shared
+        if shared is None or node.traits.distribution.placement is Placement.REPLICATED:
+            return TableScanOperator(node, self._context, self._partitions)
+        if self._scans == len(shared):
+            shared.append(SharedScan())
+        self._scans += 1
+        return TableScanOperator(node, self._context, self._partitions, shared[self._scans - 1])
 
     def _end(self, node: Physical, source: Operator) -> Operator:
         """The root of a fragment."""
@@ -304,7 +358,13 @@ class _FragmentBuilder:
         return Compiler(positions, self._context.parameters)
 
     def _reserve(self, node: Physical) -> Reservation:
-        return Reservation(self._context.memory, type(node).__name__)
+        return Reservation(self._context.memory, type(node).__name__, self._usage(node))
+
+    def _usage(self, node: Physical) -> Usage:
+        """What the reservations of the node's operator come to together."""
+        if isinstance(node, Store):
+            return self._spools[node.spool].usage
+        return self._usages.setdefault(id(node), Usage())
 
     def _row_count(self, expression: Expression | None, clause: str) -> int | None:
         if expression is None:
@@ -371,6 +431,8 @@ class _FragmentBuilder:
             residual = Predicate(node.residual, self._compiler(node.left.output, columns))
         unknown = self._unknown(node, node.residual, columns)
 
+        nulls = RightNulls() if node.null_aware else None
+
         def join(left: Operator, right: Operator) -> Operator:
             return HashJoinOperator(
                 kind=node.kind,
@@ -387,9 +449,10 @@ class _FragmentBuilder:
                 memory=self._reserve(node),
                 unknown=unknown,
                 null_aware=node.null_aware,
+                nulls=nulls,
             )
 
-        if node.null_aware or self._context.memory.spill is None:
+        if self._context.memory.spill is None:
             return join(left, right)
         return PartitionedJoinOperator(
             join,
@@ -397,6 +460,7 @@ class _FragmentBuilder:
             JoinSide(right, right_types, right_keys),
             key_types=key_types,
             memory=self._reserve(node),
+            nulls=nulls,
         )
 
     def _nested_loop_join(self, node: NestedLoopJoin, left: Operator, right: Operator) -> Operator:
@@ -477,7 +541,7 @@ class _FragmentBuilder:
             splitter = Splitter(
                 positions,
                 [node.input.output[position].type for position in positions],
-                self._context.owners,
+                self._context.sites.places(node.receiver_fragment, self._context.owners),
                 self.outbox.receivers,
             )
         return SendOperator(

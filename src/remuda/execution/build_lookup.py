@@ -11,7 +11,7 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import array_to_values, values_to_array
 from remuda.execution.arrays import Indices
-from remuda.execution.context import FragmentContext
+from remuda.execution.context import FragmentContext, ScanOf
 from remuda.execution.contract import Operator
 from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.predicate import Predicate
@@ -20,7 +20,10 @@ from remuda.plan.physical import LookupJoin
 
 
 def lookup_join(
-    node: LookupJoin, source: Operator, context: FragmentContext, fragment: int
+    node: LookupJoin,
+    source: Operator,
+    context: FragmentContext,
+    partitions: frozenset[int] | None,
 ) -> LookupJoinOperator:
     outer = node.input.output
     columns = (*outer, *node.inner)
@@ -36,7 +39,7 @@ def lookup_join(
         keys=keys,
         key_types=key_types,
         inner_types=[engine_type(column.type) for column in node.inner],
-        find=_by_index(node, context, fragment)
+        find=_by_index(node, context, partitions if node.limited else None)
         if node.index_id
         else _by_key(node, context, key_types),
         ready=lambda: context.sources.ready(node.map_id, context.read_timestamp),
@@ -45,19 +48,15 @@ def lookup_join(
     )
 
 
-def _by_index(node: LookupJoin, context: FragmentContext, fragment: int) -> Find:
-    partitions = context.partitions.get(fragment) if node.limited else None
+def _by_index(
+    node: LookupJoin, context: FragmentContext, partitions: frozenset[int] | None
+) -> Find:
+    of = ScanOf(
+        node.map_id, node.schema_version, context.read_timestamp, node.positions, partitions
+    )
 
     def find(columns: Sequence[pa.Array]) -> tuple[pa.RecordBatch, Indices] | None:
-        return context.sources.index_match(
-            node.map_id,
-            node.schema_version,
-            context.read_timestamp,
-            node.positions,
-            partitions,
-            node.index_id,
-            columns,
-        )
+        return context.sources.index_match(of, node.index_id, columns)
 
     return find
 

@@ -10,7 +10,7 @@ from remuda.errors import InvalidFrameOffset
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.execution.operators.ordering import BoundKey
 from remuda.execution.operators.window_calls import BoundFrame, BoundLimit, BoundWindowCall
-from remuda.plan.expression import Expression
+from remuda.plan.expression import Expression, Literal, Parameter
 from remuda.plan.physical import WindowRows
 from remuda.plan.windows import Frame, FrameBound, FrameUnit, WindowCall
 
@@ -32,7 +32,20 @@ def _bound_call(
         result=call.type,
         condition=None if call.filter is None else compiler.column(call.filter),
         frame=_bound_frame(node, call.frame, compiler, parameters),
+        shift=_shift(call, parameters),
     )
+
+
+def _shift(call: WindowCall, parameters: Sequence[PhysicalValue]) -> int | None:
+    if call.function not in ("lag", "lead"):
+        return None
+    if len(call.arguments) == 1:
+        return 1
+    offset = call.arguments[1]
+    if not isinstance(offset, Literal | Parameter):
+        return None
+    value = evaluate_constant(offset, parameters)
+    return value if isinstance(value, int) else 0
 
 
 def _bound_frame(
@@ -48,6 +61,7 @@ def _bound_frame(
         end=_bound_limit(frame, frame.end, "ending", compiler, parameters),
         key=key,
         values=None if frame.key is None else compiler.column(frame.key),
+        exclude=frame.exclude,
     )
 
 

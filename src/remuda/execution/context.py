@@ -16,20 +16,39 @@ import pyarrow as pa
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.execution.arrays import Indices
+from remuda.execution.instances import Sites
 from remuda.execution.memory import MemoryAccount
 from remuda.execution.profile import OperatorProfile
-from remuda.query.ids import QueryId
+from remuda.query.ids import Endpoint, QueryId
 from remuda.query.stream import Grant
 from remuda.storage.index_access import Access, Probe
 
 
 class Cursor(Protocol):
-    """A scan in progress (``storage.ScanCursor``)."""
+    """A scan in progress (``storage.ScanCursor``): one thread at a time."""
 
     def next(self) -> pa.RecordBatch | None:
         """The next visible rows, in engine form; None at the end."""
 
     def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOf:
+    """What to read of a map: the columns at ``positions`` of ``schema_version`` of the rows that
+    are visible at the timestamp ``at`` and lie in ``partitions`` (None: in all of this member)."""
+
+    map_id: int
+    schema_version: int
+    at: int
+    positions: Sequence[int]
+    partitions: frozenset[int] | None = None
+
+
+class TableCursor(Cursor, Protocol):
+    def share(self) -> TableCursor:
+        """Another cursor, for another thread: it takes what this one and its other shares have not
+        taken. To be called before ``next``."""
 
 
 class Sources(Protocol):
@@ -39,47 +58,16 @@ class Sources(Protocol):
         """False while transactions prepared at or below ``at`` are undecided: the operator WAITs
         and the member schedules the fragment again when they are resolved (design rule 15)."""
 
-    def scan(
-        self,
-        map_id: int,
-        schema_version: int,
-        at: int,
-        positions: Sequence[int],
-        partitions: frozenset[int] | None,
-    ) -> Cursor: ...
+    def scan(self, of: ScanOf) -> TableCursor: ...
 
-    def index_scan(  # noqa: PLR0917 (what ``scan`` takes, then the access)
-        self,
-        map_id: int,
-        schema_version: int,
-        at: int,
-        positions: Sequence[int],
-        partitions: frozenset[int] | None,
-        access: Access,
-    ) -> Cursor:
+    def index_scan(self, of: ScanOf, access: Access) -> Cursor:
         """The rows that pass ``access``, and perhaps others."""
 
-    def ordered_scan(  # noqa: PLR0917 (what ``scan`` takes, then the index)
-        self,
-        map_id: int,
-        schema_version: int,
-        at: int,
-        positions: Sequence[int],
-        partitions: frozenset[int] | None,
-        probe: Probe,
-        descending: bool,
-    ) -> Cursor:
+    def ordered_scan(self, of: ScanOf, probe: Probe, descending: bool) -> Cursor:
         """The rows that pass ``probe``, in the order of its SORTED index or backwards."""
 
-    def index_match(  # noqa: PLR0917 (what ``scan`` takes, then the index)
-        self,
-        map_id: int,
-        schema_version: int,
-        at: int,
-        positions: Sequence[int],
-        partitions: frozenset[int] | None,
-        index_id: int,
-        columns: Sequence[pa.Array],
+    def index_match(
+        self, of: ScanOf, index_id: int, columns: Sequence[pa.Array]
     ) -> tuple[pa.RecordBatch, Indices] | None:
         """The rows whose first indexed columns equal a row of ``columns``, which hold no NULL, and
         for each the number of that row; a HASH index gives others, too. None: no row."""
@@ -101,7 +89,8 @@ class EncodedBatch:
     ``body`` is an Arrow IPC record batch message, preceded by the schema message when ``ordinal``
     is 0; the concatenation is the dbody of the frame and ``size`` its length. ``sent_bytes`` counts
     all bytes of the stream up to and including this batch. The same frame is valid for all
-    receivers it is addressed to. A last batch without rows has an empty body.
+    receivers it is addressed to: it goes once to each member, with the numbers of the instances.
+    A last batch without rows has an empty body.
     """
 
     body: tuple[pa.Buffer, ...]
@@ -115,11 +104,14 @@ class EncodedBatch:
 class ExchangePort(Protocol):
     """The data channel as one query sees it; never called for the member itself."""
 
-    def send_batch(self, edge: int, receivers: tuple[int, ...], batch: EncodedBatch) -> None:
-        """``receivers`` are member numbers; raises nothing: a broken connection fails the query."""
+    def send_batch(
+        self, edge: int, instance: int, receivers: Sequence[Endpoint], batch: EncodedBatch
+    ) -> None:
+        """From sending ``instance`` of this member. Raises nothing: a broken connection fails the
+        query."""
 
-    def send_flow_control(self, edge: int, sender: int, grant: Grant) -> None:
-        """To the member ``sender`` that feeds our receiving end of ``edge``."""
+    def send_flow_control(self, edge: int, instance: int, sender: Endpoint, grant: Grant) -> None:
+        """To ``sender``, which feeds the receiving ``instance`` of this member."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +123,7 @@ class FragmentProfile:
     operators: tuple[OperatorProfile, ...]
     seconds: float
     peak_memory: int
+    instance: int = 0
 
 
 class FragmentListener(Protocol):
@@ -149,9 +142,10 @@ SuppliedRows: TypeAlias = Sequence[pa.RecordBatch]
 class FragmentContext:
     """Shared by all fragments of one query on one member.
 
-    ``owners[p]`` is the member number that owns partition ``p`` in the query's view; ``sites[f]``
-    the members that run fragment ``f``. ``partitions[f]`` limits the scans of a pruned fragment to
-    those partitions; a fragment that is not there scans all that the member owns.
+    ``owners[p]`` is the member number that owns partition ``p`` in the query's view; ``sites``
+    tells which members run a fragment, and how many instances of it. ``partitions[f]`` limits the
+    scans of a pruned fragment to those partitions; a fragment that is not there scans all that the
+    member owns.
     ``read_timestamp`` is T. ``clock`` gives seconds for profiles and time slices.
     """
 
@@ -160,11 +154,13 @@ class FragmentContext:
     parameters: tuple[PhysicalValue, ...]
     read_timestamp: int
     owners: Sequence[int]
-    sites: Mapping[int, tuple[int, ...]]
+    sites: Sites
     sources: Sources
     exchange: ExchangePort
     clock: Callable[[], float]
     partitions: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    wall: float = 0.0
+    """Seconds since 1970 when ``clock`` shows 0."""
     analyze: bool = False
     batch_rows: int = 0
     """Cut what scans put out to this many rows; 0 = as stored."""

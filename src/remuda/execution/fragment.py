@@ -30,13 +30,14 @@ from remuda.execution.exchange.outbox import Outbox
 from remuda.execution.pool import Scheduler
 from remuda.execution.profile import OperatorProfile
 from remuda.limits import ADVANCE_TIME_SLICE
+from remuda.query.ids import Endpoint
 from remuda.query.stream import Grant
 
 _log = logging.getLogger(__name__)
 
 
 class FragmentInstance:
-    """A fragment on one member. Every public method may be called from any thread.
+    """An instance of a fragment. Every public method may be called from any thread.
 
     ``receives`` and ``sends`` are the edges whose batches and flow controls are to be delivered
     here. The listener hears exactly once how the instance ended, after everything was freed:
@@ -47,6 +48,7 @@ class FragmentInstance:
         self,
         *,
         fragment: int,
+        instance: int = 0,
         root: Operator,
         inboxes: Mapping[int, Inbox],
         outbox: Outbox | None,
@@ -57,6 +59,9 @@ class FragmentInstance:
         inline: bool,
     ) -> None:
         self.fragment = fragment
+        self.instance = instance
+        self.query = context.query
+        """Whose turn it takes in the pool."""
         self.receives = frozenset(inboxes)
         self.sends = frozenset() if outbox is None else frozenset((outbox.edge,))
         self._root = root
@@ -99,13 +104,18 @@ class FragmentInstance:
             self.schedule()
 
     def on_batch(
-        self, edge: int, sender: int, ordinal: int, last: bool, body: pa.Buffer | bytes | memoryview
+        self,
+        edge: int,
+        sender: Endpoint,
+        ordinal: int,
+        last: bool,
+        body: pa.Buffer | bytes | memoryview,
     ) -> None:
         """A batch of an incoming stream; ``body`` is the dbody and is held until it is consumed."""
         inbox = self._inboxes[edge]
         self.post(lambda: inbox.on_encoded(sender, ordinal, last, body))
 
-    def on_flow_control(self, edge: int, receiver: int, grant: Grant) -> None:
+    def on_flow_control(self, edge: int, receiver: Endpoint, grant: Grant) -> None:
         """Credit for an outgoing stream, or its receiver's wish for no more rows."""
         outbox = self._outbox
         assert outbox is not None
@@ -133,17 +143,30 @@ class FragmentInstance:
         """What its operators have done so far."""
         return self._profiles()
 
+    def profile(self) -> FragmentProfile:
+        """What it has done so far."""
+        return FragmentProfile(
+            fragment=self.fragment,
+            instance=self.instance,
+            member=self._context.member,
+            operators=tuple(self._profiles()),
+            seconds=self._seconds,
+            peak_memory=self._context.memory.peak,
+        )
+
     @property
     def receivers(self) -> tuple[int, ...]:
         """The members that this instance sends to."""
-        return () if self._outbox is None else self._outbox.receivers
+        if self._outbox is None:
+            return ()
+        return tuple(sorted({receiver.member for receiver in self._outbox.receivers}))
 
     def needs(self, member: int) -> bool:
         """Whether a batch to or from ``member`` may be lost with the connection to it: one that was
         sent may not have been received."""
         return member in self.receivers or any(i.open(member) for i in self._inboxes.values())
 
-    def sender_ended(self, edge: int, sender: int) -> None:
+    def sender_ended(self, edge: int, sender: Endpoint) -> None:
         """The other end of an incoming stream is known to have sent everything."""
         inbox = self._inboxes[edge]
         self.post(lambda: inbox.expect_end(sender))
@@ -153,6 +176,8 @@ class FragmentInstance:
         a batch for long fails the instance (design rule 5)."""
         for inbox in self._inboxes.values():
             self.post(inbox.check)
+        if self._outbox is not None:
+            self.post(self._outbox.check)
 
     def cancel(self, error: RemudaError | None = None) -> None:
         """End with ``error``; what is held is freed in the thread that runs this instance."""
@@ -223,19 +248,20 @@ class FragmentInstance:
             _log.exception("close of fragment %d, query %s", self.fragment, self._context.query)
             error = error or InternalError(f"{type(failure).__name__}: {failure}")
         for inbox in self._inboxes.values():
-            inbox.close(finished=error is None)
+            inbox.close(finished=error is None, refused=error is not self._cancelled)
+            inbox.detach()
         if self._outbox is not None:
             self._outbox.close()
+            self._outbox.detach()
         self._mailbox.clear()
-        if error is not None:
+        profile = None
+        if error is None:
+            try:
+                profile = self.profile()
+            except Exception as failure:  # noqa: BLE001 - as above
+                _log.exception("profile of fragment %d", self.fragment)
+                error = InternalError(f"{type(failure).__name__}: {failure}")
+        if profile is not None:
+            self._listener.on_done(profile)
+        elif error is not None:
             self._listener.on_failed(self.fragment, error)
-            return
-        self._listener.on_done(
-            FragmentProfile(
-                fragment=self.fragment,
-                member=self._context.member,
-                operators=tuple(self._profiles()),
-                seconds=self._seconds,
-                peak_memory=self._context.memory.peak,
-            )
-        )

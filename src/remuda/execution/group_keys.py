@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.execution.arrays import Indices, Mask, concat, take
+from remuda.execution.arrays import Indices, Mask, concat, mask_of, take
 from remuda.execution.keys import KeyIds
 
 
@@ -51,6 +51,18 @@ class _Firsts:
             if not _same(some, take(piece, groups[rows] - start)):
                 return False
         return True
+
+    def matches(self, texts: pa.Array, groups: Indices) -> Mask:
+        """Which of ``texts`` are those of their groups (from 0)."""
+        found = np.zeros(len(groups), np.bool_)
+        starts = [*self._starts, self.count]
+        for number, piece in enumerate(self._pieces):
+            start, end = starts[number], starts[number + 1]
+            rows = np.flatnonzero((groups >= start) & (groups < end))
+            if len(rows):
+                equal = _equal(take(texts, rows), take(piece, groups[rows] - start))
+                found[rows] = mask_of(equal)
+        return found
 
     def values(self) -> pa.Array:
         """All of them, in the order of the groups."""
@@ -100,9 +112,17 @@ class GroupKeys:
 
     def known(self, arrays: Sequence[pa.Array]) -> tuple[Indices, Mask]:
         """The ids of groups that are there, and for which rows they hold."""
-        if self._firsts is not None:
-            self._take_all(self._firsts)
-        return self._keys.known(arrays)
+        if self._firsts is None:
+            return self._keys.known(arrays)
+        ids, known = self._keys.known([arrays[place] for place in self._lead])
+        known = known & (ids > 0)
+        rows = np.flatnonzero(known)
+        for firsts, place in zip(self._firsts, self._rest, strict=True):
+            texts = arrays[place]
+            if pa.types.is_null(texts.type):
+                texts = texts.cast(_arrow_type(self._types[place]))
+            known[rows] &= firsts.matches(take(texts, rows), ids[rows] - 1)
+        return ids, known
 
     def _encode_lead(self, firsts: list[_Firsts], arrays: Sequence[pa.Array]) -> Indices | None:
         """None when the texts of a row are not those of its group: those of new groups are kept
@@ -156,8 +176,13 @@ def _arrow_type(type_: SqlType) -> pa.DataType:
 
 def _same(texts: pa.Array, others: pa.Array) -> bool:
     """Whether all pairs are equal, NULL to NULL."""
+    return pc.all(_equal(texts, others)).as_py() is not False
+
+
+def _equal(texts: pa.Array, others: pa.Array) -> pa.Array:
+    """Which pairs are equal, NULL to NULL."""
     equal = pc.equal(texts, others)
     if equal.null_count:
         both = pc.and_(pc.is_null(texts), pc.is_null(others))
         equal = pc.or_(pc.fill_null(equal, fill_value=False), both)
-    return pc.all(equal).as_py() is not False
+    return equal

@@ -8,6 +8,7 @@ when a table is only looked up.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,6 +39,8 @@ _DIRECT_DENSE = 8
 _DIRECT_SPREAD = 64
 _DIRECT_SPAN_MAX = 1 << 24
 _SHORT_STRING = 7
+_DICTIONARY_ENTRY = 112
+"""Bytes of one value in a Python dict and a list, besides the value."""
 _FLAGGED_MAX = 1 << 21
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -195,6 +198,11 @@ class _Words:
     def back(self, words: Data) -> pa.Array:
         raise NotImplementedError
 
+    @property
+    def bytes(self) -> int:
+        """What telling values apart takes beside their words."""
+        return 0
+
 
 class _IntegerWords(_Words):
     def of(self, array: pa.Array, *, grow: bool) -> Data:  # noqa: ARG002
@@ -234,6 +242,7 @@ class _DictionaryWords(_Words):
         super().__init__(type_)
         self._known: dict[Any, int] = {}
         self._order: list[Any] = []
+        self._bytes = 0
 
     def word(self, value: Any, grow: bool) -> int:
         """-1, -2, ...; the smallest int64 for "not there"."""
@@ -242,8 +251,13 @@ class _DictionaryWords(_Words):
             if not grow:
                 return -(2**63)
             self._order.append(value)
+            self._bytes += _DICTIONARY_ENTRY + sys.getsizeof(value)
             found = self._known[value] = -len(self._order)
         return found
+
+    @property
+    def bytes(self) -> int:
+        return self._bytes
 
 
 class _LongDecimalWords(_DictionaryWords):
@@ -417,7 +431,8 @@ class KeyIds:
 
     @property
     def bytes(self) -> int:
-        return sum(c.ids.bytes for c in self._columns) + sum(p.bytes for p in self._pairs)
+        columns = sum(c.ids.bytes + c.words.bytes for c in self._columns)
+        return columns + sum(p.bytes for p in self._pairs)
 
     def encode(self, arrays: Sequence[pa.Array]) -> Indices:
         ids = self._columns[0].encode(arrays[0], grow=True)

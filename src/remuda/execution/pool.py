@@ -1,15 +1,27 @@
-"""The cooperative pool: a few threads that run slices of fragments in turn (design D5)."""
+"""The cooperative pool: a few threads that run slices of fragments in turn (design D5).
+
+One queue for all threads, not one for each with stealing between them: a slice takes a hundred
+microseconds at least, so the queue is not what threads wait for, and only one queue can let the
+queries take turns (decision 0014).
+"""
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Protocol
+
+_log = logging.getLogger(__name__)
 
 
 class Runnable(Protocol):
+    @property
+    def query(self) -> Hashable:
+        """Whose turn it takes."""
+
     def run_slice(self) -> None:
         """One bounded piece of work; never raises, never blocks."""
 
@@ -30,8 +42,35 @@ class Workers(Protocol):
     def start_thread(self, target: Callable[[], None], name: str) -> Thread: ...
 
 
+class Rotation:
+    """Tasks that wait. Queries take turns, whatever the number of their tasks; within a query it is
+    first come, first served. So a query waits for one slice of each other query at most."""
+
+    def __init__(self) -> None:
+        self._turns: deque[Hashable] = deque()
+        self._tasks: dict[Hashable, deque[Runnable]] = {}
+
+    def add(self, task: Runnable) -> None:
+        waiting = self._tasks.get(task.query)
+        if waiting is None:
+            waiting = self._tasks[task.query] = deque()
+            self._turns.append(task.query)
+        waiting.append(task)
+
+    def take(self) -> Runnable:
+        """The next one; there is one."""
+        query = self._turns.popleft()
+        waiting = self._tasks[query]
+        task = waiting.popleft()
+        if waiting:
+            self._turns.append(query)
+        else:
+            del self._tasks[query]
+        return task
+
+
 class Pool:
-    """First come, first served: a fragment whose slice is over goes to the end of the queue.
+    """Slices of fragments; a fragment whose slice is over and that has more to do waits again.
 
     ``submit(task, inline=True)`` runs the slice in the calling thread (a thread hop costs more than
     a short fragment); slices submitted inline from within an inline slice run after it, in the same
@@ -46,7 +85,10 @@ class Pool:
         name: str = "fragments",
         later: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
-        self._queue: queue.SimpleQueue[Runnable | None] = queue.SimpleQueue()
+        self._rotation = Rotation()
+        self._lock = threading.Lock()
+        self._tokens: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        """True for each task in the rotation, False for each thread that is to end."""
         self._inline = threading.local()
         self._later = later
         self._threads = [
@@ -54,12 +96,15 @@ class Pool:
         ]
 
     def submit(self, task: Runnable, inline: bool = False) -> None:
-        if self._threads and not inline:
-            self._queue.put(task)
-        elif self._later is not None and not inline:
-            self._later(task.run_slice)
-        else:
+        if inline or not (self._threads or self._later):
             self._run_inline(task)
+            return
+        with self._lock:
+            self._rotation.add(task)
+        if self._threads:
+            self._tokens.put(True)
+        elif self._later is not None:
+            self._later(self._run_next)
 
     def _run_inline(self, task: Runnable) -> None:
         waiting: deque[Runnable] | None = getattr(self._inline, "waiting", None)
@@ -75,13 +120,21 @@ class Pool:
             self._inline.waiting = None
 
     def _work(self) -> None:
-        while (task := self._queue.get()) is not None:
+        while self._tokens.get():
+            self._run_next()
+
+    def _run_next(self) -> None:
+        with self._lock:
+            task = self._rotation.take()
+        try:
             task.run_slice()
-            task = None
+        except Exception:  # noqa: BLE001 - the boundary
+            # A bug, for a task takes care of its own; the thread is there for others, too.
+            _log.exception("a slice of query %s", task.query)
 
     def close(self) -> None:
         """Stop the threads after the slices already queued; call after every query has ended."""
         for _ in self._threads:
-            self._queue.put(None)
+            self._tokens.put(False)
         for thread in self._threads:
             thread.join()

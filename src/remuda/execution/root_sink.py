@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from remuda.execution.memory import MemoryAccount
 from remuda.limits import PAGES_IN_FLIGHT
 
 
@@ -34,21 +35,31 @@ class RootSink:
         self._pages: deque[pa.RecordBatch] = deque()
         self._lock = threading.Lock()
         self._on_demand: Callable[[], None] | None = None
+        self._memory: MemoryAccount | None = None
+        self._cleared = False
 
-    def attach(self, on_demand: Callable[[], None]) -> None:
-        """The fragment's wake-up, set when the fragment is built."""
+    def attach(self, on_demand: Callable[[], None], memory: MemoryAccount | None = None) -> None:
+        """The fragment's wake-up, set when the fragment is built, and the account that the pages
+        count in while they wait here."""
         self._on_demand = on_demand
+        self._memory = memory
 
     def wants_rows(self) -> bool:
         return len(self._pages) < self._pages_in_flight
 
     def put(self, page: pa.RecordBatch | None, last: bool) -> None:
-        """Called by the Root operator. ``page`` is None when the end brings no rows."""
+        """Called by the Root operator. ``page`` is None when the end brings no rows. Raises
+        OutOfMemory."""
+        if page is not None and self._memory is not None:
+            self._memory.reserve(page.nbytes, "the pages of the result")
         with self._lock:
             was_empty = not self._pages
-            if page is not None:
+            unwanted = self._cleared
+            if page is not None and not unwanted:
                 self._pages.append(page)
             self.finished = self.finished or last
+        if unwanted:
+            self._release(page)
         if self.on_page is not None and (was_empty or last):
             self.on_page()
 
@@ -57,6 +68,7 @@ class RootSink:
         with self._lock:
             page = self._pages.popleft() if self._pages else None
             wake = page is not None and not self.finished
+        self._release(page)
         if wake and self._on_demand is not None:
             self._on_demand()
         return page
@@ -68,6 +80,14 @@ class RootSink:
             return self.finished and not self._pages
 
     def clear(self) -> None:
-        """Drop what is queued (cancel)."""
+        """Drop what is queued, and what still comes (cancel)."""
         with self._lock:
+            pages = list(self._pages)
             self._pages.clear()
+            self._cleared = True
+        for page in pages:
+            self._release(page)
+
+    def _release(self, page: pa.RecordBatch | None) -> None:
+        if page is not None and self._memory is not None:
+            self._memory.release(page.nbytes)

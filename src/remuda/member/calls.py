@@ -22,6 +22,7 @@ class ForwardedCall:
         self.rpc_type: int = message.rpc_type
         self.pbody: bytes = message.body
         self.dbody = request.dbody
+        self.user: str = message.user
         self._request = request
         self._core = core
 
@@ -43,7 +44,7 @@ class Forwarding:
     def pass_on(self, call: Call, member: int) -> None:
         """Have ``member`` answer ``call``."""
         message = control_pb2.Forward(
-            context=self._core.context(), rpc_type=call.rpc_type, body=call.pbody
+            context=self._core.context(), rpc_type=call.rpc_type, body=call.pbody, user=call.user
         )
 
         def answered(reply: Reply | RemudaError) -> None:
@@ -112,6 +113,7 @@ class LocalCall:
         self.rpc_type = rpc_type
         self.pbody = pbody
         self.dbody = b""
+        self.user = ""
         self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def reply(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None:  # noqa: ARG002

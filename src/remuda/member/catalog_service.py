@@ -189,7 +189,7 @@ class CatalogService:
         for map_id in gone:
             for listener in self.on_dropped:
                 listener(map_id)
-            del core.stores[map_id]
+            core.forget_map(map_id)
         log.info("catalog installed", extra=fields(version=catalog.version, maps=len(catalog.maps)))
 
 

@@ -19,6 +19,7 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, array_to_values
 from remuda.errors import CardinalityViolation, LimitExceeded, SerializationFailure
+from remuda.execution.memory import Reservation
 from remuda.limits import RETURNING_SIZE_MAX
 from remuda.member.commits import Commits, Work
 from remuda.member.core import Core
@@ -28,6 +29,7 @@ from remuda.session.planning import PlannedChange
 from remuda.sql.statements import MergeAction, Repeats
 
 ATTEMPTS: Final = 20
+_BYTES_PER_KEY: Final = 160
 
 Source: TypeAlias = tuple[int, AsyncGenerator[pa.RecordBatch]]
 """The read timestamp of a statement's query, and its pages in engine form."""
@@ -39,6 +41,19 @@ class Changed:
 
     rows: int = 0
     returned: list[list[pa.Array]] = field(default_factory=list)
+
+    def keep(self, columns: list[pa.Array], size: int) -> int:
+        """More columns of RETURNING; ``size`` are the bytes of the earlier ones. Raises
+        LimitExceeded."""
+        size += sum(column.nbytes for column in columns)
+        if size > RETURNING_SIZE_MAX:
+            raise LimitExceeded(f"RETURNING gives more than {RETURNING_SIZE_MAX} bytes")
+        self.returned.append(columns)
+        return size
+
+
+Answer: TypeAlias = Callable[[int, Changed], Awaitable[Changed]]
+"""Asked before the commit, with the read timestamp and what was changed: what the client gets."""
 
 
 class Changes:
@@ -52,11 +67,14 @@ class Changes:
         change: PlannedChange,
         source: Callable[[int], Awaitable[Source]],
         check: Callable[[], None],
+        answer: Answer | None,
+        held: Reservation,
     ) -> Changed:
         """``source(attempt)`` runs the query of the statement; ``check`` raises when the statement
-        is not wanted any more. Raises what the owners refuse."""
+        is not wanted any more; ``held`` counts what is kept until its end. Raises what the owners
+        refuse, and OutOfMemory."""
         if not change.reads_target:
-            return await self._attempt(change, await source(0), check)
+            return await self._attempt(change, await source(0), check, answer, held)
         schema = change.schema
         job = self._commits.new_job()
         await self._commits.turn(schema.map_id, job)
@@ -64,7 +82,7 @@ class Changes:
             for attempt in range(ATTEMPTS):
                 check()
                 try:
-                    return await self._attempt(change, await source(attempt), check)
+                    return await self._attempt(change, await source(attempt), check, answer, held)
                 except SerializationFailure:
                     if attempt == ATTEMPTS - 1:
                         raise
@@ -73,7 +91,12 @@ class Changes:
         raise AssertionError("the last attempt returns or raises")
 
     async def _attempt(
-        self, change: PlannedChange, source: Source, check: Callable[[], None]
+        self,
+        change: PlannedChange,
+        source: Source,
+        check: Callable[[], None],
+        answer: Answer | None,
+        held: Reservation,
     ) -> Changed:
         at, pages = source
         schema = change.schema
@@ -100,12 +123,11 @@ class Changes:
                     if removed:
                         await write.remove(removed)
                     if change.returning:
-                        size += sum(column.nbytes for column in columns[keys:])
-                        if size > RETURNING_SIZE_MAX:
-                            raise LimitExceeded(
-                                f"RETURNING gives more than {RETURNING_SIZE_MAX} bytes"
-                            )
-                        changed.returned.append(columns[keys:])
+                        size = changed.keep(columns[keys:], size)
+                    held.resize(size + chosen.bytes)
+            check()
+            if answer is not None:
+                changed = await answer(at, changed)
             check()
             await write.commit(
                 insert_only=change.insert_only,
@@ -151,6 +173,11 @@ class _Chooser:
         )
         self._types = [schema.columns[position].type for position in schema.key_positions]
         self._seen: set[tuple[PhysicalValue, ...]] = set()
+
+    @property
+    def bytes(self) -> int:
+        """What the keys take, roughly."""
+        return len(self._seen) * _BYTES_PER_KEY
 
     def of(self, page: pa.RecordBatch) -> list[pa.Array]:
         columns: list[pa.Array] = list(page.columns)

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from google.protobuf.message import DecodeError
+
 from remuda.catalog.catalog import Catalog
 from remuda.config import MemberConfig
 from remuda.datatypes.schema import MapSchema
@@ -22,8 +24,12 @@ from remuda.errors import (
     SchemaChanged,
     ViewChanged,
 )
+from remuda.execution.memory import MemberMemory
+from remuda.execution.spill import DiskUse
 from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX
+from remuda.member.access import Access
 from remuda.member.constraints import Constraints
+from remuda.member.defences import no_defences
 from remuda.member.log import fields
 from remuda.rpc.messages import common_pb2
 from remuda.rpc.point_encoding import encode_context
@@ -32,6 +38,11 @@ from remuda.storage.map_store import MapStore
 from remuda.world import World
 
 log = logging.getLogger(__name__)
+
+DROPPED_NAMES_KEPT = 1000
+MACHINE_SHARE = 4
+"""Statements may hold one part of so many of the machine's memory, unless ``member_memory`` says
+otherwise; the maps need the rest."""
 
 
 class Call(Protocol):
@@ -45,6 +56,10 @@ class Call(Protocol):
 
     @property
     def dbody(self) -> memoryview | bytes: ...
+
+    @property
+    def user(self) -> str:
+        """Who asks; "" for the member itself, and where nobody needs to say."""
 
     def reply(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None: ...
 
@@ -65,17 +80,29 @@ class Core:
         """Members of the view that have gone, with the cause."""
         self.catalog = Catalog()
         self.stores: dict[int, MapStore] = {}
+        self.dropped: dict[int, str] = {}
+        """The names of maps that were dropped, the last ones."""
         self.clock = HybridClock()
+        self.memory = MemberMemory(config.member_memory or world.memory.total() // MACHINE_SHARE)
+        self.spilled = DiskUse()
         self._wall_micros = world.clock.wall_micros
         self.constraints = Constraints(self._wall_micros)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in order: a simulation replays
         self.stopping = False
+        self.defences = no_defences()
+        """How its channels are protected; known from when it listens."""
+        self.access = Access(lambda: self.catalog)
 
     # --- time ---------------------------------------------------------------------------------
 
     def timestamp(self) -> int:
         """A new timestamp above everything this member has given out or heard of."""
         return self.clock.next(self._wall_micros())
+
+    def wall_offset(self) -> float:
+        """Seconds since 1970 when the monotonic clock shows 0."""
+        clock = self.world.clock
+        return clock.wall_micros() / 1e6 - clock.monotonic()
 
     def context(self) -> common_pb2.Context:
         """What every message to another member (and every answer to a client) carries."""
@@ -192,7 +219,7 @@ class Core:
         """The store of a planned map. Raises SchemaChanged."""
         store = self.stores.get(map_id)
         if store is None or (version and store.schema.version != version):
-            raise SchemaChanged(f"a map of the request (id {map_id}) was altered or dropped")
+            raise self.changed_map(map_id)
         return store
 
     def readable(self, map_id: int, version: int) -> MapStore:
@@ -200,16 +227,36 @@ class Core:
         an older one that still reads right. Raises SchemaChanged. Any thread."""
         store = self.stores.get(map_id)
         if store is None or (version and not store.reads(version)):
-            raise SchemaChanged(f"a map of the request (id {map_id}) was altered or dropped")
+            raise self.changed_map(map_id)
         return store
+
+    def stored_rows(self, map_id: int) -> float:
+        """How many rows of a map this member has."""
+        store = self.stores.get(map_id)
+        return 0.0 if store is None else store.rows
+
+    def changed_map(self, map_id: int) -> SchemaChanged:
+        """The error of a request that was made for a map as it was before."""
+        schema = self.catalog.find_id(map_id)
+        store = self.stores.get(map_id)
+        name = self.dropped.get(map_id) if store is None else store.schema.name
+        what = "dropped" if schema is None else "altered"
+        which = f'map "{name}"' if name else f"a map of the request (id {map_id})"
+        return SchemaChanged(f"{which} was {what} meanwhile", hint="Run the statement again.")
+
+    def forget_map(self, map_id: int) -> None:
+        """The map is dropped; its name is kept for a while, for errors."""
+        self.dropped[map_id] = self.stores.pop(map_id).schema.name
+        while len(self.dropped) > DROPPED_NAMES_KEPT:
+            del self.dropped[next(iter(self.dropped))]
 
     # --- work ---------------------------------------------------------------------------------
 
     def spawn(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
         """Run ``work`` beside everything else; its errors are logged."""
         task = asyncio.get_running_loop().create_task(self._guarded(work, what))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
         return task
 
     async def _guarded(self, work: Coroutine[Any, Any, None], what: str) -> None:
@@ -244,8 +291,11 @@ class Core:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def bug(error: Exception, what: str) -> InternalError:
-    """Log an exception that should not be, and make it an answer."""
+def bug(error: Exception, what: str) -> RemudaError:
+    """Log an exception that should not be, and make it an answer. A message that cannot be read is
+    the fault of its sender."""
+    if isinstance(error, DecodeError | UnicodeDecodeError):
+        return ProtocolError(f"{what} cannot be read: {error}")
     log.error("bug in %s", what, exc_info=error)
     return InternalError(f"{type(error).__name__}: {error}", detail=f"while a member served {what}")
 

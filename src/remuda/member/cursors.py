@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pyarrow as pa
 
-from remuda.errors import QueryCanceled, RemudaError
+from remuda.errors import ConnectionBroken, QueryCanceled, RemudaError
 from remuda.execution.root_sink import RootSink
 from remuda.limits import FRAME_SIZE_MAX, PAGES_IN_FLIGHT
 from remuda.member.core import Core
+from remuda.member.page_forms import page_form
 from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
-from remuda.rpc import codec
 from remuda.rpc.connection import Reply
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -35,19 +35,41 @@ Acknowledged = Callable[[RemudaError | None], None]
 
 class Results:
     """The protocol of one query's results on one client connection: QUERY_DATA at least once, the
-    first with the columns, then QUERY_RESULT once."""
+    first with the columns, then QUERY_RESULT once. ``limit``: no more rows than these are sent."""
 
-    def __init__(self, core: Core, channel: Channel, query: QueryId, shape: ResultShape) -> None:
+    def __init__(
+        self,
+        core: Core,
+        channel: Channel,
+        query: QueryId,
+        shape: ResultShape,
+        limit: int | None = None,
+    ) -> None:
         self._core = core
         self._channel = channel
+        self._query = query
         self._id = encode_query_id(query)
         self._shape = shape
+        self._form = page_form(channel, shape)
+        self._limit = limit
         self._first = True
         self.in_flight = 0
         self.finished = False
         self.rows = 0
         self.bytes = 0
         """What was sent so far."""
+        self.on_finish: Callable[[RemudaError | None, int, int], None] = lambda *_: None
+        """Told of the end: the error, and the rows and bytes of the result."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether all rows that the client wants are on their way."""
+        return self._limit is not None and self.rows >= self._limit
+
+    @property
+    def untold(self) -> bool:
+        """Whether the client knows nothing of the result yet."""
+        return self._first and not self.finished
 
     def page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
         """Send rows in engine form."""
@@ -59,11 +81,14 @@ class Results:
             self.external_page(batch.slice(0, half), on_acknowledged)
             self.external_page(batch.slice(half), on_acknowledged)
             return
+        if self._limit is not None and batch.num_rows > self._limit - self.rows:
+            batch = batch.slice(0, self._limit - self.rows)
+            if not batch.num_rows and not self._first:
+                return
         message = user_pb2.QueryData(query_id=self._id, row_count=batch.num_rows)
         getattr(message, "def").record_count = batch.num_rows  # "def" is a keyword
-        if self._first:
-            self._first = False
-            message.columns.extend(self._shape.messages)
+        body = self._form.fill(message, batch)
+        self._first = False
         self.in_flight += 1
         self.rows += batch.num_rows
         self.bytes += batch.nbytes
@@ -72,7 +97,6 @@ class Results:
             self.in_flight -= 1
             on_acknowledged(reply if isinstance(reply, RemudaError) else None)
 
-        body = self._shape.stream(batch)
         self._channel.request_nowait(QUERY_DATA, message, body, acknowledged)
 
     def finish(
@@ -88,16 +112,18 @@ class Results:
         if self.finished:
             return
         self.finished = True
+        rows = self.rows if affected_rows is None else affected_rows
+        self.on_finish(error, rows, self.bytes)
         if self._channel.closed:
             return
         if error is None and self._first:
-            empty = self._shape.rows([])
-            self.external_page(empty, lambda _: None)
+            self._limit = None
+            self.external_page(self._form.nothing(tag, affected_rows), lambda _: None)
         message = user_pb2.QueryResult(
             query_state=_state(error), query_id=self._id, context=self._core.context(), tag=tag
         )
         if error is not None:
-            message.error.append(codec.encode_error(error))
+            message.error.append(self._form.error(error, str(self._query)))
         if affected_rows is not None:
             message.affected_rows = affected_rows
         if session is not None:
@@ -122,14 +148,20 @@ class Cursor:
         *,
         on_finished: Callable[[], None],
         on_broken: Callable[[RemudaError], None],
+        again: Callable[[RemudaError], bool] = lambda _: False,
     ) -> None:
+        """``again`` is asked when the query fails before the client was told anything: whether it
+        is run anew, by another cursor."""
         self.results = self._results = results
         self._channel = channel
         self._sink = sink
         self._on_finished = on_finished
         self._on_broken = on_broken
+        self._again = again
         self._complete = False
         self._pumping = False
+        self.held = False
+        """By a test pause: nothing is sent."""
         channel.on_writable.append(self.pump)
 
     def pump(self) -> None:
@@ -138,7 +170,7 @@ class Cursor:
         Taking a page may run the root fragment at once, in this thread, which then has news for
         this cursor (a page, the end) before the page in hand is sent: the loop below sees to them.
         """
-        if self._pumping:
+        if self._pumping or self.held:
             return
         self._pumping = True
         try:
@@ -163,6 +195,16 @@ class Cursor:
                 results.page(page, self._acknowledged)
             except RemudaError as error:
                 self._break(error)
+            else:
+                if results.enough:
+                    self._stop()
+
+    def _stop(self) -> None:
+        """The client wants no more rows than it has got: the query ends well."""
+        if not self._results.finished:
+            self._sink.clear()
+            self._finish(None)
+            self._on_broken(QueryCanceled("no more rows are wanted"))
 
     def _acknowledged(self, error: RemudaError | None) -> None:
         if error is None or self._channel.closed:
@@ -185,16 +227,37 @@ class Cursor:
             self.pump()
         else:
             self._sink.clear()
+            if self._results.untold and self._again(error):
+                self._results.finished = True
+                self._leave()
+                return
             self._finish(error)
+
+    async def go_on_after(self, pause: Awaitable[None]) -> None:
+        """Until ``pause`` is over the cursor is ``held``; its error ends the query."""
+        problem: RemudaError | None = None
+        try:
+            await pause
+        except RemudaError as error:
+            problem = error
+        self.held = False
+        if problem is None:
+            self.pump()
+        else:
+            self._break(problem)
 
     def drop(self) -> None:
         """The client is gone."""
         self._sink.clear()
-        self._results.finished = True
+        if not self._results.finished:
+            self._results.finish(ConnectionBroken("the client is gone"))
         self._finish(None)
 
     def _finish(self, error: RemudaError | None) -> None:
         self._results.finish(error)
+        self._leave()
+        self._on_finished()
+
+    def _leave(self) -> None:
         if self.pump in self._channel.on_writable:
             self._channel.on_writable.remove(self.pump)
-        self._on_finished()

@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.execution.arrays import Indices
-from remuda.execution.context import Cursor, EncodedBatch, FragmentProfile
+from remuda.execution.context import Cursor, EncodedBatch, FragmentProfile, ScanOf, TableCursor
 from remuda.execution.memory import MemoryAccount
 from remuda.execution.spill import SpillSpace
 from remuda.member.core import Core
@@ -18,7 +18,7 @@ from remuda.member.hop import Hop
 from remuda.member.peers import Peers
 from remuda.query.events import Event as QueryEvent
 from remuda.query.events import FragmentFinished, Progressed, QueryFailed
-from remuda.query.ids import QueryId
+from remuda.query.ids import Endpoint, QueryId
 from remuda.query.stream import Grant
 from remuda.query.wire import encode_query_id
 from remuda.rpc.messages import data_pb2
@@ -32,8 +32,9 @@ def statement_account(core: Core) -> MemoryAccount:
     config, disk = core.config, core.world.disk
     spill = None
     if config.spill_limit:
-        spill = SpillSpace(lambda: disk.scratch(config.spill_directory), config.spill_limit)
-    return MemoryAccount(config.statement_memory, spill)
+        directory = config.spill_directory
+        spill = SpillSpace(lambda: disk.scratch(directory), config.spill_limit, core.spilled)
+    return MemoryAccount(config.statement_memory, spill, core.memory)
 
 
 class LocalSources:
@@ -50,56 +51,33 @@ class LocalSources:
         store = self._core.stores.get(map_id)
         return store is None or not store.pending_at_or_below(at)
 
-    def scan(
-        self,
-        map_id: int,
-        schema_version: int,
-        at: int,
-        positions: Sequence[int],
-        partitions: frozenset[int] | None,
-    ) -> Cursor:
-        store = self._core.readable(map_id, schema_version)
-        return store.scan(at, positions, partitions, schema_version)
+    def scan(self, of: ScanOf) -> TableCursor:
+        store = self._core.readable(of.map_id, of.schema_version)
+        return store.scan(of.at, of.positions, of.partitions, of.schema_version)
 
-    def index_scan(  # noqa: PLR0917 (see ``Sources``)
-        self,
-        map_id: int,
-        schema_version: int,
-        at: int,
-        positions: Sequence[int],
-        partitions: frozenset[int] | None,
-        access: Access,
-    ) -> Cursor:
-        store = self._core.readable(map_id, schema_version)
-        return store.indexes.scan(at, positions, partitions, schema_version, access)
+    def index_scan(self, of: ScanOf, access: Access) -> Cursor:
+        store = self._core.readable(of.map_id, of.schema_version)
+        return store.indexes.scan(of.at, of.positions, of.partitions, of.schema_version, access)
 
-    def ordered_scan(  # noqa: PLR0917 (see ``Sources``)
-        self,
-        map_id: int,
-        schema_version: int,
-        at: int,
-        positions: Sequence[int],
-        partitions: frozenset[int] | None,
-        probe: Probe,
-        descending: bool,
-    ) -> Cursor:
-        store = self._core.readable(map_id, schema_version)
+    def ordered_scan(self, of: ScanOf, probe: Probe, descending: bool) -> Cursor:
+        store = self._core.readable(of.map_id, of.schema_version)
         return store.indexes.ordered(
-            at, positions, partitions, schema_version, probe.index, probe.choices, descending
+            of.at,
+            of.positions,
+            of.partitions,
+            of.schema_version,
+            probe.index,
+            probe.choices,
+            descending,
         )
 
-    def index_match(  # noqa: PLR0917 (see ``Sources``)
-        self,
-        map_id: int,
-        schema_version: int,
-        at: int,
-        positions: Sequence[int],
-        partitions: frozenset[int] | None,
-        index_id: int,
-        columns: Sequence[pa.Array],
+    def index_match(
+        self, of: ScanOf, index_id: int, columns: Sequence[pa.Array]
     ) -> tuple[pa.RecordBatch, Indices] | None:
-        store = self._core.readable(map_id, schema_version)
-        return store.indexes.match(at, positions, partitions, schema_version, index_id, columns)
+        store = self._core.readable(of.map_id, of.schema_version)
+        return store.indexes.match(
+            of.at, of.positions, of.partitions, of.schema_version, index_id, columns
+        )
 
     def lookup(
         self,
@@ -134,33 +112,42 @@ class DataChannelPort:
         self._happened = happened
         self._id = encode_query_id(query)
 
-    def send_batch(self, edge: int, receivers: tuple[int, ...], batch: EncodedBatch) -> None:
-        self._hop(lambda: self._send_batch(edge, receivers, batch))
+    def send_batch(
+        self, edge: int, instance: int, receivers: Sequence[Endpoint], batch: EncodedBatch
+    ) -> None:
+        self._hop(lambda: self._send_batch(edge, instance, receivers, batch))
 
-    def _send_batch(self, edge: int, receivers: tuple[int, ...], batch: EncodedBatch) -> None:
-        message = data_pb2.FragmentRecordBatch(
+    def _send_batch(
+        self, edge: int, instance: int, receivers: Sequence[Endpoint], batch: EncodedBatch
+    ) -> None:
+        fields = data_pb2.FragmentRecordBatch(
             query_id=self._id,
-            receiving_minor_fragment_id=[0],
             sending_major_fragment_id=self._senders.get(edge, 0),
-            sending_minor_fragment_id=0,
+            sending_minor_fragment_id=instance,
             isLastBatch=batch.last,
             context=self._core.context(),
             edge=edge,
             ordinal=batch.ordinal,
             sent_bytes=batch.sent_bytes,
         )
-        getattr(message, "def").record_count = batch.rows  # "def" is a keyword
+        getattr(fields, "def").record_count = batch.rows  # "def" is a keyword
         body = [memoryview(part) for part in batch.body]
+        instances: dict[int, list[int]] = {}
         for receiver in receivers:
-            self._send(receiver, RpcType.REQ_RECORD_BATCH, message, body)
+            instances.setdefault(receiver.member, []).append(receiver.instance)
+        for member, numbers in instances.items():
+            message = data_pb2.FragmentRecordBatch()
+            message.CopyFrom(fields)
+            message.receiving_minor_fragment_id.extend(numbers)
+            self._send(member, RpcType.REQ_RECORD_BATCH, message, body)
         self._happened(Progressed(self._query))
 
-    def send_flow_control(self, edge: int, sender: int, grant: Grant) -> None:
+    def send_flow_control(self, edge: int, instance: int, sender: Endpoint, grant: Grant) -> None:
         flow = data_pb2.FlowControl(
             query_id=self._id,
             edge=edge,
-            receiver_instance=0,
-            sender_instance=0,
+            receiver_instance=instance,
+            sender_instance=sender.instance,
             granted_bytes=grant.granted_bytes,
             ordinal=grant.ordinal,
             ok=grant.ok,
@@ -169,7 +156,7 @@ class DataChannelPort:
 
         def send() -> None:
             flow.context.CopyFrom(self._core.context())
-            self._send(sender, RpcType.DATA_ACK_WITH_CREDIT, flow, ())
+            self._send(sender.member, RpcType.DATA_ACK_WITH_CREDIT, flow, ())
 
         self._hop(send)
 
@@ -192,7 +179,7 @@ class Listener:
         self._happened = happened
 
     def on_done(self, profile: FragmentProfile) -> None:
-        event = FragmentFinished(self._query, profile.fragment, profile)
+        event = FragmentFinished(self._query, profile.fragment, profile, profile.instance)
         self._hop(lambda: self._happened(event))
 
     def on_failed(self, fragment: int, error: RemudaError) -> None:  # noqa: ARG002

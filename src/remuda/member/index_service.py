@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import PutMap
 from remuda.catalog.indexes import with_index, with_ready, without_index
 from remuda.datatypes.index import IndexDefinition
@@ -82,15 +83,16 @@ class IndexService:
             elif not found.if_exists:
                 raise UndefinedObject(f'index "{name}" does not exist')
 
-    async def shown(self, schema: MapSchema | None) -> Answer:
+    async def shown(self, schema: MapSchema | None, seen: Catalog) -> Answer:
+        """The indexes of a map, or of all maps that are ``seen``."""
         sizes: dict[int, int] = {}
-        asked = self._core.catalog.maps if schema is None else (schema,)
+        asked = seen.maps if schema is None else (schema,)
         for each in asked:
             if each.indexes:
                 for status in await self._statuses(each.map_id):
                     for number, size in zip(status.indexes, status.bytes, strict=True):
                         sizes[number] = sizes.get(number, 0) + size
-        return shown_indexes(self._core.catalog, None if schema is None else schema.map_id, sizes)
+        return shown_indexes(seen, None if schema is None else schema.map_id, sizes)
 
     # --- the catalog ----------------------------------------------------------------------------
 

@@ -12,8 +12,15 @@ import logging
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from remuda.catalog.users import Role
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import JobAborted, LimitExceeded, RemudaError, UndefinedStatement
+from remuda.errors import (
+    InsufficientPrivilege,
+    JobAborted,
+    LimitExceeded,
+    RemudaError,
+    UndefinedStatement,
+)
 from remuda.limits import JOB_IDLE_TIMEOUT
 from remuda.member import arrow_stream
 from remuda.member.calls import Forwarding
@@ -44,6 +51,8 @@ class Job:
     overwrite: bool
     label: str
     touched: float
+    user: str = ""
+    """Who began it; "" where members know no users."""
     commit: asyncio.Task[int] | None = None
 
 
@@ -57,6 +66,8 @@ class Jobs:
         self._ended: OrderedDict[str, int | RemudaError] = OrderedDict()
         self._heard: dict[str, float] = {}
         """Jobs that rows arrive for here: when their coordinator last heard of it."""
+        self._writers: dict[str, str] = {}
+        """Of these: whom the coordinator has let write."""
 
     # --- the coordinator ----------------------------------------------------------------------
 
@@ -67,7 +78,14 @@ class Jobs:
         core.require_all_alive()
         if len(self._jobs) >= JOBS_MAX:
             raise LimitExceeded(f"member {core.number} coordinates {JOBS_MAX} jobs already")
-        job = Job(self._commits.new_job(), schema, message.overwrite, message.label, self._now())
+        job = Job(
+            self._commits.new_job(),
+            schema,
+            message.overwrite,
+            message.label,
+            self._now(),
+            call.user,
+        )
         self._jobs[job.id] = job
         log.info("job begun", extra=fields(job=job.id, map=schema.name, label=job.label))
         call.reply(RpcType.JOB_BEGIN, self._handle(job))
@@ -83,6 +101,7 @@ class Jobs:
         if job is None:
             self._answer_ended(call, message.job)
             return
+        self._require_owner(job, call.user)
         if job.commit is None:
             job.commit = asyncio.get_running_loop().create_task(self._commit(job, message))
         self._core.serve(call, self._await_commit(call, job.commit))
@@ -146,8 +165,18 @@ class Jobs:
             return
         job = self._jobs.get(message.job)
         if job is not None and job.commit is None:
+            self._require_owner(job, call.user)
             self._end(job, JobAborted(f"job {job.id} was aborted by its owner"))
         call.reply(RpcType.JOB_ABORT, common_pb2.Ack(ok=True))
+
+    def _require_owner(self, job: Job, user: str) -> None:
+        """Raises InsufficientPrivilege: a job is for who began it, as long as he may write, and for
+        administrators."""
+        access = self._core.access
+        if access.active and user:
+            if not access.owns(user, job.user):
+                raise InsufficientPrivilege(f'job {job.id} is not one of user "{user}"')
+            access.require(user, Role.WRITE, job.schema.name)
 
     def _elsewhere(self, call: Call, job: str) -> bool:
         coordinator = coordinator_of(job)
@@ -164,6 +193,7 @@ class Jobs:
         job = self._jobs.get(message.job)
         if job is None:
             raise JobAborted(f"job {message.job} has ended")
+        self._require_owner(job, message.user)
         if message.active:
             job.touched = self._now()
         request.reply(ControlType.JOB_TOUCH, self._handle(job))
@@ -177,11 +207,13 @@ class Jobs:
             job = self._jobs.get(message.job)
             if job is None:
                 raise self._gone(message.job)
+            self._require_owner(job, call.user)
             job.touched = self._now()
             self._stage(call, message, job.schema)
             return
         heard = self._heard.get(message.job)
-        if heard is not None and self._now() - heard < TOUCH_EVERY:
+        known = self._writers.get(message.job) == call.user
+        if known and heard is not None and self._now() - heard < TOUCH_EVERY:
             self._stage(call, message, self._commits.schema_of(message.job))
         else:
             self._core.serve(call, self._write_after_touch(call, message, coordinator))
@@ -195,13 +227,18 @@ class Jobs:
     async def _write_after_touch(
         self, call: Call, message: user_pb2.JobWrite, coordinator: int
     ) -> None:
-        schema = await self._touch(message.job, coordinator, active=True)
+        schema = await self._touch(message.job, coordinator, active=True, user=call.user)
         self._stage(call, message, schema)
         self._heard[message.job] = self._now()
+        self._writers[message.job] = call.user
 
-    async def _touch(self, job: str, coordinator: int, *, active: bool) -> MapSchema:
+    async def _touch(
+        self, job: str, coordinator: int, *, active: bool, user: str = ""
+    ) -> MapSchema:
         """Tell the coordinator; the map of the job. Raises JobAborted when the job has ended."""
-        touch = control_pb2.JobTouch(context=self._core.context(), job=job, active=active)
+        touch = control_pb2.JobTouch(
+            context=self._core.context(), job=job, active=active, user=user
+        )
         reply = await self._peers.request(coordinator, ControlType.JOB_TOUCH, touch)
         return codec.decode_schema(user_pb2.JobHandle.FromString(reply.pbody).schema)
 
@@ -211,6 +248,7 @@ class Jobs:
             await self._touch(job, coordinator_of(job), active=False)
         except JobAborted:
             self._heard.pop(job, None)
+            self._writers.pop(job, None)
             self._commits.drop(job, [self._core.number])
 
     def _stage(self, call: Call, message: user_pb2.JobWrite, schema: MapSchema) -> None:
@@ -252,6 +290,7 @@ class Jobs:
         for job_id, heard in list(self._heard.items()):
             if not self._commits.is_staging(job_id):
                 del self._heard[job_id]
+                self._writers.pop(job_id, None)
             elif now - heard > 2 * TOUCH_EVERY:
                 self._core.spawn(self._check(job_id), f"check of job {job_id}")
 

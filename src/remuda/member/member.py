@@ -10,7 +10,7 @@ from uuid import UUID
 
 from google.protobuf.message import Message
 
-from remuda.config import MemberConfig
+from remuda.config import MemberConfig, check_exposure
 from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.view import MemberInfo
 from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError, ViewChanged
@@ -19,6 +19,10 @@ from remuda.member.calls import Forwarding
 from remuda.member.catalog_service import CatalogService
 from remuda.member.commits import Commits
 from remuda.member.core import Call, Core, attempt, bug
+from remuda.member.defences import defences
+from remuda.member.drill_metadata import DrillMetadata
+from remuda.member.drill_plans import DrillPlans
+from remuda.member.drill_server import on_server_meta, server_infos
 from remuda.member.hop import Hop
 from remuda.member.index_service import IndexService
 from remuda.member.jobs import Jobs
@@ -27,15 +31,20 @@ from remuda.member.maps import Maps
 from remuda.member.membership import Membership
 from remuda.member.memory_return import MemoryReturn
 from remuda.member.offload import Offload
+from remuda.member.passwords import Passwords
 from remuda.member.peers import Peers
 from remuda.member.plans import Plans
 from remuda.member.point_reads import PointReads
+from remuda.member.preparing import Preparing
+from remuda.member.profile_service import ProfileService
 from remuda.member.queries import Queries
+from remuda.member.query_relations import QueryRelations
 from remuda.member.routes import MemberRoutes, UserRoutes
 from remuda.member.statements import Statements
 from remuda.member.statistics_service import ClusterStatistics
 from remuda.member.system_relations import SystemRelations
 from remuda.member.system_state import SystemState
+from remuda.member.users_file import UsersFile
 from remuda.member.writes import on_stage_rows
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
@@ -43,6 +52,7 @@ from remuda.rpc.messages import common_pb2, control_pb2, data_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.data_pb2 import RpcType as DataType
 from remuda.rpc.messages.user_pb2 import RpcType as UserType
+from remuda.rpc.strangers import Verifier
 from remuda.rpc.transport import Channel, Server, listen
 from remuda.world import World
 
@@ -62,6 +72,7 @@ class Member:
         self.core = Core(config, world, uuid)
         self._offload = Offload(world.workers)
         self._planner = Offload(world.workers, "planner")
+        self._password_checks = Offload(world.workers, "passwords")
         self.peers = Peers(self.core)
         self.membership = Membership(self.core, self.peers)
         self.catalog = CatalogService(self.core, self.peers)
@@ -102,6 +113,9 @@ class Member:
         self._planner.start(hop)
         self.queries = Queries(self.core, self.peers, hop, self._pool)
         points = PointReads(self.core, self.maps)
+        plans = Plans(self.core, self.statistics, self._planner)
+        self._preparing = Preparing(self.core, plans)
+        self._drill_plans = DrillPlans(self.core, plans)
         self.statements = Statements(
             self.core,
             self.peers,
@@ -110,12 +124,24 @@ class Member:
             queries=self.queries,
             commits=self.commits,
             catalog=self.catalog,
-            plans=Plans(self.core, self.statistics, self._planner),
+            plans=plans,
             points=points,
             indexes=self.indexes,
         )
         self.system = SystemState(
-            self.core, self.peers, self.queries, self.gauges, self.statements.running
+            self.core,
+            self.peers,
+            self.queries,
+            gauges=self.gauges,
+            statements=self.statements.running,
+            queued=self.statements.gate.waits,
+        )
+        self.profiles = ProfileService(
+            self.core,
+            self.peers,
+            self.system,
+            self.statements.history,
+            self.statements.running,
         )
         SystemRelations(
             self.core,
@@ -123,6 +149,7 @@ class Member:
             statistics=self.statistics,
             indexes=self.indexes,
             supplies=self.statements.supplies,
+            queries=QueryRelations(self.core, self.system, self.profiles),
         )
         for channel in self._servers[ChannelKind.USER].channels:
             self.statements.connected(channel)
@@ -133,6 +160,8 @@ class Member:
 
     async def _listen(self) -> None:
         config, network = self.core.config, self.core.world.network
+        protection = self.core.defences = defences(config, self.core.world)
+        verifier = self._know_users() if config.users_file else None
         greeted = {
             ChannelKind.USER: self._user_connected,
             ChannelKind.DATA: self._data_connected,
@@ -149,16 +178,33 @@ class Member:
         ):
             if kind is ChannelKind.CONTROL and config.control_fd >= 0:
                 sock = network.adopt(config.control_fd)
+                check_exposure(replace(config, host=sock.getsockname()[0]))
             else:
                 sock = network.listen(config.host, port)
             connected = greeted.get(kind)
-            self._servers[kind] = await listen(sock, kind, answer, handler, connected)
+            self._servers[kind] = await listen(
+                sock,
+                kind,
+                answer,
+                handler,
+                connected,
+                tls=protection.listening.get(kind),
+                guard=protection.guard(kind, verifier),
+            )
         self.core.info = replace(
             self.core.info,
             user_port=self._servers[ChannelKind.USER].address[1],
             control_port=self._servers[ChannelKind.CONTROL].address[1],
             data_port=self._servers[ChannelKind.DATA].address[1],
         )
+
+    def _know_users(self) -> Verifier:
+        core = self.core
+        file = UsersFile(core.config.users_file, core.world)
+        core.access.use(file)
+        self._password_checks.start(Hop(asyncio.get_running_loop()))
+        core.spawn(core.access.watch(), "watching users")
+        return Passwords(file, self._password_checks, core.world).verify
 
     def addresses(self) -> dict[str, str]:
         return {
@@ -186,6 +232,8 @@ class Member:
         error = MemberUnavailable(f"member {core.number} is stopping: {reason}")
         if hasattr(self, "queries"):
             self.queries.close(error)
+        if hasattr(self, "statements"):
+            self.statements.gate.close(error)
         core.stopping = True
         self.membership.close()
         self.commits.close()
@@ -197,6 +245,7 @@ class Member:
         await core.cancel_tasks()
         self._offload.close()
         self._planner.close()
+        self._password_checks.close()
         if self._pool is not None:
             self._pool.close()
 
@@ -204,7 +253,7 @@ class Member:
 
     def _greet_user(self, _hello: Message) -> Message:
         return user_pb2.BitToUserHandshake(
-            server_infos=user_pb2.RpcEndpointInfos(name="remuda"),
+            server_infos=server_infos(),
             supported_methods=self._user_routes.supported,
             arrow_results=True,
             member=self.core.number,
@@ -257,6 +306,7 @@ class Member:
 
     def _route(self) -> None:
         core, commits, queries = self.core, self.commits, self.queries
+        metadata = DrillMetadata(core)
         self._member_routes.control |= {
             ControlType.QUERY_START: queries.on_start,
             ControlType.QUERY_CANCEL: queries.on_cancel,
@@ -266,6 +316,9 @@ class Member:
             ControlType.INDEX_STATUS: self.indexes.on_status,
             ControlType.MAP_STATISTICS: self.statistics.on_request,
             ControlType.SYSTEM_STATE: self.system.on_request,
+            ControlType.QUERY_PROFILES: lambda request: core.serve(
+                request, self.profiles.on_request(request)
+            ),
             ControlType.COMMIT_PREPARE: commits.on_prepare,
             ControlType.COMMIT_FINISH: commits.on_finish,
             ControlType.COMMIT_TURN: commits.on_turn,
@@ -283,11 +336,17 @@ class Member:
         self._user_routes.calls |= {
             UserType.CANCEL_QUERY: self.statements.on_cancel,
             UserType.CREATE_PREPARED_STATEMENT: lambda call: core.serve(
-                call, self.statements.on_prepare(call)
+                call, self._preparing.on_prepare(call)
             ),
-            UserType.RESUME_PAUSED_QUERY: lambda call: call.reply(
-                UserType.ACK, common_pb2.Ack(ok=True)
+            UserType.RESUME_PAUSED_QUERY: self.statements.on_resume,
+            UserType.GET_QUERY_PLAN_FRAGMENTS: lambda call: core.serve(
+                call, self._drill_plans.on_fragments(call)
             ),
+            UserType.GET_SERVER_META: on_server_meta,
+            UserType.GET_CATALOGS: metadata.on_catalogs,
+            UserType.GET_SCHEMAS: metadata.on_schemas,
+            UserType.GET_TABLES: metadata.on_tables,
+            UserType.GET_COLUMNS: metadata.on_columns,
             UserType.CLUSTER_INFO: self._on_cluster_info,
             UserType.DESCRIBE_MAP: lambda call: core.serve(call, self._describe(call)),
             UserType.CREATE_MAP: lambda call: core.serve(call, self._create(call)),
@@ -307,6 +366,7 @@ class Member:
 
     def _listen_to_each_other(self) -> None:
         self.membership.on_lost.append(self._member_lost)
+        self.membership.on_memory.append(self.statements.gate.reported)
         self.peers.on_broken.append(self.queries.connection_broken)
         self.commits.on_resolved.append(self.queries.resolved)
         self.catalog.on_dropped += [
@@ -324,6 +384,7 @@ class Member:
     def _member_lost(self, number: int, cause: str) -> None:
         error = MemberUnavailable(f"member {number} is lost: {cause}", member=str(number))
         self.queries.member_lost(number, error)
+        self.statements.gate.member_lost(number)
         self.commits.member_lost(number, cause)
 
     # --- requests about the cluster -----------------------------------------------------------
@@ -331,11 +392,12 @@ class Member:
     def _on_cluster_info(self, call: Call) -> None:
         core = self.core
         core.timestamp()
+        seen = core.access.catalog(call.user)
         call.reply(
             UserType.CLUSTER_INFO,
             user_pb2.ClusterInfo(
                 view=codec.encode_view(core.view),
-                maps=[codec.encode_schema(schema) for schema in core.catalog.maps],
+                maps=[codec.encode_schema(schema) for schema in seen.maps],
                 context=core.context(),
                 catalog_version=core.catalog.version,
                 member=core.number,
@@ -373,6 +435,8 @@ class Member:
             "jobs": self.jobs.count,
             "channels": self.peers.open_channels,
             "tasks": self.core.tasks,
+            "memory_held": self.core.memory.total,
+            "spilled": self.core.spilled.bytes,
             **self.statements.gauges(),
             **self.commits.gauges(),
         }

@@ -22,12 +22,12 @@ from remuda.errors import (
 )
 from remuda.member.core import Core, attempt
 from remuda.member.log import fields
-from remuda.member.peers import CONNECT_TIMEOUT, Peers
+from remuda.member.peers import CONNECT_TIMEOUT, Peers, dial
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
-from remuda.rpc.transport import Request, connect
+from remuda.rpc.transport import Request
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +46,8 @@ class Membership:
         self._heartbeats: asyncio.Task[None] | None = None
         self.on_lost: list[Callable[[int, str], None]] = []
         """Called once per lost member with its number and the cause."""
+        self.on_memory: list[Callable[[int, int, int], None]] = []
+        """Called with what a member says of its memory: its number, bytes held, its limit."""
         self._refused: dict[int, str] = {}
         """Why the last heartbeat of a member was refused."""
         peers.on_broken.append(self._broken)
@@ -103,12 +105,12 @@ class Membership:
         core = self._core
         host, port = split_address(core.config.join, "join")
         member = codec.encode_member(core.info)
-        channel = await connect(
+        channel = await dial(
+            core,
             host,
             port,
             ChannelKind.CONTROL,
             control_pb2.ControlHandshake(member=member, context=core.context()),
-            timeout=CONNECT_TIMEOUT,
         )
         broken = asyncio.Event()
         channel.on_closed.append(lambda _: broken.set())
@@ -189,7 +191,7 @@ class Membership:
     async def _beat(self) -> None:
         core = self._core
         while True:
-            message = control_pb2.Heartbeat(context=core.context())
+            message = self._heartbeat()
             for number in core.live_members():
                 if number != core.number:
                     self._peers.send_control(number, RpcType.HEARTBEAT, message)
@@ -198,7 +200,8 @@ class Membership:
                 self.lose(number, f"no heartbeat for {silence:.1f} s")
 
     def on_heartbeat(self, request: Request) -> None:
-        context = control_pb2.Heartbeat.FromString(request.pbody).context
+        message = control_pb2.Heartbeat.FromString(request.pbody)
+        context = message.context
         try:
             self._core.observe_member(context)
         except RemudaError as error:
@@ -206,12 +209,23 @@ class Membership:
             raise
         self._refused.pop(context.sender, None)
         self._liveness.heard(context.sender, self._core.world.clock.monotonic())
+        self._reported(message)
+
+    def _heartbeat(self) -> control_pb2.Heartbeat:
+        memory = self._core.memory
+        return control_pb2.Heartbeat(
+            context=self._core.context(), memory_held=memory.total, memory_limit=memory.limit
+        )
+
+    def _reported(self, message: control_pb2.Heartbeat) -> None:
+        for listener in self.on_memory:
+            listener(message.context.sender, message.memory_held, message.memory_limit)
 
     def on_clock(self, request: Request) -> None:
         context = control_pb2.Heartbeat.FromString(request.pbody).context
         self._core.observe_member(context)
         self._core.timestamp()
-        request.reply(RpcType.CLOCK, control_pb2.Heartbeat(context=self._core.context()))
+        request.reply(RpcType.CLOCK, self._heartbeat())
 
     async def clocks(self, members: tuple[int, ...]) -> None:
         """Advance the own clock past the clocks of ``members`` (design rule 15)."""
@@ -220,7 +234,9 @@ class Membership:
             *(self._peers.request(number, RpcType.CLOCK, message) for number in members)
         )
         for reply in replies:
-            self._core.observe(control_pb2.Heartbeat.FromString(reply.pbody).context)
+            answer = control_pb2.Heartbeat.FromString(reply.pbody)
+            self._core.observe(answer.context)
+            self._reported(answer)
 
     def _broken(self, number: int, _kind: ChannelKind, error: RemudaError) -> None:
         """A broken connection is suspicion at once: the member is alive if it can be reached."""
@@ -234,12 +250,8 @@ class Membership:
             member=codec.encode_member(self._core.info), context=self._core.context()
         )
         try:
-            channel = await connect(
-                member.host,
-                member.control_port,
-                ChannelKind.CONTROL,
-                hello,
-                timeout=CONNECT_TIMEOUT,
+            channel = await dial(
+                self._core, member.host, member.control_port, ChannelKind.CONTROL, hello
             )
         except RemudaError as error:
             self.lose(number, f"{cause}; {error.message}")

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 class Offload:
     """One thread. ``offload(work, done)`` calls ``work`` on it, then its result and ``done`` on the
-    loop.
+    loop. In a world without threads, ``work`` gets a turn of the loop.
     """
 
     def __init__(self, workers: Workers, name: str = "offload") -> None:
@@ -33,7 +33,9 @@ class Offload:
 
     def start(self, hop: Hop) -> None:
         self._hop = hop
-        self._pool = Pool(1, self._workers, self._name)
+        threads = self._workers.available(1)
+        later = asyncio.get_running_loop().call_soon
+        self._pool = Pool(threads, self._workers, self._name, later=later)
 
     def __call__(self, work: Callable[[], Callable[[], None]], done: Callable[[], None]) -> None:
         assert self._pool is not None
@@ -61,6 +63,9 @@ class Offload:
 
 
 class _Piece:
+    query = None
+    """It takes no turns: first come, first served."""
+
     def __init__(
         self, work: Callable[[], Callable[[], None]], done: Callable[[], None], hop: Hop
     ) -> None:

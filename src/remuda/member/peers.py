@@ -19,6 +19,7 @@ from remuda.errors import (
     RemudaError,
     TransientError,
 )
+from remuda.limits import HEARTBEAT_TIMEOUT
 from remuda.member.core import Core, attempt, bug
 from remuda.member.log import fields
 from remuda.rpc import codec
@@ -29,10 +30,33 @@ from remuda.rpc.transport import Buffers, Channel, connect
 log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT = 5.0
+PEER_TIMEOUT = HEARTBEAT_TIMEOUT
+"""To connect to a member of the view. One that is busy with many queries answers late; whether
+it lives, heartbeats tell."""
 REQUEST_TIMEOUT = 30.0
 
 
 Failed: TypeAlias = Callable[[RemudaError], None]
+
+
+async def dial(  # noqa: PLR0917 (an address, a channel, a patience)
+    core: Core,
+    host: str,
+    port: int,
+    kind: ChannelKind,
+    hello: Message,
+    timeout: float = CONNECT_TIMEOUT,
+) -> Channel:
+    """Connect to another member as the defences of this one demand. Raises as ``connect``."""
+    return await connect(
+        host,
+        port,
+        kind,
+        hello,
+        timeout=timeout,
+        tls=core.defences.tls,
+        login=core.defences.login(kind),
+    )
 
 
 def _unheard(error: RemudaError) -> None:
@@ -71,14 +95,15 @@ class Peer:
 
     async def _open(self) -> None:
         try:
-            channel = await connect(
+            channel = await dial(
+                self._core,
                 self.member.host,
                 self.member.control_port
                 if self._kind is ChannelKind.CONTROL
                 else self.member.data_port,
                 self._kind,
                 self._hello(),
-                timeout=CONNECT_TIMEOUT,
+                PEER_TIMEOUT,
             )
         except RemudaError as error:
             self._opening = None

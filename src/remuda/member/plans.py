@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InputError, LimitExceeded
+from remuda.execution.parallel import rows_read
 from remuda.member.core import Core
 from remuda.member.offload import Offload
 from remuda.member.statement import parameter_types
 from remuda.member.statistics_service import ClusterStatistics
 from remuda.session.parameters import check_count, fitted
-from remuda.session.planning import Environment, PlanCache, Planned, bound, maps_of, planned
+from remuda.session.planning import (
+    Environment,
+    PlanCache,
+    Planned,
+    PlannedChange,
+    PlannedExplain,
+    PlannedInsert,
+    PlannedQuery,
+    bound,
+    maps_of,
+    planned,
+)
 from remuda.sql.statements import BoundStatement
 
 T = TypeVar("T")
@@ -29,6 +42,18 @@ def _maps(statement: BoundStatement) -> Sequence[MapSchema]:
         return maps_of(statement)
     except RecursionError:
         raise LimitExceeded("the statement is nested too deeply to be planned") from None
+
+
+def _query_of(found: Planned) -> PlannedQuery | None:
+    match found:
+        case PlannedQuery():
+            return found
+        case PlannedExplain(statement=statement):
+            return statement if isinstance(statement, PlannedQuery) else statement.source
+        case PlannedInsert(source=source) | PlannedChange(source=source):
+            return source
+        case _:
+            return None
 
 
 class Plans:
@@ -78,16 +103,37 @@ class Plans:
         statement = await self._work(text, lambda: bound(text, types, catalog))
         await self._statistics.refresh(_maps(statement))
         environment = self._environment(local)
-        found = await self._work(text, lambda: planned(statement, environment))
+        found = await self._planned(statement, text, environment)
         self._cache.keep(key, found, environment)
         return found
+
+    async def _planned(
+        self, statement: BoundStatement, text: str, environment: Environment
+    ) -> Planned:
+        found = await self._work(text, lambda: planned(statement, environment))
+        if self._for_threads(found):
+            threads = replace(environment, members=self._core.config.workers)
+            found = await self._work(text, lambda: planned(statement, threads))
+        return found
+
+    def _for_threads(self, found: Planned) -> bool:
+        """Whether the only member has so many rows to read that its threads should share them.
+
+        A plan for one member is one fragment, which one thread runs at a time; planned as if the
+        threads were members, it is cut where rows must come together (decision 0014)."""
+        core = self._core
+        if core.config.workers < 2 or len(core.view.members) > 1:
+            return False
+        query = _query_of(found)
+        if query is None or query.point is not None:
+            return False
+        return rows_read(query.plan, 1, core.stored_rows) >= 2 * core.config.parallel_rows
 
     async def of(self, statement: BoundStatement, text: str) -> Planned:
         """The plan of a statement that is bound already, not cached. ``text`` is what it is part
         of."""
         await self._statistics.refresh(maps_of(statement))
-        environment = self._environment(local=False)
-        return await self._work(text, lambda: planned(statement, environment))
+        return await self._planned(statement, text, self._environment(local=False))
 
     async def analyze(self, maps: Sequence[MapSchema]) -> None:
         """Take the statistics of ``maps`` again, now."""

@@ -12,6 +12,7 @@ from remuda.errors import RemudaError
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.execution.evaluate.decimals import canonical
+from remuda.execution.evaluate.lookup_keys import lookup_keys
 from remuda.limits import MIB, TUPLE_BATCH_ROWS
 from remuda.member.core import Core, bug
 from remuda.member.cursors import Results
@@ -29,6 +30,9 @@ Row = tuple[PhysicalValue, ...]
 QUERY_ANSWER = RpcType.QUERY_ANSWER
 ANSWER_SIZE_MAX = MIB
 """Several rows of together more than this travel as Arrow."""
+
+KEYS_MAX = 1_000
+"""An array of more keys is not looked up on the loop."""
 
 
 class PointReads:
@@ -53,6 +57,8 @@ class PointReads:
         assert point is not None
         found = self._maps.open(point.map_name, point.map_id, point.schema_version)
         keys = _keys(point, values)
+        if len(keys) > KEYS_MAX:
+            return False
         owner = self._owner(found, keys)
         if owner is None:
             return False
@@ -175,6 +181,8 @@ class PointAnswer:
 
 def _keys(point: PointRead, values: tuple[PhysicalValue, ...]) -> list[Row]:
     """The distinct keys without NULLs, in order."""
+    if point.by_array:
+        return list(dict.fromkeys(lookup_keys(point.keys, values)))
     keys: dict[Row, None] = {}
     for parts in point.keys:
         key = tuple([_constant(part, values) for part in parts])

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
-from remuda.errors import InternalError, MemberUnavailable, RemudaError, SchemaChanged
+from remuda.errors import InternalError, MemberUnavailable, RemudaError
 from remuda.execution.build import build_fragments
 from remuda.execution.context import FragmentContext, FragmentProfile
 from remuda.execution.fragment import FragmentInstance
 from remuda.execution.pool import Scheduler
-from remuda.execution.profile import OperatorProfile
 from remuda.limits import ENDED_QUERY_IDS_KEPT, QUERY_CHECK_INTERVAL, STREAM_GAP_TIMEOUT
 from remuda.member.core import Core, attempt, bug
+from remuda.member.fragment_reports import decode_report, encode_report
 from remuda.member.fragments import (
     DataChannelPort,
     Listener,
@@ -31,19 +31,11 @@ from remuda.member.query_state import (
     Running,
     Sent,
 )
+from remuda.member.short_plans import is_short
 from remuda.member.start import QueryStart, StartDecoder, encode_start
-from remuda.plan.physical import (
-    IndexScan,
-    KeyLookup,
-    NestedLoopJoin,
-    Physical,
-    PhysicalPlan,
-    Send,
-    TableScan,
-    inputs_of,
-)
+from remuda.plan.physical import PhysicalPlan, Send
 from remuda.query import effects, events
-from remuda.query.ids import QueryId, new_query_id
+from remuda.query.ids import Endpoint, QueryId, new_query_id
 from remuda.query.registry import QueryRegistry
 from remuda.query.stream import Grant
 from remuda.query.wire import decode_query_id, encode_query_id
@@ -54,10 +46,6 @@ from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 
 log = logging.getLogger(__name__)
-
-INLINE_ROWS = 20_000
-"""A plan that scans, tests or gives out fewer rows than this here begins on the loop: a thread hop
-would cost more. If it takes long all the same, it goes on in the pool."""
 
 
 class Queries:
@@ -75,6 +63,11 @@ class Queries:
         self._events: deque[events.Event] = deque()
         self._stepping = False
         self._ticker: asyncio.Task[None] | None = None
+        self.on_ended: list[Callable[[QueryId], None]] = []
+        """Called when a query that began here has ended."""
+        self.on_late_report: Callable[[QueryId, FragmentProfile], None] = _nothing
+        """Told what a fragment did whose query has ended already."""
+        core.memory.besides.append(lambda: self._registry.early_size)
         self._view_installed()
 
     def _view_installed(self) -> None:
@@ -93,9 +86,14 @@ class Queries:
     ) -> Initiated:
         """Start everywhere. ``on_end`` is called once: after the root fragment has put its last
         page into the sink (None), or with the error that ended the query."""
-        initiated = self._initiated[query] = Initiated(on_end)
+        initiated = self._initiated[query] = Initiated(query, start.plan, on_end)
+        if start.runs is not None:
+            start.runs.append(initiated)
         me = self._core.number
-        others = sum(member != me for members in start.sites.values() for member in members)
+        owed = Counter[int]()
+        for fragment, members in start.sites.items():
+            for member in members:
+                owed[member] += start.instances.get(fragment, 1)
         self.happened(
             events.Begin(
                 query=query,
@@ -105,7 +103,8 @@ class Queries:
                 start=start,
                 timeout=start.timeout,
                 profiled=start.analyze,
-                expected_reports=others,
+                owed=owed,
+                instances=start.instances,
             )
         )
         return initiated
@@ -113,6 +112,10 @@ class Queries:
     def fail(self, query: QueryId, error: RemudaError) -> None:
         """End a query of this member; nothing happens if it has ended already."""
         self.happened(events.QueryFailed(query, error))
+
+    def runs(self, query: QueryId) -> bool:
+        """Whether a query has begun here."""
+        return query in self._running
 
     def running(self) -> list[tuple[QueryId, tuple[FragmentInstance, ...]]]:
         """The fragments that run here now, by query."""
@@ -139,6 +142,7 @@ class Queries:
                 participants=tuple(message.participants),
                 fragments=start.fragments_of(self._core.number),
                 start=start,
+                instances=start.instances,
             )
         )
 
@@ -172,35 +176,36 @@ class Queries:
         message = control_pb2.QueryCheckResponse.FromString(request.pbody)
         inactive = tuple(decode_query_id(query) for query in message.inactive)
         self.happened(events.CheckResponseReceived(message.context.sender, inactive))
+        for ended in message.ended:
+            sender = Endpoint(ended.member, ended.instance)
+            self._sender_ended(decode_query_id(ended.query_id), ended.fragment, sender)
 
     def on_fragment_done(self, request: Request) -> None:
         message = control_pb2.FragmentDone.FromString(request.pbody)
         sender = message.context.sender
-        operators = tuple(
-            OperatorProfile(
-                index=profile.operator,
-                operator=profile.name,
-                rows=profile.rows,
-                batches=profile.batches,
-                bytes=profile.bytes,
-                seconds=profile.seconds,
-            )
-            for profile in message.operators
-        )
-        profile = FragmentProfile(
-            message.fragment, sender, operators, message.seconds, message.peak_memory
-        )
+        profile = decode_report(message)
         query = decode_query_id(message.query_id)
+        if query not in self._initiated:
+            self.on_late_report(query, profile)
         self.happened(
             events.FragmentDoneReceived(
-                query, sender, message.fragment, profile if operators else None
+                query,
+                sender,
+                message.fragment,
+                profile if profile.operators else None,
+                message.instance,
             )
         )
+        self._sender_ended(query, message.fragment, Endpoint(sender, message.instance))
+
+    def _sender_ended(self, query: QueryId, fragment: int, sender: Endpoint) -> None:
+        """A sender has sent everything: what has not come of it is a gap from now on."""
         running = self._running.get(query)
         if running is not None:
-            edge = running.edges.get(message.fragment)
-            if edge is not None and edge in running.receives:
-                running.receives[edge].sender_ended(edge, sender)
+            edge = running.edges.get(fragment)
+            for instance in running.instances:
+                if edge in instance.receives:
+                    instance.sender_ended(edge, sender)
 
     def on_batch(self, request: Request) -> None:
         message = data_pb2.FragmentRecordBatch.FromString(request.pbody)
@@ -213,7 +218,12 @@ class Queries:
             raise
         body = request.dbody
         batch = IncomingBatch(
-            message.edge, context.sender, message.ordinal, message.isLastBatch, body
+            message.edge,
+            Endpoint(context.sender, message.sending_minor_fragment_id),
+            tuple(message.receiving_minor_fragment_id),
+            message.ordinal,
+            message.isLastBatch,
+            body,
         )
         self.happened(events.BatchReceived(query, context.sender, len(body), batch))
 
@@ -222,7 +232,8 @@ class Queries:
         query = decode_query_id(message.query_id)
         sender = message.context.sender
         grant = Grant(message.granted_bytes, message.ordinal, message.ok, message.receiver_finished)
-        flow = IncomingFlowControl(message.edge, sender, grant)
+        receiver = Endpoint(sender, message.receiver_instance)
+        flow = IncomingFlowControl(message.edge, receiver, message.sender_instance, grant)
         self.happened(events.FlowControlReceived(query, sender, flow))
 
     # --- other events -------------------------------------------------------------------------
@@ -260,7 +271,7 @@ class Queries:
     def map_dropped(self, map_id: int) -> None:
         for query, running in list(self._running.items()):
             if map_id in running.map_ids:
-                error = SchemaChanged("a map of the query was dropped while it ran")
+                error = self._core.changed_map(map_id)
                 self.happened(events.QueryFailed(query, error))
 
     def happened(self, event: events.Event) -> None:
@@ -279,7 +290,8 @@ class Queries:
                     self._carry_out(effect)
         finally:
             self._stepping = False
-        if self._ticker is None and (self._running or self._initiated):
+        # What waits for a start, or swallows what comes for a cancelled query, is asked about, too.
+        if self._ticker is None and len(self._registry):
             self._ticker = self._core.spawn(self._tick(), "query checks")
 
     async def _tick(self) -> None:
@@ -322,13 +334,24 @@ class Queries:
                     context=self._core.context(), suspected=map(encode_query_id, suspected)
                 )
                 self._peers.send_control(to, RpcType.QUERY_CHECK, check)
-            case effects.SendCheckResponse(to, inactive):
+            case effects.SendCheckResponse(to, inactive, ended):
                 response = control_pb2.QueryCheckResponse(
                     context=self._core.context(), inactive=map(encode_query_id, inactive)
                 )
+                for query, member, fragment, number in ended:
+                    response.ended.add(
+                        query_id=encode_query_id(query),
+                        member=member,
+                        fragment=fragment,
+                        instance=number,
+                    )
                 self._peers.send_control(to, RpcType.QUERY_CHECK_RESPONSE, response)
-            case effects.SendFragmentDone(to, query, fragment, FragmentProfile() | None as profile):
-                self._send_fragment_done(to, query, fragment, profile)
+            case effects.SendFragmentDone(
+                to, query, fragment, FragmentProfile() | None as profile, instance
+            ):
+                if profile is None:
+                    profile = FragmentProfile(fragment, self._core.number, (), 0.0, 0, instance)
+                self._send_fragment_done(to, query, profile)
             case effects.ReportProfile(query, _, _, FragmentProfile() | None as profile):
                 # None: the report was repeated, and the profile is not kept for that.
                 if profile is not None and query in self._initiated:
@@ -398,10 +421,11 @@ class Queries:
             parameters=start.parameters,
             read_timestamp=start.read_timestamp,
             owners=core.view.owners,
-            sites=start.sites,
+            sites=start.placed,
             sources=self._sources,
             exchange=port,
             clock=core.world.clock.monotonic,
+            wall=core.wall_offset(),
             partitions=start.partitions,
             analyze=start.analyze,
             batch_rows=core.config.batch_rows,
@@ -414,43 +438,29 @@ class Queries:
             self._pool,
             Listener(self._hop, query, self.happened),
             sink=start.sink,
-            inline=self._is_short(plan),
+            inline=is_short(plan, core.stores),
         )
         return Running(
             instances,
-            {edge: instance for instance in instances for edge in instance.receives},
-            {edge: instance for instance in instances for edge in instance.sends},
+            {(edge, made.instance): made for made in instances for edge in made.receives},
+            {(edge, made.instance): made for made in instances for edge in made.sends},
             {f.id: f.root.edge for f in plan.fragments if isinstance(f.root, Send)},
             frozenset(dependency.map_id for dependency in plan.dependencies),
             start.read_timestamp,
         )
 
-    def _is_short(self, plan: PhysicalPlan) -> bool:
-        rows = 0.0
-        for fragment in plan.fragments:
-            for node in _nodes(fragment.root):
-                if isinstance(node, IndexScan):
-                    rows += node.traits.rows
-                elif isinstance(node, TableScan):
-                    store = self._core.stores.get(node.map_id)
-                    rows += store.rows if store is not None else 0
-                elif isinstance(node, KeyLookup):
-                    rows += len(node.keys)
-                elif isinstance(node, NestedLoopJoin):
-                    rows += node.left.traits.rows * node.right.traits.rows
-                elif node.traits.rows > INLINE_ROWS:
-                    return False
-        return rows <= INLINE_ROWS
-
     def _deliver_batch(self, query: QueryId, batch: IncomingBatch) -> None:
         running = self._running.get(query)
-        instance = running.receives.get(batch.edge) if running else None
-        if instance is not None:
-            instance.on_batch(batch.edge, batch.sender, batch.ordinal, batch.last, batch.body)
+        if running is None:
+            return
+        for number in batch.receivers:
+            instance = running.receives.get((batch.edge, number))
+            if instance is not None:
+                instance.on_batch(batch.edge, batch.sender, batch.ordinal, batch.last, batch.body)
 
     def _deliver_flow_control(self, query: QueryId, flow: IncomingFlowControl) -> None:
         running = self._running.get(query)
-        instance = running.sends.get(flow.edge) if running else None
+        instance = running.sends.get((flow.edge, flow.sender)) if running else None
         if instance is not None:
             instance.on_flow_control(flow.edge, flow.receiver, flow.grant)
 
@@ -481,29 +491,8 @@ class Queries:
         )
         self._peers.send_control(effect.to, RpcType.QUERY_CANCEL, message)
 
-    def _send_fragment_done(
-        self, to: int, query: QueryId, fragment: int, profile: FragmentProfile | None
-    ) -> None:
-        if profile is None:
-            profile = FragmentProfile(fragment, self._core.number, (), 0.0, 0)
-        message = control_pb2.FragmentDone(
-            context=self._core.context(),
-            query_id=encode_query_id(query),
-            fragment=fragment,
-            operators=[
-                control_pb2.OperatorProfile(
-                    operator=operator.index,
-                    name=operator.operator,
-                    rows=operator.rows,
-                    batches=operator.batches,
-                    bytes=operator.bytes,
-                    seconds=operator.seconds,
-                )
-                for operator in profile.operators
-            ],
-            seconds=profile.seconds,
-            peak_memory=profile.peak_memory,
-        )
+    def _send_fragment_done(self, to: int, query: QueryId, profile: FragmentProfile) -> None:
+        message = encode_report(query, profile, self._core.context())
         self._peers.send_control(to, RpcType.FRAGMENT_DONE, message)
 
     def _wake_at(self, time: float, query: QueryId) -> None:
@@ -519,7 +508,22 @@ class Queries:
         if initiated is not None:
             if initiated.timer is not None:
                 initiated.timer.cancel()
-            initiated.on_end(error)
+            on_end, initiated.on_end = initiated.on_end, _nothing  # a profile may be kept of it
+            if error is not None:
+                self._snapshot(initiated)
+            on_end(error)
+            for listener in self.on_ended:
+                listener(query)
+
+    def _snapshot(self, initiated: Initiated) -> None:
+        """What the fragments here have done of a query that fails: they do not report it."""
+        running = self._running.get(initiated.query)
+        if running is not None:
+            reported = {(p.fragment, p.member, p.instance) for p in initiated.profiles}
+            found = (instance.profile() for instance in running.instances)
+            initiated.profiles += [
+                p for p in found if (p.fragment, p.member, p.instance) not in reported
+            ]
 
     # --- state --------------------------------------------------------------------------------
 
@@ -548,5 +552,5 @@ class Queries:
             self._cancel_fragments(query, error)
 
 
-def _nodes(node: Physical) -> list[Physical]:
-    return [node, *(below for child in inputs_of(node) for below in _nodes(child))]
+def _nothing(*_: object) -> None:
+    """Nobody wants to know."""

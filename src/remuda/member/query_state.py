@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from remuda.errors import RemudaError
 from remuda.execution.context import FragmentProfile
 from remuda.execution.fragment import FragmentInstance
-from remuda.query.ids import QueryId
+from remuda.plan.physical import PhysicalPlan
+from remuda.query.ids import Endpoint, QueryId
 from remuda.query.stream import Grant
 
 
@@ -18,8 +19,9 @@ class Running:
     """The fragments of one query on this member, by the edges they serve."""
 
     instances: tuple[FragmentInstance, ...]
-    receives: dict[int, FragmentInstance] = field(default_factory=dict)
-    sends: dict[int, FragmentInstance] = field(default_factory=dict)
+    receives: dict[tuple[int, int], FragmentInstance] = field(default_factory=dict)
+    sends: dict[tuple[int, int], FragmentInstance] = field(default_factory=dict)
+    """By edge and instance."""
     edges: dict[int, int] = field(default_factory=dict)
     """The edge that a fragment, here or elsewhere, sends on."""
     map_ids: frozenset[int] = frozenset()
@@ -39,6 +41,8 @@ class Sent:
 class Initiated:
     """A query that began here, and who wants to hear of its end."""
 
+    query: QueryId
+    plan: PhysicalPlan
     on_end: Callable[[RemudaError | None], None]
     profiles: list[FragmentProfile] = field(default_factory=list)
     timer: asyncio.TimerHandle | None = None
@@ -48,7 +52,9 @@ class Initiated:
 @dataclass(frozen=True)
 class IncomingBatch:
     edge: int
-    sender: int
+    sender: Endpoint
+    receivers: tuple[int, ...]
+    """The instances here that it is for."""
     ordinal: int
     last: bool
     body: memoryview | bytes
@@ -60,5 +66,7 @@ class IncomingBatch:
 @dataclass(frozen=True)
 class IncomingFlowControl:
     edge: int
-    receiver: int
+    receiver: Endpoint
+    sender: int
+    """The instance here that it is for."""
     grant: Grant

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from remuda.errors import LimitExceeded
 from remuda.execution.context import SuppliedRows
 from remuda.execution.group_keys import GroupKeys
 from remuda.execution.memory import MemoryAccount, Reservation
+from remuda.execution.stored_rows import StoredRows
 from remuda.session.planning import PlannedQuery, PlannedRecursion, PlannedSupply
 
 ITERATIONS_MAX: Final = 100_000
@@ -43,6 +44,21 @@ class Evaluation:
         self._known = known
         self._check = check
         self._memory = memory
+        self._kept: list[StoredRows | Reservation] = []
+
+    def close(self) -> None:
+        """Free all relations."""
+        for kept in self._kept:
+            if isinstance(kept, StoredRows):
+                kept.close()
+            else:
+                kept.clear()
+        self._kept = []
+
+    def _stored(self, recursion: PlannedRecursion, held: Reservation) -> StoredRows:
+        rows = StoredRows([column.type for column in recursion.base.columns], held.beside())
+        self._kept.append(rows)
+        return rows
 
     async def fill(self, needed: Iterable[PlannedSupply], tables: Tables) -> None:
         for supply in needed:
@@ -57,28 +73,33 @@ class Evaluation:
         self, supply: PlannedSupply, recursion: PlannedRecursion, tables: Tables
     ) -> SuppliedRows:
         await self.fill(recursion.base.supplied, tables)
-        stable = [
-            inner for inner in recursion.step.supplied if not inner.mentions(recursion.working)
-        ]
+        step = recursion.step
+        if step is None:
+            held = Reservation(self._memory, f'query "{recursion.name}"')
+            found = self._stored(recursion, held)
+            await self._gather(recursion.base, tables, _Rows(recursion), held, (found,))
+            return found
+        stable = [inner for inner in step.supplied if not inner.mentions(recursion.working)]
         await self.fill(stable, tables)
         held = Reservation(self._memory, f'recursive query "{recursion.name}"')
+        self._kept.append(held)
         rows = _Rows(recursion)
-        found: list[pa.RecordBatch] = []
-        count = 0
-        latest = await self._gather(recursion.base, tables, rows, held)
+        found, latest = self._stored(recursion, held), self._stored(recursion, held)
+        await self._gather(recursion.base, tables, rows, held, (found, latest))
         for _ in range(ITERATIONS_MAX):
             if not latest:
                 return found
-            found += latest
-            count += sum(batch.num_rows for batch in latest)
-            if supply.enough is not None and count >= supply.enough:
+            if supply.enough is not None and found.rows >= supply.enough:
                 return found
             # A query may end without ever giving the loop a turn.
             await asyncio.sleep(0)
             self._check()
             inner = {**tables, recursion.working: latest}
-            await self.fill(recursion.step.supplied, inner)
-            latest = await self._gather(recursion.step, inner, rows, held)
+            await self.fill(step.supplied, inner)
+            before, latest = latest, self._stored(recursion, held)
+            await self._gather(step, inner, rows, held, (found, latest))
+            before.close()
+            self._kept.remove(before)
         raise LimitExceeded(
             f'recursive query "{recursion.name}" did not end within {ITERATIONS_MAX} iterations',
             hint="Its recursive term must come to give no rows: limit it with a condition, "
@@ -86,17 +107,21 @@ class Evaluation:
         )
 
     async def _gather(
-        self, query: PlannedQuery, tables: Tables, rows: _Rows, held: Reservation
-    ) -> list[pa.RecordBatch]:
-        """What the query gives, without what was there before."""
-        found: list[pa.RecordBatch] = []
+        self,
+        query: PlannedQuery,
+        tables: Tables,
+        rows: _Rows,
+        held: Reservation,
+        stores: Sequence[StoredRows],
+    ) -> None:
+        """Store what the query gives, without what was there before."""
         async with contextlib.aclosing(self._run(query, tables)) as pages:
             async for page in pages:
                 fresh = rows.new(page)
                 if fresh.num_rows:
-                    held.grow(fresh.nbytes + rows.growth())
-                    found.append(fresh)
-        return found
+                    held.grow(rows.growth())
+                    for store in stores:
+                        store.add(fresh)
 
 
 class _Rows:

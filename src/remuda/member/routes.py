@@ -22,6 +22,7 @@ class UserRoutes:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._access = core.access
         self.calls: dict[int, CallHandler] = {}
         """Requests that any member may forward to another."""
         self.requests: dict[int, RequestHandler] = {}
@@ -37,6 +38,8 @@ class UserRoutes:
             guarded(request, self._serve)
             return
         try:  # ``guarded`` written out: the hot path
+            if self._access.active:
+                self._access.check_call(request)
             handler(request)
         except RemudaError as error:
             request.fail(error)
@@ -49,6 +52,7 @@ class UserRoutes:
         by_request = self.requests.get(request.rpc_type)
         if by_request is None:
             raise _unknown("user", user_pb2.RpcType, request.rpc_type)
+        self._access.check_call(request)
         by_request(request)
 
     def on_forward(self, request: Request) -> None:
@@ -57,7 +61,9 @@ class UserRoutes:
         handler = self.calls.get(message.rpc_type)
         if handler is None:
             raise NotSupported(f"request {message.rpc_type} cannot be forwarded")
-        handler(ForwardedCall(request, message, self._core))
+        call = ForwardedCall(request, message, self._core)
+        self._access.check_call(call)
+        handler(call)
 
 
 class MemberRoutes:

@@ -12,10 +12,12 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import QueryCanceled, QueryTimeout, RemudaError
 from remuda.execution.context import FragmentProfile, SuppliedRows
-from remuda.execution.evaluate.compile import evaluate_constant
-from remuda.execution.memory import MemoryAccount
+from remuda.execution.evaluate.lookup_keys import lookup_keys
+from remuda.execution.parallel import instance_counts
 from remuda.execution.root_sink import RootSink
+from remuda.member.admission import AdmissionGate
 from remuda.member.core import Core
+from remuda.member.fragments import statement_account
 from remuda.member.hop import Hop
 from remuda.member.membership import Membership
 from remuda.member.queries import Queries
@@ -25,8 +27,16 @@ from remuda.member.routing import Router
 from remuda.member.start import Placed, QueryStart, place, place_here
 from remuda.member.statement import Statement
 from remuda.member.supplies import Supplies
-from remuda.plan.expression import Expression
-from remuda.plan.physical import Fragment, KeyLookup, Physical, TableScan, inputs_of
+from remuda.plan.physical import (
+    Fragment,
+    KeyLookup,
+    Physical,
+    PhysicalPlan,
+    Pruning,
+    TableScan,
+    inputs_of,
+)
+from remuda.planner.fragments import PRUNED_KEYS_MAX
 from remuda.query.ids import QueryId
 from remuda.session.parameters import clock_values
 from remuda.session.planning import PlannedQuery
@@ -42,6 +52,7 @@ class Runs:
         self._hop = hop
         self._membership = membership
         self._queries = queries
+        self.gate = AdmissionGate(core)
         self.supplies = Supplies()
         self.active: dict[QueryId, int] = {}
         """Read timestamps in use: versions at or above the lowest must be kept."""
@@ -54,9 +65,10 @@ class Runs:
         query: PlannedQuery,
         values: tuple[PhysicalValue, ...],
         page_rows: int,
+        tables: Tables | None = None,
     ) -> QueryStart:
         """Choose where and at which timestamp the query runs (design rule 15), and make the
-        relations that it reads besides maps."""
+        relations that it reads besides maps; ``tables`` are those that are there already."""
         core = self._core
         start = self._placed(statement, query, values, page_rows)
         others = {member for member in start.participants if member != core.number}
@@ -65,6 +77,8 @@ class Runs:
             others.update(member for member in core.live_members() if member != core.number)
         for member in others:
             core.require_alive(member)
+        await self.gate.pass_(statement, query.plan, (core.number, *sorted(others)))
+        start = replace(start, timeout=self.gate.left(statement))
         at = statement.read_timestamp
         if at is None:
             if others and not statement.session.causal:
@@ -74,7 +88,16 @@ class Runs:
             core.observe_read(at)
         statement.check()  # cancelled, or the client went, while others were asked
         start = replace(start, read_timestamp=at)
-        return await self._supplied(statement, query, values, start) if query.supplied else start
+        if not query.supplied:
+            return start
+        return await self._supplied(statement, query, values, start, dict(tables or {}))
+
+    async def admit(
+        self, statement: Statement, query: PlannedQuery, values: tuple[PhysicalValue, ...]
+    ) -> None:
+        """Wait for memory before the statement takes anything that others wait for."""
+        members = self._placed(statement, query, values, INTERNAL_PAGE_ROWS).participants
+        await self.gate.pass_(statement, query.plan, (self._core.number, *members))
 
     def _placed(
         self,
@@ -83,7 +106,9 @@ class Runs:
         values: tuple[PhysicalValue, ...],
         page_rows: int,
     ) -> QueryStart:
-        parameters = values + clock_values(query.clock_parameters, statement.started)
+        parameters = values + clock_values(
+            query.clock_parameters, statement.started, statement.session
+        )
         placed = self._place(statement, query, parameters)
         return QueryStart(
             plan=query.plan,
@@ -91,9 +116,11 @@ class Runs:
             read_timestamp=0,
             sites=placed.sites,
             partitions=placed.partitions,
+            instances=self._instances(query.plan),
             timeout=statement.timeout,
             sink=RootSink(page_rows),
             encoded=query.encoded,
+            runs=statement.progress.runs,
         )
 
     def _place(
@@ -103,13 +130,28 @@ class Runs:
         if statement.local or statement.partitions is not None:
             return place_here(query.plan, core.number, statement.partitions)
 
-        def route(fragment: Fragment, key: tuple[Expression, ...]) -> int | None:
-            key_values = [evaluate_constant(part, parameters) for part in key]
-            if any(value is None for value in key_values):
-                return None
-            return Router(self._pruned_map(fragment)).partition(key_values)
+        def route(fragment: Fragment, pruning: Pruning) -> frozenset[int] | None:
+            router = Router(self._pruned_map(fragment))
+            found: set[int] = set()
+            for number, key in enumerate(lookup_keys(pruning.keys, parameters)):
+                if number >= PRUNED_KEYS_MAX:
+                    return None
+                found.add(router.partition(key))
+            return frozenset(found)
 
         return place(query.plan, core.view, core.number, route)
+
+    def _instances(self, plan: PhysicalPlan) -> dict[int, int]:
+        """How many instances of each fragment its members run: as many as this one would."""
+        core = self._core
+        return instance_counts(
+            plan,
+            core.stored_rows,
+            workers=core.config.workers,
+            members=len(core.view.members),
+            rows_each=core.config.parallel_rows,
+            by_partition=core.config.parallel_scans == "partitions",
+        )
 
     def _pruned_map(self, fragment: Fragment) -> MapSchema:
         """The partitioned map that a pruned fragment reads."""
@@ -128,16 +170,18 @@ class Runs:
         query: PlannedQuery,
         values: tuple[PhysicalValue, ...],
         start: QueryStart,
+        tables: Tables,
     ) -> QueryStart:
-        """``start`` with the rows of the relations that ``query`` reads, all at its timestamp."""
+        """``start`` with the rows of the relations that ``query`` reads, all at its timestamp;
+        ``tables`` has some of them."""
         began = self._core.world.clock.monotonic()
         fixed = replace(statement, read_timestamp=start.read_timestamp)
 
         def left() -> float | None:
             """What is left of the statement's time."""
-            if statement.timeout is None:
+            if start.timeout is None:
                 return None
-            rest = statement.timeout - (self._core.world.clock.monotonic() - began)
+            rest = start.timeout - (self._core.world.clock.monotonic() - began)
             if rest <= 0:
                 raise QueryTimeout(f"the query did not end within {statement.timeout:g} s")
             return rest
@@ -159,9 +203,9 @@ class Runs:
         async def known(relation: str) -> SuppliedRows:
             return await self.supplies.rows(relation, fixed)
 
-        memory = MemoryAccount(self._core.config.statement_memory)
+        memory = statement_account(self._core)
         evaluation = Evaluation(run, known, statement.check, memory)
-        tables: Tables = {}
+        statement.progress.on_closed.append(evaluation.close)
         self.active[statement.query] = start.read_timestamp
         try:
             await evaluation.fill(query.supplied, tables)

@@ -14,6 +14,7 @@ from remuda.datatypes.sql import NULL, VARCHAR, SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     DuplicateStatement,
+    NoActiveTransaction,
     RemudaError,
     SqlSyntaxError,
     UndefinedSetting,
@@ -73,7 +74,12 @@ class Sessions:
             return ClientSession({}, session.prepared), tag
         setting = setting_of(tree.name)
         value = None if tree.value is None else checked(setting, tree.value)
-        return session if tree.local else session.with_value(setting, value), tag
+        if tree.local:
+            raise NoActiveTransaction(
+                "SET LOCAL can only be used in transaction blocks",
+                hint="Every statement is a transaction of its own: write SET without LOCAL.",
+            )
+        return session.with_value(setting, value), tag
 
     async def _prepare(self, session: ClientSession, tree: PrepareTree, local: bool) -> Changed:
         if tree.name in session.prepared:

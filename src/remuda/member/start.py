@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableSequence
 from dataclasses import dataclass, field
 
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
+from remuda.errors import ProtocolError
 from remuda.execution.context import SuppliedRows
+from remuda.execution.instances import Sites
 from remuda.execution.root_sink import RootSink
+from remuda.member.query_state import Initiated
 from remuda.plan.codec import decode_plan, encode_plan
-from remuda.plan.expression import Expression
-from remuda.plan.physical import Fragment, PhysicalPlan, Site
+from remuda.plan.physical import Fragment, PhysicalPlan, Pruning, Site
 from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
 from remuda.rpc import codec
@@ -21,8 +23,8 @@ from remuda.rpc.messages import common_pb2, control_pb2
 
 DECODED_PLANS = 1000
 
-Route = Callable[[Fragment, tuple[Expression, ...]], int | None]
-"""The partition of a pruning key, or None for a key with a NULL (it finds nothing)."""
+Route = Callable[[Fragment, Pruning], frozenset[int] | None]
+"""The partitions of pruning keys; None for so many that they are not worth being told apart."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +36,24 @@ class QueryStart:
     read_timestamp: int
     sites: Mapping[int, tuple[int, ...]]
     partitions: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    instances: Mapping[int, int] = field(default_factory=dict)
+    """How many instances of a fragment each of its members runs, where it is not one."""
     analyze: bool = False
     timeout: float | None = None
     sink: RootSink | None = field(default=None, compare=False)
     encoded: bytes = b""
     supplied: Mapping[str, SuppliedRows] = field(default_factory=dict, compare=False)
     """What the initiator has made of the relations that the plan reads besides maps."""
+    runs: MutableSequence[Initiated] | None = field(default=None, compare=False)
+    """Told of the query when it begins, at the initiator."""
 
     @property
     def participants(self) -> tuple[int, ...]:
         return tuple(sorted({member for members in self.sites.values() for member in members}))
+
+    @property
+    def placed(self) -> Sites:
+        return Sites(self.sites, self.instances)
 
     def fragments_of(self, member: int) -> tuple[int, ...]:
         return tuple(f for f, members in self.sites.items() if member in members)
@@ -68,8 +78,10 @@ def place(plan: PhysicalPlan, view: View, initiator: int, route: Route) -> Place
         elif fragment.pruning is None:
             placed.sites[fragment.id] = everyone
         else:
-            routed = (route(fragment, key) for key in fragment.pruning.keys)
-            partitions = frozenset(p for p in routed if p is not None)
+            partitions = route(fragment, fragment.pruning)
+            if partitions is None:
+                placed.sites[fragment.id] = everyone
+                continue
             owners = {view.owners[p] for p in partitions}
             placed.sites[fragment.id] = tuple(sorted(owners)) or (initiator,)
             placed.partitions[fragment.id] = partitions
@@ -101,6 +113,7 @@ def encode_start(
                 members=members,
                 limited=fragment in start.partitions,
                 partitions=start.partitions.get(fragment, ()),
+                instances=start.instances.get(fragment, 1),
             )
             for fragment, members in start.sites.items()
         ],
@@ -127,6 +140,8 @@ class StartDecoder:
                 self._plans.popitem(last=False)
         else:
             self._plans.move_to_end(message.plan_digest)
+        if {site.fragment for site in message.sites} != {f.id for f in plan.fragments}:
+            raise ProtocolError("a query's start does not say where each of its fragments runs")
         return QueryStart(
             plan=plan,
             parameters=codec.decode_values(message.parameters),
@@ -134,6 +149,9 @@ class StartDecoder:
             sites={site.fragment: tuple(site.members) for site in message.sites},
             partitions={
                 site.fragment: frozenset(site.partitions) for site in message.sites if site.limited
+            },
+            instances={
+                site.fragment: site.instances for site in message.sites if site.instances > 1
             },
             analyze=message.analyze,
             timeout=message.timeout if message.HasField("timeout") else None,

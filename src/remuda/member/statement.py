@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import NotSupported, RemudaError, UndefinedStatement
+from remuda.errors import (
+    NotSupported,
+    RemudaError,
+    UndefinedStatement,
+    UntranslatableCharacter,
+)
 from remuda.member.cursors import Cursor
+from remuda.member.pauses import Pauses
+from remuda.member.query_state import Initiated
 from remuda.query.ids import QueryId
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.transport import Channel, Request
@@ -24,12 +33,26 @@ from remuda.session.planning import (
 PREPARED, SQL = user_pb2.PREPARED_STATEMENT_TYPE, user_pb2.SQL
 
 
+RUNS_KEPT = 20
+
+
 @dataclass
 class Progress:
     error: RemudaError | None = None
     attempt: QueryId | None = None
     tries: int = 0
     """How often it was planned again."""
+    pauses: Pauses | None = None
+    admitted: bool = False
+    planning: float = 0.0
+    runs: deque[Initiated] = field(default_factory=lambda: deque(maxlen=RUNS_KEPT))
+    """The queries that it has run, the last ones."""
+    queued: float = 0.0
+    """Seconds that it has waited for memory."""
+    on_closed: list[Callable[[], None]] = field(default_factory=list)
+    """Called when it is over: what frees what is kept for its queries."""
+    on_error: Callable[[RemudaError], None] | None = None
+    """Told when it is cancelled while it waits."""
 
 
 @dataclass
@@ -47,6 +70,7 @@ class Statement:
     partitions: frozenset[int] | None
     local: bool
     page_rows: int
+    row_limit: int | None = None
     session: ClientSession = NO_SESSION
     progress: Progress = field(default_factory=Progress)
     """Shared by the copies that stand for its parts and its further attempts."""
@@ -63,6 +87,10 @@ class Statement:
     @error.setter
     def error(self, error: RemudaError | None) -> None:
         self.progress.error = error
+        if error is not None and self.progress.on_error is not None:
+            self.progress.on_error(error)
+        if error is not None and self.progress.pauses is not None:
+            self.progress.pauses.release()
 
     @property
     def attempt(self) -> QueryId | None:
@@ -72,6 +100,28 @@ class Statement:
     @attempt.setter
     def attempt(self, query: QueryId | None) -> None:
         self.progress.attempt = query
+
+    def pauses_at(self, place: str) -> bool:
+        return self.progress.pauses is not None and self.progress.pauses.holds(place)
+
+    async def pause(self, place: str) -> None:
+        """Stop here if the client's setting ``test_pauses`` says so. Raises as ``check``, and
+        QueryTimeout."""
+        if self.progress.pauses is not None:
+            await self.progress.pauses.at(place, self.timeout)
+            self.check()
+
+    @property
+    def user(self) -> str:
+        """Who sent it; "" where members know no users."""
+        return self.request.user
+
+    def close(self) -> None:
+        """It is over: free what is kept for it."""
+        if self.progress.pauses is not None:
+            self.progress.pauses.release()
+        while self.progress.on_closed:
+            self.progress.on_closed.pop()()
 
     def check(self) -> None:
         """Raises when it is not wanted any more."""
@@ -83,8 +133,19 @@ class Statement:
 class Client:
     """What a connection has running here."""
 
+    stock: bool = False
+    """Drill's own client, which keeps no session itself: ``session`` is it."""
+    session: ClientSession = NO_SESSION
     statements: dict[QueryId, Statement] = field(default_factory=dict)
     cursors: dict[QueryId, Cursor] = field(default_factory=dict)
+
+
+def readable(text: str) -> str:
+    """``text``, a statement out of a message. Raises UntranslatableCharacter: protobuf gives bytes
+    for what is no UTF-8."""
+    if not isinstance(text, str):
+        raise UntranslatableCharacter("the statement is not valid UTF-8")
+    return text
 
 
 def text_of(message: user_pb2.RunQuery) -> str:
@@ -94,7 +155,7 @@ def text_of(message: user_pb2.RunQuery) -> str:
         except UnicodeDecodeError as problem:
             raise UndefinedStatement("the handle is none of a prepared statement") from problem
     if message.type == SQL:
-        return message.plan
+        return readable(message.plan)
     raise NotSupported(
         f"queries of type {user_pb2.QueryType.Name(message.type)} are not supported",
         hint="Send SQL or a prepared statement.",

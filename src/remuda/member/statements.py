@@ -1,44 +1,50 @@
-"""RUN_QUERY, CREATE_PREPARED_STATEMENT, CANCEL_QUERY: statements of clients, start to end."""
+"""RUN_QUERY, CANCEL_QUERY, RESUME_PAUSED_QUERY: statements of clients, start to end."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
 
+from remuda.catalog.users import ALL, Role, lacking
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import ViewDefinition
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     ConnectionBroken,
-    InputError,
     QueryCanceled,
     RemudaError,
     SchemaChanged,
-    ViewChanged,
 )
 from remuda.execution.context import FragmentProfile
-from remuda.limits import PAGE_ROWS, PARTITIONS
+from remuda.execution.memory import Reservation
+from remuda.limits import PAGE_ROWS
 from remuda.member.catalog_service import CatalogService
+from remuda.member.change_answers import answer_of
 from remuda.member.changes import Changed, Changes, Source
 from remuda.member.commits import Commits
 from remuda.member.core import Call, Core, bug
 from remuda.member.cursors import Cursor, Results
 from remuda.member.definitions import Definitions
+from remuda.member.fragments import statement_account
 from remuda.member.hop import Hop
 from remuda.member.index_service import IndexService
 from remuda.member.membership import Membership
+from remuda.member.own_partitions import own_partitions
+from remuda.member.page_forms import is_stock
+from remuda.member.pauses import Pauses
 from remuda.member.peers import Peers
 from remuda.member.plans import Plans
 from remuda.member.point_reads import PointReads
 from remuda.member.queries import Queries
+from remuda.member.query_history import QueryHistory
 from remuda.member.runs import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.session_statements import Sessions, shown_settings
-from remuda.member.statement import Client, Statement, parameter_types, text_of
+from remuda.member.statement import Client, Statement, text_of
 from remuda.member.writes import StagedWrite
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id, encode_query_id
@@ -48,7 +54,8 @@ from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.packing import packer
 from remuda.rpc.transport import Channel, Request
 from remuda.session.answers import Answer, shown
-from remuda.session.client_session import decode_session
+from remuda.session.client_session import NO_SESSION, ClientSession, decode_session
+from remuda.session.dialect import STOCK_SESSION, postgres_text
 from remuda.session.explaining import explained
 from remuda.session.parameters import fitted
 from remuda.session.planning import (
@@ -78,6 +85,9 @@ SCHEMA_ATTEMPTS = 20
 """So often a statement is planned again because the catalog changes under it."""
 SCHEMA_PAUSE = 0.002
 """Seconds before the first time, and so much more before each further one."""
+HANDLE_LEAD = 0.005
+"""Seconds between QUERY_HANDLE and what follows it, for Drill's clients: go-drill breaks off when
+a result comes before it has filed the handle, and Drill itself takes longer than that to plan."""
 
 
 class Statements:
@@ -107,6 +117,10 @@ class Statements:
         self._clients: dict[Channel, Client] = {}
         self._runs = Runs(core, hop, membership, queries)
         self.supplies = self._runs.supplies
+        self.gate = self._runs.gate
+        self.history = QueryHistory(core)
+        queries.on_late_report = self.history.reported
+        queries.on_ended.append(self.gate.ended)
         self._changing: dict[QueryId, int] = {}
         """Read timestamps of statements that change what they have read."""
         self._changes = Changes(core, peers, commits)
@@ -118,7 +132,8 @@ class Statements:
     # --- clients ------------------------------------------------------------------------------
 
     def connected(self, channel: Channel) -> None:
-        self._clients[channel] = Client()
+        stock = is_stock(channel)
+        self._clients[channel] = Client(stock, STOCK_SESSION if stock else NO_SESSION)
         channel.on_closed.append(lambda error: self._disconnected(channel, error))
 
     def _disconnected(self, channel: Channel, cause: RemudaError) -> None:
@@ -137,6 +152,7 @@ class Statements:
         for client in self._clients.values():
             statement = client.statements.get(query)
             if statement is not None:
+                self._require_owner(call, statement)
                 statement.error = error
                 self._queries.fail(statement.attempt or query, error)
                 cursor = client.cursors.get(query)
@@ -144,11 +160,30 @@ class Statements:
                     cursor.ended(error)
         call.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
+    def _require_owner(self, call: Call, statement: Statement) -> None:
+        access = self._core.access
+        if access.active and call.user and not access.owns(call.user, statement.user):
+            raise lacking(call.user, Role.ADMIN, ALL)
+
+    def on_resume(self, call: Call) -> None:
+        """Releases the test pauses of a statement; acknowledged always."""
+        query = decode_query_id(common_pb2.QueryId.FromString(call.pbody))
+        for client in self._clients.values():
+            statement = client.statements.get(query)
+            if statement is not None and statement.progress.pauses is not None:
+                self._require_owner(call, statement)
+                statement.progress.pauses.release()
+        call.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
     # --- RUN_QUERY ----------------------------------------------------------------------------
 
     def on_run_query(self, request: Request) -> None:
         self._core.require_serving()
         message = user_pb2.RunQuery.FromString(request.pbody)
+        client = self._clients.get(request.channel)
+        if client is not None and client.stock:
+            self._run_stock(request, message, client)
+            return
         self._core.observe_client(message.context)
         text = text_of(message)
         types = codec.decode_types(message.parameter_types)
@@ -156,9 +191,30 @@ class Statements:
         local = message.local_only or len(message.partitions) > 0
         if not local and self._read_point(request, message, text, types, values):
             return
-        statement = self._statement(request, message, text, types, values)
+        session = decode_session(message.session)
+        statement = self._statement(request, message, text, types, values, session=session)
         self._accept(statement)
         self._core.spawn(self._run(statement, local), "statement")
+
+    def _run_stock(self, request: Request, message: user_pb2.RunQuery, client: Client) -> None:
+        """Drill's clients hear of every error by QUERY_RESULT: some of them ignore that a request
+        has failed."""
+        problem: RemudaError | None = None
+        try:
+            text = text_of(message)
+            statement = self._statement(request, message, text, (), (), session=client.session)
+        except RemudaError as error:
+            problem = error
+            statement = self._statement(request, message, "", (), (), session=NO_SESSION)
+        self._accept(statement)
+        self._core.spawn(self._run_after_handle(statement, problem), "statement")
+
+    async def _run_after_handle(self, statement: Statement, problem: RemudaError | None) -> None:
+        await asyncio.sleep(HANDLE_LEAD)
+        if problem is None:
+            await self._run(statement, local=False)
+        else:
+            self._failed(statement, problem)
 
     def _read_point(
         self,
@@ -182,6 +238,8 @@ class Statements:
             wanted = fitted(values, types, found.parameter_types)
         if wanted is None:
             return False
+        if self._core.access.active:
+            self._core.access.check(request.user, found)
         form = message.known_form if message.accept_answer else None
         return self._points.run(request, self._queries.new_id(), found, wanted, form)
 
@@ -192,16 +250,18 @@ class Statements:
         text: str,
         types: tuple[SqlType, ...],
         values: tuple[PhysicalValue, ...],
+        *,
+        session: ClientSession,
     ) -> Statement:
-        session = decode_session(message.session)
+        """Raises what is wrong with a text in Drill's dialect."""
         timeout = session.timeout or self._core.config.query_timeout
         if message.HasField("timeout"):
             timeout = message.timeout
-        limited = self._own_partitions(message.partitions)
-        return Statement(
+        limited = own_partitions(self._core, message.partitions)
+        found = Statement(
             request=request,
             query=self._queries.new_id(),
-            text=text,
+            text=postgres_text(text, session, self._core.catalog),
             values=values,
             types=types,
             started=self._core.world.clock.wall_micros(),
@@ -210,25 +270,12 @@ class Statements:
             partitions=limited,
             local=message.local_only,
             page_rows=message.page_rows or PAGE_ROWS,
-            session=session,
+            row_limit=message.autolimit_rowcount if message.autolimit_rowcount > 0 else None,
+            session=replace(session, user=request.user) if request.user else session,
         )
-
-    def _own_partitions(self, asked: Sequence[int]) -> frozenset[int] | None:
-        """The partitions that a read is limited to; None for no limit. Raises ViewChanged for one
-        that another member owns: its rows would silently be missing."""
-        for partition in asked:
-            if not 0 <= partition < PARTITIONS:
-                raise InputError(
-                    f"there is no partition {partition}; they are numbered 0 to {PARTITIONS - 1}"
-                )
-            owner = self._core.view.owners[partition]
-            if owner != self._core.number:
-                raise ViewChanged(
-                    f"partition {partition} belongs to member {owner}, "
-                    f"not to member {self._core.number}",
-                    hint="Ask for the cluster's view again and read from the owner.",
-                )
-        return frozenset(asked) if asked else None
+        if session.pauses:
+            found.progress.pauses = Pauses(session.pauses)
+        return found
 
     def _accept(self, statement: Statement) -> None:
         statement.request.reply(RpcType.QUERY_HANDLE, encode_query_id(statement.query))
@@ -242,10 +289,13 @@ class Statements:
         """A statement that meets a map that was altered after it was planned is planned again: as
         long as this is raised, it has changed nothing and told the client nothing."""
         try:
+            await statement.pause("before_plan")
             while True:
+                began = self._core.world.clock.monotonic()
                 found, values = await self._plans.fitting(
                     statement.text, statement.values, statement.types, local=local
                 )
+                statement.progress.planning += self._core.world.clock.monotonic() - began
                 try:
                     await self._dispatch(statement, found, values)
                 except SchemaChanged:
@@ -273,37 +323,17 @@ class Statements:
         self._closed(statement)
 
     def _closed(self, statement: Statement) -> None:
+        statement.close()
         client = self._clients.get(statement.channel)
         if client is not None:
             client.statements.pop(statement.query, None)
             client.cursors.pop(statement.query, None)
 
     def _results(self, statement: Statement, shape: ResultShape = NOTHING) -> Results:
-        return Results(self._core, statement.channel, statement.query, shape)
-
-    # --- preparing ----------------------------------------------------------------------------
-
-    async def on_prepare(self, call: Call) -> None:
-        """CREATE_PREPARED_STATEMENT: the handle is the text, so any member can run it."""
-        message = user_pb2.CreatePreparedStatementReq.FromString(call.pbody)
-        response = user_pb2.CreatePreparedStatementResp(status=user_pb2.OK)
-        try:
-            self._core.require_serving()
-            found = await self._plans.plan(message.sql_query, None, local=False)
-        except RemudaError as error:
-            response.status = user_pb2.FAILED_
-            response.error.CopyFrom(codec.encode_error(error))
-            call.reply(RpcType.PREPARED_STATEMENT, response)
-            return
-        prepared = response.prepared_statement
-        prepared.server_handle.server_info = message.sql_query.encode()
-        prepared.parameter_types.extend(codec.encode_type(t) for t in parameter_types(found))
-        if isinstance(found, PlannedQuery):
-            prepared.result_columns.extend(codec.encode_column(c) for c in found.columns)
-            prepared.route_parameters.extend(found.route or ())
-        elif isinstance(found, PlannedChange):
-            prepared.result_columns.extend(codec.encode_column(c) for c in found.returning)
-        call.reply(RpcType.PREPARED_STATEMENT, response)
+        limit = statement.row_limit
+        results = Results(self._core, statement.channel, statement.query, shape, limit)
+        results.on_finish = self.history.watch(statement)
+        return results
 
     # --- running ------------------------------------------------------------------------------
 
@@ -312,6 +342,7 @@ class Statements:
     ) -> None:
         if statement.error is not None:
             raise statement.error
+        self._core.access.check(statement.user, found)
         match found:
             case PlannedQuery():
                 await self._select(statement, found, values)
@@ -342,9 +373,11 @@ class Statements:
                 self._done(statement, "DROP INDEX", 0)
             case ShowStatement(kind=ShowKind.INDEXES, relation=relation):
                 assert not isinstance(relation, ViewDefinition)
-                self._answered(statement, await self._indexes.shown(relation), "SHOW")
+                seen = self._core.access.catalog(statement.user)
+                self._answered(statement, await self._indexes.shown(relation, seen), "SHOW")
             case ShowStatement():
-                self._answered(statement, shown(found, self._core.catalog), "SHOW")
+                seen = self._core.access.catalog(statement.user)
+                self._answered(statement, shown(found, seen), "SHOW")
             case _:
                 await self._dispatch_session(statement, found)
 
@@ -362,6 +395,9 @@ class Statements:
 
     async def _change_session(self, statement: Statement, tree: SessionTree) -> None:
         session, tag = await self._sessions.changed(statement, tree)
+        client = self._clients.get(statement.channel)
+        if client is not None and client.stock:
+            client.session = session
         self._results(statement).finish(tag=tag, session=session.encode())
         self._closed(statement)
 
@@ -380,7 +416,9 @@ class Statements:
         self, statement: Statement, query: PlannedQuery, values: tuple[PhysicalValue, ...]
     ) -> None:
         """Start the query; from here on the cursor drives it."""
-        start = await self._runs.start(statement, query, values, statement.page_rows)
+        await statement.pause("before_start")
+        run = self._fresh(statement)
+        start = await self._runs.start(run, query, values, statement.page_rows)
         client = self._clients.get(statement.channel)
         if statement.error is not None or client is None:
             raise statement.error or ConnectionBroken("the client is gone")
@@ -391,17 +429,40 @@ class Statements:
             results,
             statement.channel,
             sink,
-            on_finished=lambda: self._cursor_finished(statement),
-            on_broken=lambda error: self._queries.fail(statement.query, error),
+            on_finished=lambda: self._cursor_finished(statement, run.query),
+            on_broken=lambda error: self._queries.fail(run.query, error),
+            again=lambda error: self._run_again(statement, run.query, error),
         )
         sink.on_page = lambda: self._hop(cursor.pump)
         client.cursors[statement.query] = cursor
-        self._runs.active[statement.query] = start.read_timestamp
-        self._queries.begin(statement.query, start, cursor.ended)
+        if statement.pauses_at("before_first_page"):
+            cursor.held = True
+            pause = statement.pause("before_first_page")
+            self._core.spawn(cursor.go_on_after(pause), "test pause")
+        self._runs.active[run.query] = start.read_timestamp
+        self._queries.begin(run.query, start, cursor.ended)
 
-    def _cursor_finished(self, statement: Statement) -> None:
-        self._runs.active.pop(statement.query, None)
+    def _cursor_finished(self, statement: Statement, run: QueryId) -> None:
+        self._runs.active.pop(run, None)
         self._closed(statement)
+
+    def _run_again(self, statement: Statement, run: QueryId, error: RemudaError) -> bool:
+        """A query met a map that was altered or dropped, on some member, before it gave a row: it
+        is planned anew. False: it fails."""
+        statement.progress.tries += 1
+        if (
+            not isinstance(error, SchemaChanged)
+            or statement.error is not None
+            or statement.progress.tries >= SCHEMA_ATTEMPTS
+        ):
+            return False
+        self._runs.active.pop(run, None)
+        self._core.spawn(self._after_pause(statement), "statement")
+        return True
+
+    async def _after_pause(self, statement: Statement) -> None:
+        await asyncio.sleep(SCHEMA_PAUSE * statement.progress.tries)
+        await self._run(statement, statement.local or statement.partitions is not None)
 
     # --- queries of the member's own ----------------------------------------------------------
 
@@ -458,7 +519,8 @@ class Statements:
             page = pa.record_batch(columns, names=[str(i) for i in range(len(columns))])
             for first in range(0, page.num_rows, statement.page_rows):
                 results.page(page.slice(first, statement.page_rows), lambda _: None)
-        results.finish(tag=found.verb, affected_rows=changed.rows)
+        tag = found.verb if found.answer is None else "SELECT"
+        results.finish(tag=tag, affected_rows=changed.rows)
         self._closed(statement)
 
     async def _changed(
@@ -484,8 +546,12 @@ class Statements:
                 run, start, profiles if profiles is not None else []
             )
 
+        await self._runs.admit(statement, found.source, values)
         try:
-            return await self._changes.run(found, source, statement.check)
+            answer = answer_of(self._runs, self._queries.new_id, statement, found, values)
+            held = Reservation(statement_account(self._core), found.verb)
+            statement.progress.on_closed.append(held.clear)
+            return await self._changes.run(found, source, statement.check, answer, held)
         finally:
             self._changing.pop(statement.query, None)
 
@@ -509,5 +575,6 @@ class Statements:
             "statements": sum(len(client.statements) for client in self._clients.values()),
             "cursors": sum(len(client.cursors) for client in self._clients.values()),
             "reads": len(self._runs.active),
+            "queued": self._runs.gate.waiting,
             "cached_plans": len(self._plans),
         }

@@ -4,28 +4,34 @@ answer when the statement starts."""
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 
-from remuda.catalog.system_relations import INFORMATION_SCHEMA, PG_CATALOG, SYSTEM, SystemRelation
+from remuda.catalog.catalog import Catalog
+from remuda.catalog.system_relations import (
+    INFORMATION_SCHEMA,
+    OWNER,
+    PG_CATALOG,
+    SYSTEM,
+    SystemRelation,
+)
 from remuda.config import MemberConfig
 from remuda.datatypes.arrow import engine_type, external_type, to_engine
 from remuda.execution.context import SuppliedRows
+from remuda.member.access import HIDDEN_TEXT
 from remuda.member.core import Core
 from remuda.member.index_service import IndexService
+from remuda.member.query_relations import QueryRelations, moment
 from remuda.member.statement import Statement
 from remuda.member.statistics_service import ClusterStatistics
 from remuda.member.supplies import Supplies
 from remuda.member.system_state import SystemState
-from remuda.query.wire import decode_query_id
+from remuda.session.settings import SETTINGS
 from remuda.session.system import functions, information_schema, pg_catalog
-from remuda.sql.system_functions import SESSION_SETTINGS
 
 Row = tuple[Any, ...]
-_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 class SystemRelations:
@@ -39,6 +45,7 @@ class SystemRelations:
         statistics: ClusterStatistics,
         indexes: IndexService,
         supplies: Supplies,
+        queries: QueryRelations,
     ) -> None:
         self._indexes_known = indexes
         self._core = core
@@ -59,8 +66,7 @@ class SystemRelations:
             "sys.map_parts": self._map_parts,
             "sys.columns": self._columns,
             "sys.views": self._views,
-            "sys.queries": self._queries,
-            "sys.fragments": self._fragments,
+            **queries.suppliers(),
             "sys.indexes": self._indexes,
             "sys.settings": self._settings,
             "pg_catalog.pg_settings": self._pg_settings,
@@ -73,10 +79,18 @@ class SystemRelations:
     def _of_catalog(
         self, relation: SystemRelation, make: Callable[[Any], Iterable[Row]]
     ) -> Callable[[Statement], Awaitable[SuppliedRows]]:
-        async def supply(_statement: Statement) -> SuppliedRows:
-            return engine_rows(relation, list(make(self._core.catalog)))
+        async def supply(statement: Statement) -> SuppliedRows:
+            return engine_rows(relation, list(make(self._seen(statement))))
 
         return supply
+
+    def _seen(self, statement: Statement) -> Catalog:
+        """What of the catalog its user may see."""
+        return self._core.access.catalog(statement.user)
+
+    def _text(self, statement: Statement, user: str, text: str) -> str:
+        """The text of a statement of ``user``, for those who may see it."""
+        return text if self._core.access.owns(statement.user, user) else HIDDEN_TEXT
 
     def _live(
         self,
@@ -107,6 +121,8 @@ class SystemRelations:
                     core.view.number, gauges.get("queries"), gauges.get("fragments"),
                     gauges.get("clients"), gauges.get("jobs"),
                     state.catalog_version if state is not None else None,
+                    gauges.get("memory_held"), gauges.get("memory_limit"),
+                    gauges.get("memory_peak"), gauges.get("spilled"), gauges.get("queued"),
                 )
             )  # fmt: skip
         return rows
@@ -118,10 +134,10 @@ class SystemRelations:
             for partition, owner in enumerate(core.view.owners)
         ]
 
-    async def _maps(self, _statement: Statement) -> Iterable[Row]:
+    async def _maps(self, statement: Statement) -> Iterable[Row]:
         states = await self._state.all()
         found: list[Row] = []
-        for schema in self._core.catalog.maps:
+        for schema in self._seen(statement).maps:
             parts = [p for s in states.values() for p in s.maps if p.map_id == schema.map_id]
             rows = [part.rows for part in parts]
             found.append(
@@ -136,8 +152,8 @@ class SystemRelations:
             )  # fmt: skip
         return found
 
-    async def _map_parts(self, _statement: Statement) -> Iterable[Row]:
-        names = {schema.map_id: schema.name for schema in self._core.catalog.maps}
+    async def _map_parts(self, statement: Statement) -> Iterable[Row]:
+        names = {schema.map_id: schema.name for schema in self._seen(statement).maps}
         return [
             (names[part.map_id], number, part.rows, part.bytes)
             for number, state in (await self._state.all()).items()
@@ -145,8 +161,8 @@ class SystemRelations:
             if part.map_id in names
         ]
 
-    async def _columns(self, _statement: Statement) -> Iterable[Row]:
-        catalog = self._core.catalog
+    async def _columns(self, statement: Statement) -> Iterable[Row]:
+        catalog = self._seen(statement)
         await self._statistics.refresh(catalog.maps)
         found: list[Row] = []
         for schema in catalog.maps:
@@ -165,47 +181,14 @@ class SystemRelations:
                 )  # fmt: skip
         return found
 
-    async def _views(self, _statement: Statement) -> Iterable[Row]:
+    async def _views(self, statement: Statement) -> Iterable[Row]:
         return [
             (view.name, len(view.columns), view.text, ", ".join(view.uses), view.comment or None)
-            for view in self._core.catalog.views
+            for view in self._seen(statement).views
         ]
 
-    async def _queries(self, _statement: Statement) -> Iterable[Row]:
-        states = await self._state.all()
-        now = self._core.world.clock.wall_micros()
-        members: dict[str, set[int]] = {}
-        for number, state in states.items():
-            for fragment in state.fragments:
-                members.setdefault(_id(fragment.query_id), set()).add(number)
-        return [
-            (
-                _id(s.query_id), number, s.state, _moment(s.started),
-                max(0, now - s.started) / 1e6, s.text, s.rows, s.bytes,
-                len(members.get(_id(s.serving), ())),
-            )
-            for number, state in states.items()
-            for s in state.statements
-        ]  # fmt: skip
-
-    async def _fragments(self, _statement: Statement) -> Iterable[Row]:
-        states = await self._state.all()
-        served = {
-            _id(s.serving): _id(s.query_id) for state in states.values() for s in state.statements
-        }
-        return [
-            (
-                served.get(_id(f.query_id), _id(f.query_id)), number, f.fragment, f.state,
-                " ".join(operator.name for operator in f.operators),
-                f.operators[0].rows if f.operators else 0,
-                f.operators[0].bytes if f.operators else 0, f.seconds, f.memory,
-            )
-            for number, state in states.items()
-            for f in state.fragments
-        ]  # fmt: skip
-
-    async def _indexes(self, _statement: Statement) -> Iterable[Row]:
-        _, found = await self._indexes_known.shown(None)
+    async def _indexes(self, statement: Statement) -> Iterable[Row]:
+        _, found = await self._indexes_known.shown(None, self._seen(statement))
         return zip(*(column.to_pylist() for column in found.columns), strict=True)
 
     # --- settings and sessions ----------------------------------------------------------------
@@ -227,9 +210,12 @@ class SystemRelations:
                     str(field.metadata["doc"]),
                 )
 
-    async def _pg_settings(self, _statement: Statement) -> Iterable[Row]:
+    async def _pg_settings(self, statement: Statement) -> Iterable[Row]:
         named = [(n, v, d, t, "postmaster") for n, v, d, t in self._all_settings()]
-        named += [(n, v, v, "", "user") for n, v in SESSION_SETTINGS.items()]
+        for setting in SETTINGS.values():
+            context = "user" if setting.check is not None else "internal"
+            value = statement.session.value(setting)
+            named.append((setting.name, value, setting.default, setting.summary, context))
         return [
             (
                 name, value, None, "Remuda", description, None, context, "string", "default",
@@ -238,11 +224,11 @@ class SystemRelations:
             for name, value, default, description, context in sorted(named)
         ]  # fmt: skip
 
-    async def _activity(self, _statement: Statement) -> Iterable[Row]:
+    async def _activity(self, statement: Statement) -> Iterable[Row]:
         return [
             (
-                5, "remuda", number, "remuda", "", None, None, _moment(s.started), "active",
-                s.text,
+                5, "remuda", number, s.user or OWNER, "", None, None, moment(s.started), "active",
+                self._text(statement, s.user, s.text),
             )
             for number, state in (await self._state.all()).items()
             for s in state.statements
@@ -262,11 +248,3 @@ def engine_rows(relation: SystemRelation, rows: Sequence[Row]) -> SuppliedRows:
         for values, column in zip(columns, relation.columns, strict=True)
     ]
     return [pa.RecordBatch.from_arrays(arrays, names=[c.name for c in relation.columns])]
-
-
-def _id(message: Any) -> str:
-    return str(decode_query_id(message))
-
-
-def _moment(micros: int) -> dt.datetime:
-    return _EPOCH + dt.timedelta(microseconds=micros)

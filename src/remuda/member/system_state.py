@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
 
 from remuda.member.core import Core
+from remuda.member.fragment_reports import encode_operator
 from remuda.member.peers import Peers
 from remuda.member.queries import Queries
+from remuda.member.statement import Statement
 from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
 from remuda.rpc.messages import control_pb2
@@ -19,33 +20,20 @@ TEXT_SHOWN = 10_000
 """Characters of a statement's text that travel."""
 
 
-class RunningStatement(Protocol):
-    """A statement that a client of this member has running."""
-
-    @property
-    def query(self) -> QueryId: ...
-
-    @property
-    def attempt(self) -> QueryId | None: ...
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def started(self) -> int: ...
-
-
 class SystemState:
     def __init__(
         self,
         core: Core,
         peers: Peers,
         queries: Queries,
+        *,
         gauges: Callable[[], Mapping[str, int]],
-        statements: Callable[[], Iterable[tuple[RunningStatement, int, int]]],
+        statements: Callable[[], Iterable[tuple[Statement, int, int]]],
+        queued: Callable[[QueryId], bool],
     ) -> None:
         """``statements`` gives those that clients have running here, with the rows and bytes that
-        they have sent so far."""
+        they have sent so far; ``queued`` tells which of them wait for memory."""
+        self._queued = queued
         self._core = core
         self._peers = peers
         self._queries = queries
@@ -79,18 +67,22 @@ class SystemState:
         )
         for name, value in sorted(self._gauges().items()):
             state.gauges.add(name=name, value=value)
+        state.gauges.add(name="memory_limit", value=core.memory.limit or 0)
+        state.gauges.add(name="memory_peak", value=core.memory.peak)
         for map_id, store in core.stores.items():
             state.maps.add(map_id=map_id, rows=store.rows, bytes=store.bytes)
         running = self._queries.running()
-        here = {query for query, _ in running}
         for statement, rows, size in self._statements():
             serving = statement.attempt or statement.query
             state.statements.add(
                 query_id=encode_query_id(statement.query),
                 serving=encode_query_id(serving),
                 text=statement.text[:TEXT_SHOWN],
-                state="running" if serving in here else "preparing",
+                state=self.state_of(statement),
+                planning=statement.progress.planning,
+                queued=statement.progress.queued,
                 started=statement.started,
+                user=statement.user,
                 rows=rows,
                 bytes=size,
             )
@@ -102,13 +94,14 @@ class SystemState:
                     state=instance.state,
                     seconds=instance.seconds,
                     memory=instance.memory,
+                    instance=instance.instance,
                 )
-                for profile in instance.operators():
-                    fragment.operators.add(
-                        operator=profile.index,
-                        rows=profile.rows,
-                        batches=profile.batches,
-                        bytes=profile.bytes,
-                        name=profile.operator,
-                    )
+                fragment.operators.extend(map(encode_operator, instance.operators()))
         return state
+
+    def state_of(self, statement: Statement) -> str:
+        """``queued`` (for memory), ``running``, or ``preparing``: anything else."""
+        if self._queued(statement.query):
+            return "queued"
+        serving = statement.attempt or statement.query
+        return "running" if self._queries.runs(serving) else "preparing"

@@ -12,7 +12,7 @@ ENDED_KEPT = 10_000
 
 def coordinator_of(job: str) -> int:
     """The member that coordinates a job: the prefix of its id. Raises JobAborted for no job id."""
-    prefix = job.partition("-")[0]
+    prefix = job.partition("-")[0] if isinstance(job, str) else ""  # no UTF-8: protobuf's bytes
     if not prefix.isascii() or not prefix.isdigit():
         raise JobAborted(f"{job!r} is not the id of a job")
     return int(prefix)

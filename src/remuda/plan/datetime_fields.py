@@ -25,6 +25,7 @@ EXTRACT_FIELDS: Final[dict[str, SqlType]] = {
     "milliseconds": decimal(8, 3),
     "microseconds": BIGINT,
     "epoch": decimal(18, 6),
+    "julian": decimal(18, 10),
 }
 """Field -> result type. PostgreSQL returns numeric for all; whole fields are BIGINT here, as in
 DuckDB, so that they make cheap keys. ``epoch`` unscaled is just the count of microseconds."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -24,6 +24,7 @@ from remuda.plan.physical import (
     KeyLookup,
     LimitRows,
     LookupJoin,
+    MergeJoin,
     NestedLoopJoin,
     Physical,
     PhysicalPlan,
@@ -48,15 +49,42 @@ from remuda.plan.printing import aggregate_text, expression_text, sort_text
 from remuda.plan.windows import window_call_text
 
 NAMES_SHOWN = 8
+WAIT_SHOWN = 0.01
+"""Seconds; and more than the operator worked."""
+MEMORY_SHOWN = 1 << 20
+"""Bytes that one member held."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorProfile:
-    """What one operator did on one member. ``seconds`` excludes its inputs."""
+    """What one operator did on one member, all its instances together; the times are those of the
+    slowest one. ``seconds`` and ``wait`` exclude its inputs."""
 
     rows: int
     batches: int
     seconds: float
+    bytes: int = 0
+    wait: float = 0.0
+    waits: int = 0
+    memory: int = 0
+    spilled: int = 0
+    files: int = 0
+    instances: int = 1
+
+    def beside(self, other: OperatorProfile) -> OperatorProfile:
+        """With what another instance did."""
+        return OperatorProfile(
+            self.rows + other.rows,
+            self.batches + other.batches,
+            max(self.seconds, other.seconds),
+            self.bytes + other.bytes,
+            max(self.wait, other.wait),
+            self.waits + other.waits,
+            self.memory + other.memory,
+            self.spilled + other.spilled,
+            self.files + other.files,
+            self.instances + other.instances,
+        )
 
 
 Profile: TypeAlias = Mapping[tuple[int, int], Mapping[int, OperatorProfile]]
@@ -91,6 +119,29 @@ def quantity(value: float) -> str:
         if value < limit * 0.9995:
             return f"{value / divisor:.3g}{suffix}"
     return f"{value / 1e9:.3g}G"
+
+
+def size_text(size: float) -> str:
+    """A number of bytes for people: 512 B, 4.2 MiB."""
+    for limit, unit in ((1 << 10, "B"), (1 << 20, "KiB"), (1 << 30, "MiB")):
+        if size < limit:
+            return f"{size * 1024 / limit:.3g} {unit}"
+    return f"{size / (1 << 30):.3g} GiB"
+
+
+def _remarkable(members: Collection[OperatorProfile]) -> str:
+    """Waiting, memory and spilling, where they matter."""
+    parts = []
+    wait, seconds = max(p.wait for p in members), max(p.seconds for p in members)
+    if wait >= WAIT_SHOWN and wait > seconds:
+        parts.append(f"wait={wait * 1e3:.3f} ms in {sum(p.waits for p in members)}")
+    memory = max(p.memory for p in members)
+    if memory >= MEMORY_SHOWN:
+        parts.append(f"memory={size_text(memory)}")
+    spilled = sum(p.spilled for p in members)
+    if spilled:
+        parts.append(f"spilled={size_text(spilled)} in {sum(p.files for p in members)} files")
+    return " ".join(parts)
 
 
 class Printer:
@@ -152,6 +203,9 @@ class Printer:
             )
             line += f" ({each})"
         yield line
+        more = _remarkable(members.values())
+        if more:
+            yield f"{indent}    {more}"
 
     # --- operators ---
 
@@ -248,6 +302,8 @@ class Printer:
             for left, right in zip(node.left_keys, node.right_keys, strict=True)
         )
         text = f"Hash join {kind} on {pairs}"
+        if isinstance(node, MergeJoin):
+            text = f"Merge join {kind} on {pairs} by {sort_text(node.order, self.name)}"
         if node.null_aware:
             text += " or NULL"
         if node.residual is not None:

@@ -82,7 +82,22 @@ def _actual(members: Mapping[int, OperatorProfile]) -> Json:
                 "Rows": p.rows,
                 "Batches": p.batches,
                 "Time": round(p.seconds * 1e3, 3),
+                **_more(p),
             }
             for member, p in sorted(members.items())
         ],
     }
+
+
+def _more(profile: OperatorProfile) -> Json:
+    """What is worth a line only where there is any."""
+    found = {
+        "Bytes": profile.bytes,
+        "Wait Time": round(profile.wait * 1e3, 3),
+        "Waits": profile.waits,
+        "Peak Memory": profile.memory,
+        "Spilled Bytes": profile.spilled,
+        "Spill Files": profile.files,
+    }
+    made = {name: value for name, value in found.items() if value}
+    return made if profile.instances == 1 else {**made, "Instances": profile.instances}

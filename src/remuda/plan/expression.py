@@ -161,11 +161,19 @@ class SortKey:
     nulls_first: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class EachOf(Expression):
+    """Only in the keys of lookups and of pruning: not one value, but each element of ``array`` (an
+    expression without columns) that a column of ``type`` can hold."""
+
+    array: Expression
+
+
 def children(expression: Expression) -> tuple[Expression, ...]:
     match expression:
         case Call(arguments=arguments) | Subquery(arguments=arguments):
             return arguments
-        case Cast(operand=operand):
+        case Cast(operand=operand) | EachOf(array=operand):
             return (operand,)
         case Case(branches=branches, otherwise=otherwise):
             return (*(part for branch in branches for part in branch), otherwise)
@@ -182,6 +190,8 @@ def with_children(expression: Expression, parts: tuple[Expression, ...]) -> Expr
             return Call(expression.type, expression.function, parts)
         case Cast():
             return Cast(expression.type, parts[0])
+        case EachOf():
+            return EachOf(expression.type, parts[0])
         case Case(branches=branches):
             pairs = tuple((parts[2 * i], parts[2 * i + 1]) for i in range(len(branches)))
             return Case(expression.type, pairs, parts[-1])

@@ -145,6 +145,11 @@ def _subscript(types: Types) -> Signature | None:
     return Signature((types[0], INTEGER), types[0].element) if fits else None
 
 
+def _set_element(types: Types) -> Signature | None:
+    """The binder makes the conversions."""
+    return Signature(types, types[0]) if len(types) == 3 else None
+
+
 def _filled(types: Types) -> Signature | None:
     """(value, array of one length)"""
     if len(types) != 2:
@@ -221,6 +226,7 @@ FUNCTIONS: Final = (
                    "array, separator, text for NULL (skipped)"),
     ScalarFunction("string_to_array", fixed(array(VARCHAR), VARCHAR, VARCHAR, VARCHAR, optional=1),
                    _OWN, "text, separator, text that means NULL"),
+    ScalarFunction("set_element", _set_element, _OWN, "array, place, element", raises=True),
     ScalarFunction("gen_random_uuid", fixed(UUID), _NEVER, "a random UUID", folds=False),
 )  # fmt: skip
 
@@ -228,5 +234,5 @@ ALIASES: Final[dict[str, str]] = {"uuid_generate_v4": "gen_random_uuid"}
 
 OPERATORS: Final = frozenset({"@>", "<@", "&&"})
 INTERNAL: Final = frozenset(
-    {"array", "subscript", "array_slice", "any_of", "all_of", "row", "field"}
+    {"array", "subscript", "array_slice", "set_element", "any_of", "all_of", "row", "field"}
 )

@@ -55,6 +55,8 @@ def extract_signature(field: str, source: SqlType) -> Signature | None:
         return None
     if source == DATE and field in TIME_FIELDS:
         return None
+    if source == DATE and field == "julian":
+        result = BIGINT
     return Signature((VARCHAR, source), result)
 
 
@@ -80,13 +82,13 @@ def _add_interval(types: Types) -> Signature | None:
 
 
 def _to_char(types: Types) -> Signature | None:
-    """A timestamp, date or number, and a template."""
+    """A timestamp, date, interval or number, and a template."""
     if len(types) != 2 or not (types[1].is_text or unknown(types[1])):
         return None
     t = types[0]
     if t == DATE:
         t = TIMESTAMP
-    if t in (TIMESTAMP, TIMESTAMPTZ) or t.is_numeric:
+    if t in (TIMESTAMP, TIMESTAMPTZ, INTERVAL) or t.is_numeric:
         return Signature((DOUBLE if t.is_float else t, VARCHAR), VARCHAR)
     return None
 
@@ -158,7 +160,11 @@ FUNCTIONS: Final = (
     ScalarFunction("clock_timestamp", fixed(TIMESTAMPTZ), NullRule.NEVER, "this very moment",
                    folds=False),
     ScalarFunction("current_date", fixed(DATE), NullRule.NEVER, folds=False),
+    ScalarFunction("current_user", fixed(VARCHAR), NullRule.NEVER, folds=False),
     ScalarFunction("current_timestamp", fixed(TIMESTAMPTZ), NullRule.NEVER, folds=False),
+    ScalarFunction(
+        "session_setting", fixed(VARCHAR, VARCHAR, BOOLEAN), NullRule.OWN, folds=False
+    ),
 )  # fmt: skip
 
 ALIASES: Final[dict[str, str]] = {

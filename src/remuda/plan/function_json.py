@@ -71,6 +71,7 @@ def _pairs(types: Types) -> Signature | None:
 
 
 _NEVER: Final = NullRule.NEVER
+_PATH: Final = (JSON, VARCHAR, JSON, BOOLEAN)
 
 FUNCTIONS: Final = (
     ScalarFunction("->", lambda types: member(JSON, types), summary="JSON, key or place: a member"),
@@ -104,12 +105,17 @@ FUNCTIONS: Final = (
                    summary="keys and values in one array or in two", raises=True),
     ScalarFunction("@?", fixed(BOOLEAN, JSON, VARCHAR), summary="JSON, path: leads anywhere",
                    raises=True),
-    ScalarFunction("jsonb_path_exists", fixed(BOOLEAN, JSON, VARCHAR),
-                   summary="json, path: whether it leads anywhere", raises=True),
-    ScalarFunction("jsonb_path_query_array", fixed(JSON, JSON, VARCHAR),
-                   summary="json, path: all that it leads to", raises=True),
-    ScalarFunction("jsonb_path_query_first", fixed(JSON, JSON, VARCHAR),
-                   summary="json, path: the first that it leads to", raises=True),
+    ScalarFunction("@@", fixed(BOOLEAN, JSON, VARCHAR), summary="JSON, path: what it says",
+                   raises=True),
+    ScalarFunction("jsonb_path_exists", fixed(BOOLEAN, *_PATH, optional=2),
+                   summary="json, path, variables, silent: whether it leads anywhere", raises=True),
+    ScalarFunction("jsonb_path_match", fixed(BOOLEAN, *_PATH, optional=2),
+                   summary="json, path, variables, silent: what it says", raises=True),
+    ScalarFunction("jsonb_path_query_array", fixed(JSON, *_PATH, optional=2),
+                   summary="json, path, variables, silent: all that it leads to", raises=True),
+    ScalarFunction("jsonb_path_query_first", fixed(JSON, *_PATH, optional=2),
+                   summary="json, path, variables, silent: the first that it leads to",
+                   raises=True),
 )  # fmt: skip
 
 ALIASES: Final[dict[str, str]] = {
@@ -128,4 +134,4 @@ ALIASES: Final[dict[str, str]] = {
     "jsonb_exists": "?",
 }
 
-OPERATORS: Final = frozenset({"@?", "->", "->>", "#>", "#>>", "#-", "?", "?|", "?&"})
+OPERATORS: Final = frozenset({"@?", "@@", "->", "->>", "#>", "#>>", "#-", "?", "?|", "?&"})

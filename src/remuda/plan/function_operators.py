@@ -86,9 +86,17 @@ def _additive_result(left: SqlType, right: SqlType) -> SqlType:
     return bounded_decimal(max(p1 - s1, p2 - s2) + scale + 1, scale)
 
 
+_PRODUCT_SCALE_MAX: Final = DECIMAL_PRECISION_MAX - 18
+
+
 def _product_result(left: SqlType, right: SqlType) -> SqlType:
+    """PostgreSQL's scale, the sum of both; but 18 digits stay before the point where there could be
+    so many."""
     (p1, s1), (p2, s2) = scaled(left), scaled(right)
-    return bounded_decimal(p1 + p2, s1 + s2)
+    scale = s1 + s2
+    if p1 + p2 > DECIMAL_PRECISION_MAX:
+        scale = min(scale, max(_PRODUCT_SCALE_MAX, s1, s2))
+    return bounded_decimal(p1 + p2, scale)
 
 
 def _quotient_result(left: SqlType, right: SqlType) -> SqlType:

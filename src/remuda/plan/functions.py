@@ -9,8 +9,8 @@ What the evaluator may rely on, beyond the types of each ``Signature``:
 - comparisons, ``coalesce``, ``nullif``, ``greatest``, ``least``: all arguments have one type
   (only the length of text, and CHAR against VARCHAR, may differ);
 - ``+ - %`` on DECIMAL: both are DECIMAL, scales may differ, the result has the larger scale;
-- ``* /`` on DECIMAL: both are DECIMAL; ``*`` has the sum of the scales, ``/`` is rounded half
-  away from zero to the scale of the result;
+- ``* /`` on DECIMAL: both are DECIMAL; ``*`` has the sum of the scales (less where 38 digits would
+  not do), ``/`` the scale of the result; both are rounded half away from zero;
 - ``+ - * / %`` on integers: both have the type of the result; ``/`` truncates towards zero, ``%``
   has the sign of the dividend; leaving the type's range is NumericOverflow;
 - ``extract`` and ``date_trunc``: the first argument is a VARCHAR literal out of
@@ -98,7 +98,7 @@ OPERATORS: Final = frozenset(
 INTERNAL: Final = (
     frozenset(
         {"add_interval", "check_length", "interval_fields", "substring_regex", "substring_similar"}
-        | {"single_row", "sampled"}
+        | {"single_row", "sampled", "session_setting", "current_user"}
     )
     | function_arrays.INTERNAL
 )
@@ -121,7 +121,7 @@ WINDOW_FUNCTIONS: Final[dict[str, WindowFunction]] = {
 }
 
 
-_CLOCK: Final = frozenset({"current_date", "current_timestamp"})
+_CLOCK: Final = frozenset({"current_date", "current_timestamp", "current_user", "session_setting"})
 
 
 def is_volatile(expression: Expression) -> bool:

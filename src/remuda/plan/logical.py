@@ -207,12 +207,15 @@ class Supplied(Logical):
 class Recursion:
     """A recursive CTE: the rows of ``base``, then those of ``step`` over what came last, as long as
     it gives any. ``step`` reads them as the relation ``working``; both put out the same types.
-    ``distinct`` (UNION): a row that was there before does not count."""
+    ``distinct`` (UNION): a row that was there before does not count.
+
+    Without ``step``: a CTE that must be computed once, because it would give other rows the next
+    time."""
 
     name: str
     working: str
     base: Logical
-    step: Logical
+    step: Logical | None
     distinct: bool
 
 

@@ -157,6 +157,15 @@ class HashJoin(Physical):
 
 
 @dataclass(frozen=True, slots=True)
+class MergeJoin(HashJoin):
+    """The same over sides that come sorted by their keys: by ``left_keys`` and by ``right_keys``,
+    in this order; ``order`` says of the left ones which way. Not for MARK. Rows come out in the
+    order of the left side, unless the kind is RIGHT or FULL."""
+
+    order: tuple[SortKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class NestedLoopJoin(Physical):
     """Any condition, or none; the right side is held in memory. MARK as in HashJoin."""
 

@@ -18,6 +18,7 @@ from remuda.plan.expression import (
     Cast,
     ColumnId,
     ColumnRef,
+    EachOf,
     Expression,
     InList,
     Literal,
@@ -189,6 +190,8 @@ def _text(expression: Expression, names: ColumnNames, outer: int) -> str:
         case InList(operand=operand, values=values):
             text = f"{_text(operand, names, _CONCAT)} IN ({_list_text(values, names)})"
             return _parenthesized(text, _COMPARE, outer)
+        case EachOf(array=array):
+            return f"each of {_text(array, names, _ATOM)}"
         case Call():
             return _call_text(expression, names, outer)
         case Subquery():

@@ -119,6 +119,20 @@ def _json(*columns: tuple[str, SqlType]) -> Callable[[Types], SetSignature | Non
     return resolve
 
 
+def _path_query(given: Types) -> SetSignature | None:
+    wanted: Types = (JSON, VARCHAR, JSON, BOOLEAN)
+    if not 2 <= len(given) <= len(wanted) or not _fits(given, wanted):
+        return None
+    return SetSignature(wanted[: len(given)], (("", JSON),))
+
+
+def _record(given: Types) -> SetSignature | None:
+    """The columns come from a column definition list."""
+    if len(given) != 1 or not _fits(given, (JSON,)):
+        return None
+    return SetSignature((JSON,), ())
+
+
 _ELEMENTS = "the elements of an array"
 _EACH = "the members of an object"
 _DEFINED = (
@@ -135,9 +149,18 @@ _DEFINED = (
     SetFunction("json_each", _json(("key", VARCHAR), ("value", JSON)), _EACH, 10.0),
     SetFunction("json_each_text", _json(("key", VARCHAR), ("value", VARCHAR)), _EACH, 10.0),
     SetFunction("json_object_keys", _json(("", VARCHAR)), "the names in an object", 10.0),
+    SetFunction(
+        "json_path_query", _path_query, "json, path, variables, silent: what it leads to", 10.0
+    ),
+    SetFunction("json_to_record", _record, "an object, as AS x (column type, ...) says", 1.0),
+    SetFunction(
+        "json_to_recordset", _record, "objects of an array, as AS x (column type, ...)", 10.0
+    ),
 )
 SET_FUNCTIONS: Final[dict[str, SetFunction]] = {f.name: f for f in _DEFINED}
 SET_FUNCTIONS.update(
     (f"jsonb_{f.name.removeprefix('json_')}", f) for f in _DEFINED if f.name.startswith("json_")
 )
 """Set functions by every name that they go by."""
+RECORD_FUNCTIONS: Final = frozenset({"json_to_record", "json_to_recordset"})
+"""Their columns are defined where they are called; their last argument has the names."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remuda.plan.expression import Expression, Subquery, walk
+from remuda.plan.functions import is_volatile
 from remuda.plan.logical import (
     Aggregate,
     DependentJoin,
@@ -63,3 +64,8 @@ def operators_of(node: Logical) -> Iterator[Logical]:
         yield from operators_of(subquery.plan)
     for child in inputs_of(node):
         yield from operators_of(child)
+
+
+def is_by_chance(plan: Logical) -> bool:
+    """Whether computing ``plan`` twice may give other rows the second time."""
+    return any(is_volatile(e) for node in operators_of(plan) for e in expressions_of(node))

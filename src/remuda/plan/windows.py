@@ -29,6 +29,17 @@ class BoundKind(Enum):
     UNBOUNDED_FOLLOWING = "UNBOUNDED FOLLOWING"
 
 
+class Exclusion(Enum):
+    """Which rows around the current one a frame leaves out."""
+
+    NO_OTHERS = "NO OTHERS"
+    CURRENT_ROW = "CURRENT ROW"
+    GROUP = "GROUP"
+    """The current row and its peers."""
+    TIES = "TIES"
+    """The peers of the current row."""
+
+
 @dataclass(frozen=True, slots=True)
 class FrameBound:
     """One end of a frame.
@@ -54,6 +65,7 @@ class Frame:
     start: FrameBound
     end: FrameBound
     key: Expression | None = None
+    exclude: Exclusion = Exclusion.NO_OTHERS
 
 
 DEFAULT_FRAME = Frame(
@@ -102,7 +114,9 @@ def rewritten(call: WindowCall, rewrite: Callable[[Expression], Expression]) -> 
         call,
         arguments=tuple(rewrite(argument) for argument in call.arguments),
         filter=optional(call.filter),
-        frame=Frame(frame.unit, bound(frame.start), bound(frame.end), optional(frame.key)),
+        frame=replace(
+            frame, start=bound(frame.start), end=bound(frame.end), key=optional(frame.key)
+        ),
     )
 
 
@@ -121,7 +135,10 @@ def window_call_text(call: WindowCall, names: ColumnNames = own_name) -> str:
 
 def frame_text(frame: Frame, names: ColumnNames = own_name) -> str:
     start, end = _bound_text(frame.start, names), _bound_text(frame.end, names)
-    return f"{frame.unit.value} BETWEEN {start} AND {end}"
+    text = f"{frame.unit.value} BETWEEN {start} AND {end}"
+    if frame.exclude is not Exclusion.NO_OTHERS:
+        text += f" EXCLUDE {frame.exclude.value}"
+    return text
 
 
 def _bound_text(bound: FrameBound, names: ColumnNames) -> str:

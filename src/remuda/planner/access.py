@@ -12,6 +12,7 @@ from remuda.plan.expression import (
     Cast,
     ColumnId,
     ColumnRef,
+    EachOf,
     Expression,
     InList,
     Literal,
@@ -20,6 +21,8 @@ from remuda.plan.expression import (
     conjuncts,
 )
 from remuda.plan.logical import Scan
+from remuda.planner.algebra import disjuncts
+from remuda.planner.selectivity import ELEMENTS
 
 KEYS_MAX = 1_000
 """More combinations of IN lists than this are scanned."""
@@ -39,6 +42,11 @@ class FixedKey:
 
     keys: tuple[tuple[Expression, ...], ...]
     residual: Expression | None
+
+
+def likely_keys(key: tuple[Expression, ...]) -> float:
+    """How many keys ``key`` stands for."""
+    return ELEMENTS ** sum(isinstance(part, EachOf) for part in key)
 
 
 def whole_key(scan: Scan, condition: Expression | None) -> FixedKey | None:
@@ -74,7 +82,7 @@ def _fixed(scan: Scan, condition: Expression | None, positions: tuple[int, ...])
         used = {u for u in used if _position(u, by_column, scan.schema) != position} | {part}
         choices[position] = values
     if len(choices) != len(set(positions)):
-        return None
+        return _fixed_by_arms(scan, parts, positions)
     count = 1
     for values in choices.values():
         count *= len(values)
@@ -82,6 +90,29 @@ def _fixed(scan: Scan, condition: Expression | None, positions: tuple[int, ...])
         return None
     keys = tuple(product(*(choices[position] for position in positions)))
     return FixedKey(keys, conjunction(tuple(part for part in parts if part not in used)))
+
+
+def _fixed_by_arms(
+    scan: Scan, parts: tuple[Expression, ...], positions: tuple[int, ...]
+) -> FixedKey | None:
+    """``(a = 1 AND b = 2) OR (a = 3 AND b = 4)``: every arm fixes the key, maybe together with the
+    other conjuncts. The OR stays a filter."""
+    for place, part in enumerate(parts):
+        arms = disjuncts(part)
+        if len(arms) < 2:
+            continue
+        others = parts[:place] + parts[place + 1 :]
+        plain = tuple(other for other in others if len(disjuncts(other)) < 2)
+        found: dict[tuple[Expression, ...], None] = {}
+        for arm in arms:
+            fixed = _fixed(scan, conjunction((*conjuncts(arm), *plain)), positions)
+            if fixed is None or len(found) > KEYS_MAX:
+                break
+            found.update(dict.fromkeys(fixed.keys))
+        else:
+            if len(found) <= KEYS_MAX:
+                return FixedKey(tuple(found), conjunction(parts))
+    return None
 
 
 def _position(part: Expression, by_column: dict[ColumnId, int], schema: MapSchema) -> int | None:
@@ -99,6 +130,8 @@ def _choice(
             operand, values = (left, (right,)) if columns_of(left) else (right, (left,))
         case InList(operand=operand, values=values):
             pass
+        case Call(function="any_of", arguments=(Literal(value="="), operand, array)):
+            return _elements(operand, array, by_column, schema)
         case _:
             return None
     operand = without_widening(operand)
@@ -112,6 +145,23 @@ def _choice(
     if len(exact) != len(values):
         return None
     return position, tuple(exact)
+
+
+def _elements(
+    operand: Expression, array: Expression, by_column: dict[ColumnId, int], schema: MapSchema
+) -> tuple[int, tuple[Expression, ...]] | None:
+    """``column = ANY (array)`` with an array that needs no row."""
+    operand = without_widening(operand)
+    if not isinstance(operand, ColumnRef) or operand.column not in by_column or columns_of(array):
+        return None
+    position = by_column[operand.column]
+    type_, element = schema.columns[position].type, array.type.element
+    if element is None:
+        return None
+    same = element == type_ or (element.is_text and type_.is_text)
+    if not (same or (element.is_integer and type_.is_integer)):
+        return None
+    return position, (EachOf(type_, array),)
 
 
 def without_widening(operand: Expression) -> Expression:

@@ -20,6 +20,7 @@ from remuda.plan.physical import (
     LimitRows,
     LookupJoin,
     MapDependency,
+    MergeJoin,
     NestedLoopJoin,
     Physical,
     ProjectRows,
@@ -226,17 +227,13 @@ class Builder:
         residual = conjunction(step.residual)
         if not step.pairs:
             return NestedLoopJoin(output, _traits(candidate), step.kind, left, right, residual)
-        return HashJoin(
-            output,
-            _traits(candidate),
-            step.kind,
-            left,
-            right,
-            tuple(a for a, _ in step.pairs),
-            tuple(b for _, b in step.pairs),
-            residual,
-            step.null_aware,
-        )
+        keys = tuple(a for a, _ in step.pairs), tuple(b for _, b in step.pairs)
+        traits = _traits(candidate)
+        if step.order:
+            return MergeJoin(
+                output, traits, step.kind, left, right, *keys, residual, False, step.order
+            )
+        return HashJoin(output, traits, step.kind, left, right, *keys, residual, step.null_aware)
 
     def _lookup_join(self, candidate: Candidate, step: LookupJoinStep, needed: Columns) -> Physical:
         schema = step.scan.schema

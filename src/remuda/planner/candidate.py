@@ -47,13 +47,15 @@ class LookupStep:
 
 @dataclass(frozen=True, slots=True)
 class JoinStep:
-    """Hash join when there are ``pairs``, nested loops otherwise."""
+    """Hash join when there are ``pairs``, nested loops otherwise; with an ``order`` (of the left
+    columns of ``pairs``, one by one) a merge join."""
 
     kind: JoinKind
     pairs: tuple[tuple[ColumnId, ColumnId], ...]
     residual: tuple[Expression, ...]
     mark: OutputColumn | None = None
     null_aware: bool = False
+    order: tuple[SortKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,13 @@ def estimate_join(
             rows = max(matched, left.rows + right.rows)
         case _:
             rows = matched
+    if kind in (JoinKind.LEFT, JoinKind.FULL):
+        alone = left.rows * (1.0 - _matched_share(left, right, equalities, chance))
+        both.update(_padded(right.columns, alone / max(rows, 1.0)))
+    if kind is JoinKind.FULL:
+        turned = tuple((b, a) for a, b in equalities)
+        alone = right.rows * (1.0 - _matched_share(right, left, turned, chance))
+        both.update(_padded(left.columns, alone / max(rows, 1.0)))
     dependencies = left.dependencies + right.dependencies
     for a, b in equalities:
         if a in both and b in both and kind is JoinKind.INNER:
@@ -181,6 +188,18 @@ def estimate_join(
         _joined_keys(kind, left, right, equalities),
         dependencies[:DEPENDENCIES_MAX],
     )
+
+
+def _padded(
+    columns: Mapping[ColumnId, ColumnEstimate], alone: float
+) -> dict[ColumnId, ColumnEstimate]:
+    """The columns of a side when a share ``alone`` of the rows has none of it."""
+    if alone <= 0.0:
+        return {}
+    return {
+        column: replace(known, null_fraction=alone + (1.0 - alone) * known.null_fraction)
+        for column, known in columns.items()
+    }
 
 
 def _matched_share(

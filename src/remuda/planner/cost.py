@@ -8,9 +8,11 @@ message round between members, about 0.1 ms.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2
 
+from remuda.datatypes.sql import SqlType
 from remuda.plan.physical import Distribution, ExchangeKind, Placement
 
 SCAN_START = 5_000.0
@@ -24,6 +26,13 @@ LOOKUP_KEY = 1_000.0
 BUILD = 17.0
 PROBE = 5.0
 MATCH = 1.0
+MERGED_KEY = 14.0
+MERGED_KEYS = 9.0
+MERGED_TEXT = 4.0
+"""A row of either side of a merge join by one number, several keys, and texts: 38, 44, 115 ns. As
+hash joins of all keys are reckoned alike, the last two say how much less than these they take."""
+MERGE_START = 2_000.0
+"""It goes forward by steps, of two dozen kernels each."""
 LOOP = 1.0
 AGGREGATE_ROW = 6.0
 AGGREGATE_GROUP = 20.0
@@ -67,6 +76,15 @@ class CostModel:
 
     def hash_join(self, probe: float, build: float, matches: float) -> float:
         return BUILD * build + PROBE * probe + MATCH * matches
+
+    def merge_join(
+        self, left: float, right: float, matches: float, keys: Sequence[SqlType]
+    ) -> float:
+        if any(type_.is_text for type_ in keys):
+            each = MERGED_TEXT
+        else:
+            each = MERGED_KEY if len(keys) == 1 else MERGED_KEYS
+        return MERGE_START + each * (left + right) + MATCH * matches
 
     def loop_join(self, left: float, right: float) -> float:
         return LOOP * left * max(right, 1.0) + MATCH * right

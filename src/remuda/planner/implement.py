@@ -14,14 +14,15 @@ from remuda.plan.physical import (
     Distribution,
     Placement,
 )
-from remuda.planner.access import whole_key
+from remuda.planner.access import likely_keys, whole_key
 from remuda.planner.candidate import Candidate, LimitStep, LookupStep, ScanStep
 from remuda.planner.cost import FILTER, KEY_LOOKUP, PROJECT, SCAN, SCAN_START
 from remuda.planner.implement_aggregate import implement_aggregate
 from remuda.planner.implement_group_limit import implement_group_limit
 from remuda.planner.implement_index import implement_index_scan, ordered_project, ordered_scan
 from remuda.planner.implement_join import implement_hash_join, implement_loop_join
-from remuda.planner.implement_lookup import implement_lookup_join
+from remuda.planner.implement_lookup import implement_lookup_join, ordered_lookup_join
+from remuda.planner.implement_merge import implement_merge_join, ordered_merge_join
 from remuda.planner.implement_streaming import ordered_aggregate
 from remuda.planner.implement_window import implement_window
 from remuda.planner.memo import (
@@ -93,9 +94,10 @@ def _key_lookup(
         natural = SINGLETON
     elif operator.scan.schema.replicated:
         natural = REPLICATED
-    cost = search.model.on_one(KEY_LOOKUP * len(fixed.keys), natural)
+    keys = sum(map(likely_keys, fixed.keys))
+    cost = search.model.on_one(KEY_LOOKUP * keys, natural)
     step = LookupStep(operator.scan, fixed.keys, fixed.residual)
-    yield Candidate(group, step, (), natural, cost, min(group.estimate.rows, len(fixed.keys)))
+    yield Candidate(group, step, (), natural, cost, min(group.estimate.rows, keys))
 
 
 def _values(
@@ -269,6 +271,15 @@ def _union(
         yield Candidate(group, operator, done, distribution, cost, group.estimate.rows)
 
 
+def _ordered_join(
+    search: Search, group: Group, operator: Operator, inputs: Inputs, required: Required
+) -> Iterator[Candidate]:
+    """Joins that keep the order of index scans below them."""
+    assert isinstance(operator, JoinOperator)
+    yield from ordered_merge_join(search, group, operator, inputs, required)
+    yield from ordered_lookup_join(search, group, operator, inputs, required)
+
+
 IMPLEMENTATIONS: dict[type, tuple[tuple[str, Implementation], ...]] = {
     AccessOperator: (
         ("table scan", _scan),
@@ -283,6 +294,7 @@ IMPLEMENTATIONS: dict[type, tuple[tuple[str, Implementation], ...]] = {
     JoinOperator: (
         ("hash join", implement_hash_join),
         ("nested loops", implement_loop_join),
+        ("merge join", implement_merge_join),
         ("lookup join", implement_lookup_join),
     ),
     AggregateOperator: (("hash aggregate", implement_aggregate),),
@@ -299,5 +311,6 @@ ORDERED_IMPLEMENTATIONS: dict[type, Implementation] = {
     AccessOperator: ordered_scan,
     ProjectOperator: ordered_project,
     AggregateOperator: ordered_aggregate,
+    JoinOperator: _ordered_join,
 }
 """Operator -> the implementation rule that delivers an order."""

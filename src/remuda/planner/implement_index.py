@@ -32,7 +32,15 @@ from remuda.plan.index_access import (
     probes_of,
 )
 from remuda.plan.physical import REPLICATED, SINGLETON, Distribution, IndexOrder, Placement
-from remuda.planner.candidate import AggregateStep, Candidate, ExchangeStep, LimitStep, ScanStep
+from remuda.planner.candidate import (
+    AggregateStep,
+    Candidate,
+    ExchangeStep,
+    JoinStep,
+    LimitStep,
+    LookupJoinStep,
+    ScanStep,
+)
 from remuda.planner.cardinality import Estimate, estimate_filter, estimate_scan
 from remuda.planner.cost import FILTER, PROJECT, SCAN, SCAN_START
 from remuda.planner.index_paths import IndexPath, index_paths, union_path
@@ -270,10 +278,18 @@ def _by_index(candidate: Candidate) -> bool:
     step = candidate.step
     if isinstance(step, ScanStep):
         return step.order is not IndexOrder.NONE
-    keeps = isinstance(step, LimitStep | ExchangeStep | ProjectOperator) or (
-        isinstance(step, AggregateStep) and step.streaming
+    keeps = (
+        isinstance(step, LimitStep | ExchangeStep | ProjectOperator | LookupJoinStep)
+        or (isinstance(step, AggregateStep) and step.streaming)
+        or (isinstance(step, JoinStep) and bool(step.order))
     )
     return keeps and _by_index(candidate.inputs[0])
+
+
+def cut_short(source: Candidate, share: float) -> Candidate:
+    """``source`` of which only the first ``share`` is read."""
+    cost = min(source.cost, SCAN_START + share * max(source.cost - SCAN_START, 0.0))
+    return replace(source, cost=cost, rows=share * source.rows)
 
 
 def limited(source: Candidate, required: Required, rows: float) -> Candidate:

@@ -43,16 +43,28 @@ def implement_hash_join(
     if not operator.equalities:
         return
     step = _step(operator)
-    options = _by_replica(search, group, operator, inputs, required)
-    if not search.alone and not operator.null_aware:
-        options += _by_keys(search, group, operator, inputs, required)
+    options = sides_of_join(search, group, operator, inputs, required)
     for left, right in _plans(search, inputs, options):
         probe = search.model.on_one(left.rows, left.distribution)
         build = search.model.on_one(right.rows, right.distribution)
-        distribution = _distribution(group, operator, left, right)
+        distribution = distribution_of_join(group, operator, left, right)
         matches = search.model.on_one(group.estimate.rows, distribution)
         cost = left.cost + right.cost + search.model.hash_join(probe, build, matches)
         yield Candidate(group, step, (left, right), distribution, cost, group.estimate.rows)
+
+
+def sides_of_join(
+    search: Search,
+    group: Group,
+    operator: JoinOperator,
+    inputs: tuple[Group, ...],
+    required: Required,
+) -> list[Sides]:
+    """What an equi-join may ask of its sides so that its rows are where they are required."""
+    options = _by_replica(search, group, operator, inputs, required)
+    if not search.alone and not operator.null_aware:
+        options += _by_keys(search, group, operator, inputs, required)
+    return options
 
 
 def implement_loop_join(
@@ -71,7 +83,7 @@ def implement_loop_join(
     ):
         outer = search.model.on_one(left.rows, left.distribution)
         inner = search.model.on_one(right.rows, right.distribution)
-        distribution = _distribution(group, operator, left, right)
+        distribution = distribution_of_join(group, operator, left, right)
         cost = left.cost + right.cost + search.model.loop_join(outer, inner)
         yield Candidate(group, step, (left, right), distribution, cost, group.estimate.rows)
 
@@ -199,7 +211,7 @@ def _join_keys(
     return known
 
 
-def _distribution(
+def distribution_of_join(
     group: Group, operator: JoinOperator, left: Candidate, right: Candidate
 ) -> Distribution:
     """Where the rows of the join are; both sides' keys place them if the join is INNER."""

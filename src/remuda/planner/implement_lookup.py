@@ -9,6 +9,7 @@ members, each of which finds what it has.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from math import sqrt
 
 from remuda.datatypes.sql import BOOLEAN
@@ -18,10 +19,11 @@ from remuda.plan.physical import REPLICATED, Distribution, Placement
 from remuda.planner.candidate import Candidate, LookupJoinStep
 from remuda.planner.cardinality import estimate_join, estimate_scan
 from remuda.planner.cost import FILTER, LOOKUP_KEY, SCAN_START
+from remuda.planner.implement_index import cut_short, index_scans_in_order, limited
 from remuda.planner.implement_join import keys_in
 from remuda.planner.lookup_paths import LookupPath, equal_columns, inner_access, lookup_paths
 from remuda.planner.memo import AccessOperator, Group, JoinOperator, Operator, ValuesOperator
-from remuda.planner.operators import partition_keys
+from remuda.planner.operators import literal_rows, partition_keys
 from remuda.planner.properties import (
     ANYWHERE,
     AT_INITIATOR,
@@ -52,36 +54,103 @@ def implement_lookup_join(
     inner = inner_access(right_group)
     if inner is None:
         return
-    place = (id(operator), left_group.id, right_group.id)
-    paths = search.lookups.get(place)
-    if paths is None:
-        paths = search.lookups[place] = _paths(search, operator, inputs, inner)
-    for path, found in paths:
+    for path in _paths(search, operator, inputs, inner):
         for asked, spread in _sides(search, group, operator, inputs, inner, required):
             left = search.best(left_group, asked)
-            if left is None or left.cost >= search.bound:
-                continue
-            where = _distribution(group, inner, left, operator) if spread else left.distribution
-            rows = search.model.on_one(_rows(left_group, left), left.distribution)
-            matches = search.model.on_one(found, where)
-            each = LOOKUP_KEY if path.index is None else POINT
-            cost = left.cost + SCAN_START + each * rows + MATCH * matches
-            cost += FILTER * len(conjuncts(inner.condition)) * matches
-            step = LookupJoinStep(
-                operator.kind,
-                inner.scan,
-                path.index,
-                path.pairs,
-                _residual(operator, path, inner, (left_group, right_group)),
-                spread and left.distribution.placement is Placement.REPLICATED,
-            )
-            yield Candidate(group, step, (left,), where, cost, group.estimate.rows)
+            if left is not None and left.cost < search.bound:
+                rows = _rows(left_group, left)
+                yield _looked_up(search, group, operator, inner, path, left, rows, spread=spread)
+
+
+def ordered_lookup_join(
+    search: Search,
+    group: Group,
+    operator: JoinOperator,
+    inputs: tuple[Group, ...],
+    required: Required,
+) -> Iterator[Candidate]:
+    """The first rows in an order of the left side, which comes in the order of an index and is read
+    only as far as they need."""
+    top = literal_rows(required.fetch)
+    inner = inner_access(inputs[1])
+    left_group = inputs[0]
+    if top is None or inner is None:
+        return
+    if any(key.column not in left_group.columns for key in required.collation):
+        return
+    plain = Required(required.placement, required.keys)
+    for path in _paths(search, operator, inputs, inner):
+        for asked, spread in _sides(search, group, operator, inputs, inner, plain):
+            ordered = Required(asked.placement, asked.keys, required.collation)
+            for left in index_scans_in_order(search, left_group, ordered):
+                found = _looked_up(
+                    search, group, operator, inner, path, left, left.rows, spread=spread
+                )
+                share = top * (
+                    search.model.members
+                    if found.distribution.placement is Placement.PARTITIONED
+                    else 1
+                )
+                share = min(1.0, share / max(group.estimate.rows, 1.0))
+                found = _looked_up(
+                    search,
+                    group,
+                    operator,
+                    inner,
+                    path,
+                    cut_short(left, share),
+                    share * left.rows,
+                    spread=spread,
+                    share=share,
+                )
+                yield limited(found, required, found.rows)
+
+
+def _looked_up(  # noqa: PLR0917 (the join, and what was chosen for it)
+    search: Search,
+    group: Group,
+    operator: JoinOperator,
+    inner: AccessOperator,
+    path: tuple[LookupPath, float],
+    left: Candidate,
+    rows: float,
+    *,
+    spread: bool,
+    share: float = 1.0,
+) -> Candidate:
+    """``rows`` of ``left`` are reckoned with, over all members; ``share``: see ``cut_short``."""
+    way, found = path
+    where = _distribution(group, inner, left, operator) if spread else left.distribution
+    matches = search.model.on_one(share * found, where)
+    each = LOOKUP_KEY if way.index is None else POINT
+    cost = left.cost + SCAN_START + each * search.model.on_one(rows, left.distribution)
+    cost += (MATCH + FILTER * len(conjuncts(inner.condition))) * matches
+    step = LookupJoinStep(
+        operator.kind,
+        inner.scan,
+        way.index,
+        way.pairs,
+        _residual(operator, way, inner, left.group),
+        spread and left.distribution.placement is Placement.REPLICATED,
+    )
+    order = tuple(takewhile(lambda key: key.column in group.columns, left.collation))
+    return Candidate(group, step, (left,), where, cost, share * group.estimate.rows, order)
 
 
 def _paths(
     search: Search, operator: JoinOperator, inputs: tuple[Group, ...], inner: AccessOperator
 ) -> list[tuple[LookupPath, float]]:
-    """The ways to look matches up, each with the number of matches."""
+    """The ways to look matches up, each with the number of matches; worked out once."""
+    place = (id(operator), inputs[0].id, inputs[1].id)
+    known = search.lookups.get(place)
+    if known is None:
+        known = search.lookups[place] = _new_paths(search, operator, inputs, inner)
+    return known
+
+
+def _new_paths(
+    search: Search, operator: JoinOperator, inputs: tuple[Group, ...], inner: AccessOperator
+) -> list[tuple[LookupPath, float]]:
     left, right = inputs
     paths = [p for p in lookup_paths(operator, right) if _same_types(p, left, inner)]
     if not paths:
@@ -168,10 +237,9 @@ def _distribution(
 
 
 def _residual(
-    operator: JoinOperator, path: LookupPath, inner: AccessOperator, sides: tuple[Group, Group]
+    operator: JoinOperator, path: LookupPath, inner: AccessOperator, left: Group
 ) -> tuple[Expression, ...]:
     """What decides matches besides the lookup."""
-    left, _ = sides
     served = set(path.pairs) if path.exact else set()
     columns = {c.id: c for c in inner.scan.output}
     rest = tuple(

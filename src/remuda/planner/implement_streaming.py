@@ -9,12 +9,10 @@ by ``implement_aggregate``.)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from remuda.plan.expression import SortKey
 from remuda.plan.physical import ExchangeKind, Placement
 from remuda.planner.candidate import Candidate
-from remuda.planner.cost import SCAN_START
 from remuda.planner.implement_aggregate import (
     final_phase,
     groups_of,
@@ -23,7 +21,7 @@ from remuda.planner.implement_aggregate import (
     single_phase,
     splits_by_member,
 )
-from remuda.planner.implement_index import index_scans_in_order, limited
+from remuda.planner.implement_index import cut_short, index_scans_in_order, limited
 from remuda.planner.memo import AggregateOperator, Group, Operator
 from remuda.planner.operators import literal_rows
 from remuda.planner.properties import Required
@@ -82,7 +80,9 @@ def _in_one_phase(
     for option in options:
         for source in index_scans_in_order(search, below, option):
             read = _read(search, operator, source, required)
-            found = single_phase(search, group, operator, _cut(source, read), option, share=read)
+            found = single_phase(
+                search, group, operator, cut_short(source, read), option, share=read
+            )
             if found is not None:
                 yield _fetched(found, required)
 
@@ -100,7 +100,7 @@ def _in_two_phases(
     asked = Required(Placement.PARTITIONED, collation=order)
     for source in index_scans_in_order(search, below, asked):
         read = _read(search, operator, source, required)
-        partial = partial_phase(search, group, operator, _cut(source, read), read)
+        partial = partial_phase(search, group, operator, cut_short(source, read), read)
         partial = _fetched(partial, required)
         final = final_phase(search, operator, partial, below, kind=ExchangeKind.MERGE, share=read)
         yield _fetched(final, required)
@@ -120,11 +120,6 @@ def _read(
     if whole and source.distribution.placement is Placement.PARTITIONED:
         groups /= search.model.members
     return min(1.0, (top + 1.0) / max(groups, 1.0))
-
-
-def _cut(source: Candidate, share: float) -> Candidate:
-    cost = min(source.cost, SCAN_START + share * max(source.cost - SCAN_START, 0.0))
-    return replace(source, cost=cost, rows=share * source.rows)
 
 
 def _fetched(found: Candidate, required: Required) -> Candidate:

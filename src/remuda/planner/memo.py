@@ -7,7 +7,7 @@ search (``planner.search``) keeps in each group the best plan for every requirem
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -167,7 +167,7 @@ class GroupExpression:
     inputs: tuple[int, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Group:
     """``natural`` lists the partitionings that some expression delivers without moving rows.
 
@@ -215,7 +215,7 @@ class Memo:
         self.notes: list[str] = []
         self.joined_max = 0
         """Relations of the largest region of joins."""
-        self._interned: dict[Hashable, int] = {}
+        self._interned: dict[Hashable, list[Group]] = {}
 
     def left(self) -> int:
         """Expressions that the effort still allows."""
@@ -235,30 +235,38 @@ class Memo:
         self.groups.append(group)
         return group
 
-    def find(self, operator: Operator, inputs: tuple[int, ...]) -> Group | None:
-        """The group that already has this expression."""
-        group = self._interned.get((operator, inputs))
-        return None if group is None else self.groups[group]
+    def find(
+        self, operator: Operator, inputs: tuple[int, ...], columns: Iterable[OutputColumn] = ()
+    ) -> Group | None:
+        """The group that already has this expression, and the ``columns``: a sub-plan that occurs
+        twice may be read for more columns the second time."""
+        for group in self._interned.get((operator, inputs), ()):
+            if all(column.id in group.columns for column in columns):
+                return group
+        return None
 
     def add(self, group: Group, operator: Operator, inputs: tuple[int, ...]) -> bool:
-        """False when the expression is in the group already; in another one it is an error."""
-        key = (operator, inputs)
-        owner = self._interned.get(key)
-        if owner is not None:
-            assert owner == group.id, f"{operator} is in group {owner}, not in {group.id}"
+        """False when the expression is in the group already. In another one with the same columns
+        it is an error."""
+        owners = self._interned.setdefault((operator, inputs), [])
+        if group in owners:
             return False
-        self._interned[key] = group.id
+        for owner in owners:
+            assert owner.columns.keys() != group.columns.keys(), (
+                f"{operator} is in group {owner.id}, not in {group.id}"
+            )
+        owners.append(group)
         group.expressions.append(GroupExpression(operator, inputs))
         return True
 
     def check(self) -> None:
         """The invariants; for tests."""
-        seen: set[tuple[Operator, tuple[int, ...]]] = set()
+        seen: set[tuple[Operator, tuple[int, ...], frozenset[ColumnId]]] = set()
         for group in self.groups:
             assert group.id == self.groups.index(group)
             assert group.expressions, f"group {group.id} is empty"
             for expression in group.expressions:
-                key = (expression.operator, expression.inputs)
+                key = (expression.operator, expression.inputs, frozenset(group.columns))
                 assert key not in seen, f"{expression} is in two groups"
                 seen.add(key)
                 assert all(0 <= i < len(self.groups) for i in expression.inputs)

@@ -13,6 +13,7 @@ from remuda.planner.rules.columns import (
 )
 from remuda.planner.rules.empty import PRUNE_EMPTY, REMOVE_TRUE_FILTER
 from remuda.planner.rules.expressions import FACTOR_OR, FOLD_CONSTANTS, SIMPLIFY_BOOLEANS
+from remuda.planner.rules.few_rows import JOIN_ONE_ROW, LIST_VALUES
 from remuda.planner.rules.filters import (
     DERIVE_FILTERS_FROM_OR,
     MERGE_FILTERS,
@@ -65,6 +66,7 @@ SIMPLIFY: tuple[Rule, ...] = (
     SET_OPERATION_TO_AGGREGATE,
     RIGHT_TO_LEFT,
     SIMPLIFY_OUTER_JOIN,
+    JOIN_ONE_ROW,
     MERGE_FILTERS,
     PRUNE_EMPTY_MARK_JOIN,
     MARK_JOIN_TO_SEMI_JOIN,
@@ -93,7 +95,7 @@ SIMPLIFY: tuple[Rule, ...] = (
 )
 """To the fixed point, in this order at each node, inputs first."""
 
-DERIVE: tuple[Rule, ...] = (DERIVE_FILTERS_FROM_OR,)
+DERIVE: tuple[Rule, ...] = (DERIVE_FILTERS_FROM_OR, LIST_VALUES)
 """Once over the tree: what it derives is implied by what stays, so it could be derived for ever."""
 
 FINISH: tuple[Rule, ...] = (

@@ -101,7 +101,7 @@ class OperatorGroups:
         estimate: Estimate,
         natural: tuple[Keys, ...] = (),
     ) -> Group:
-        group = self.memo.find(operator, inputs)
+        group = self.memo.find(operator, inputs, columns)
         if group is None:
             unique = tuple(dict.fromkeys(natural))[:NATURAL_MAX]
             group = self.memo.new_group(columns, estimate, unique)

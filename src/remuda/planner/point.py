@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from remuda.plan.expression import (
     ColumnId,
     ColumnRef,
+    EachOf,
     Expression,
     conjunction,
     conjuncts,
@@ -46,6 +47,8 @@ class PointRead:
     columns: tuple[tuple[ColumnId, int], ...]
     positions: tuple[int, ...] | None
     output: tuple[OutputColumn, ...]
+    by_array: bool = False
+    """Whether a key has an array for each of whose elements it stands (``EachOf``)."""
 
 
 def point_read(plan: PhysicalPlan) -> PointRead | None:
@@ -90,6 +93,7 @@ def point_read(plan: PhysicalPlan) -> PointRead | None:
         tuple(columns.items()),
         tuple(positions) if len(positions) == len(expressions) else None,
         plan.output,
+        any(isinstance(part, EachOf) for key in node.keys for part in key),
     )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from remuda.datatypes.sql import VARCHAR
 from remuda.plan.expression import ColumnId
 from remuda.plan.physical import REPLICATED as EVERY_MEMBER
 from remuda.plan.physical import SINGLETON, Distribution, ExchangeKind, Placement
@@ -163,6 +164,9 @@ class Search:
         probe, build = (below.estimate.rows / self.model.members for below in inputs)
         matches = group.estimate.rows / self.model.members
         right = costs[1] + self.model.hash_join(probe, build, matches)
+        if any(source is not None and source.collation for source in sources):
+            # A merge join; by texts, because a bound must not be too high.
+            right = min(right, costs[1] + self.model.merge_join(probe, build, matches, [VARCHAR]))
         if any(lookup_paths(operator, inputs[1])):
             # A lookup join does not read its right side.
             right = min(right, SCAN_START + LOOKUP_KEY * probe)

@@ -31,6 +31,8 @@ from remuda.planner.distribution import (
 UNKNOWN = 0.25
 """Hazelcast's default for predicates that nothing is known about."""
 EQUAL = 0.1
+ELEMENTS = 10.0
+"""How long an array is that a parameter brings."""
 LIKE = 0.1
 LIKE_PREFIX = 0.05
 
@@ -52,8 +54,8 @@ def selectivity(condition: Expression, columns: Columns) -> float:
             return 1.0 - missed
         case Call(function="not", arguments=(operand,)):
             return 1.0 - selectivity(operand, columns)
-        case InList(operand=operand, values=values):
-            return min(1.0, sum(_equality(operand, value, columns) for value in values))
+        case InList() | Call(function="any_of"):
+            return _listed(condition, columns)
         case Call(function="is_null" | "is_not_null" as test, arguments=(operand,)):
             known = _column(operand, columns)
             nulls = known.null_fraction if known else 0.05
@@ -68,6 +70,17 @@ def selectivity(condition: Expression, columns: Columns) -> float:
             return _comparison(function, left, right, columns)
         case ColumnRef(column=column) if column in columns:
             return equal_share(columns[column], True)
+        case _:
+            return UNKNOWN
+
+
+def _listed(condition: Expression, columns: Columns) -> float:
+    """``a IN (...)``, ``a = ANY (array)``"""
+    match condition:
+        case InList(operand=operand, values=values):
+            return min(1.0, sum(_equality(operand, value, columns) for value in values))
+        case Call(arguments=(Literal(value="="), operand, array)):
+            return min(1.0, ELEMENTS * _equality(operand, array, columns))
         case _:
             return UNKNOWN
 

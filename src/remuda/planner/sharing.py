@@ -40,7 +40,7 @@ from remuda.planner.algebra import (
     with_inputs,
 )
 
-_STABLE = ("current_date", "current_timestamp", "single_row")
+_STABLE = ("current_date", "current_timestamp", "current_user", "single_row")
 """Functions that do not fold, and yet give the same value all through a statement."""
 _FIELDS = {
     Scan: {"output", "schema", "alias", "positions"},

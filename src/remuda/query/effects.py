@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from remuda.errors import RemudaError
-from remuda.query.ids import QueryId
+from remuda.query.ids import QueryId, instance_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,13 @@ class SendCheck:
 class SendCheckResponse:
     to: int
     inactive: tuple[QueryId, ...]
+    ended: tuple[tuple[QueryId, int, int, int], ...] = ()
+    """(query, member, fragment, instance): what is known to have ended of queries that go on."""
 
     def __str__(self) -> str:
-        return f"send check_response {_ids(self.inactive)} to {self.to}"
+        ended = ", ".join(f"{query} {f}.{i} of {member}" for query, member, f, i in self.ended)
+        also = f" ended [{ended}]" if ended else ""
+        return f"send check_response {_ids(self.inactive)}{also} to {self.to}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +98,11 @@ class SendFragmentDone:
     query: QueryId
     fragment: int
     profile: object
+    instance: int = 0
 
     def __str__(self) -> str:
-        return f"send fragment_done {self.query} fragment {self.fragment} to {self.to}"
+        which = instance_text(self.fragment, self.instance)
+        return f"send fragment_done {self.query} fragment {which} to {self.to}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,11 @@ class ReportProfile:
     member: int
     fragment: int
     profile: object
+    instance: int = 0
 
     def __str__(self) -> str:
-        return f"profile {self.query} fragment {self.fragment} of {self.member}"
+        which = instance_text(self.fragment, self.instance)
+        return f"profile {self.query} fragment {which} of {self.member}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from remuda.errors import RemudaError
 from remuda.query.ids import QueryId
@@ -26,8 +27,10 @@ class Begin:
     start: object
     timeout: float | None = None
     profiled: bool = False
-    expected_reports: int = 0
-    """With ``profiled``: how many FRAGMENT_DONE of other members must have come."""
+    owed: Mapping[int, int] = field(default_factory=dict)
+    """How many FRAGMENT_DONE each other participant will send, where it is not one."""
+    instances: Mapping[int, int] = field(default_factory=dict)
+    """How many instances of a fragment run here, where it is not one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class StartReceived:
     participants: tuple[int, ...]
     fragments: tuple[int, ...]
     start: object
+    instances: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +87,12 @@ class CheckResponseReceived:
 
 @dataclass(frozen=True, slots=True)
 class FragmentFinished:
-    """A fragment of this member has ended well; ``profile`` goes to the initiator."""
+    """An instance of a fragment has ended well here; ``profile`` goes to the initiator."""
 
     query: QueryId
     fragment: int
     profile: object = None
+    instance: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ class FragmentDoneReceived:
     sender: int
     fragment: int
     profile: object = None
+    instance: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 MEMBER_SHIFT = 48
@@ -26,6 +27,25 @@ class QueryId:
 
     def __str__(self) -> str:
         return str(UUID(int=((self.part1 & _MASK_64) << 64) | (self.part2 & _MASK_64)))
+
+
+class Endpoint(NamedTuple):
+    """One end of the streams of an edge: an instance of the sending or of the receiving fragment.
+
+    A stream is (query, edge, sender endpoint, receiver endpoint); ordinals, credit and the end
+    belong to a stream (design rule 2).
+    """
+
+    member: int
+    instance: int = 0
+
+    def __str__(self) -> str:
+        return instance_text(self.member, self.instance)
+
+
+def instance_text(fragment: int, instance: int) -> str:
+    """An instance of a fragment, for people: the first one is called like the fragment."""
+    return f"{fragment}.{instance}" if instance else str(fragment)
 
 
 def new_query_id(member: int, now_micros: int, entropy: int) -> QueryId:

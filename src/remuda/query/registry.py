@@ -22,7 +22,7 @@ that have not reported their fragments, so that a lost start does not hang the q
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from remuda.errors import (
     LimitExceeded,
@@ -50,6 +50,10 @@ FLOW_CONTROL_SIZE = 128
 """What a retained flow control message is charged, in bytes."""
 
 
+Instances = tuple[tuple[int, int], ...]
+"""(fragment, instance) of each."""
+
+
 class QueryRegistry:
     """The queries of member number ``member``."""
 
@@ -69,8 +73,8 @@ class QueryRegistry:
         self._early_size_max = early_size_max
         self._queries: dict[QueryId, QueryState] = {}
         self._own = 0  # queries that this member initiated
-        # Ended queries, oldest first: the fragments that ended well here, or None.
-        self._ended: dict[QueryId, tuple[int, ...] | None] = {}
+        # Ended queries, oldest first: what ended well here, (fragment, instance) each, or None.
+        self._ended: dict[QueryId, Instances | None] = {}
         self._handlers: dict[type, Callable[..., list[Effect]]] = {
             on.Begin: self._begin,
             on.StartReceived: self._start_received,
@@ -117,10 +121,11 @@ class QueryRegistry:
             return [do.FailQuery(query, self.member, refusal)]
         state = QueryState(query, Phase.RUNNING, moved=now, asked=now)
         state.participants = event.participants
-        state.remaining = set(event.fragments)
+        state.instances = _instances(event.fragments, event.instances)
+        state.remaining = set(state.instances)
         state.root = event.root
         state.profiled = event.profiled
-        state.reports_missing = event.expected_reports if event.profiled else 0
+        state.owed = {member: event.owed.get(member, 1) for member in self._others(state)}
         self._queries[query] = state
         self._own += 1
         out: list[Effect] = []
@@ -196,8 +201,8 @@ class QueryRegistry:
         state.phase = Phase.RUNNING
         state.moved = state.asked = now
         state.participants = event.participants
-        state.fragments = event.fragments
-        state.remaining = set(event.fragments)
+        state.instances = _instances(event.fragments, event.instances)
+        state.remaining = set(state.instances)
         early = self._free_early(state)
         return [do.StartFragments(query, event.start), *early]
 
@@ -225,7 +230,8 @@ class QueryRegistry:
     ) -> list[Effect]:
         state = self._queries.get(query)
         if state is not None and state.phase is Phase.RUNNING:
-            state.moved = now
+            if what == "batch":  # a grant is repeated even when nothing moves
+                state.moved = now
             return [delivery]
         if state is not None and state.phase is Phase.CANCELLED:
             return [do.Discard(query, f"{what} of a cancelled query", size)]
@@ -314,20 +320,30 @@ class QueryRegistry:
     def _check_received(self, now: float, event: on.CheckReceived) -> list[Effect]:  # noqa: ARG002
         out: list[Effect] = []
         inactive: list[QueryId] = []
+        ended: list[tuple[QueryId, int, int, int]] = []
         for query in event.suspected:
             state = self._queries.get(query)
             ended_well = self._ended.get(query)
             if state is not None and state.phase is Phase.RUNNING:
+                ended += self._ended_instances(state)
                 continue
             if state is not None and state.untold is not None:
                 out.append(do.SendCancel(event.sender, query, self.member, state.untold))
             elif ended_well is not None and query.member == event.sender:
-                out += [do.SendFragmentDone(event.sender, query, f, None) for f in ended_well]
+                out += [do.SendFragmentDone(event.sender, query, f, None, i) for f, i in ended_well]
             else:
                 inactive.append(query)
-        if inactive:
-            out.append(do.SendCheckResponse(event.sender, tuple(inactive)))
+        if inactive or ended:
+            out.append(do.SendCheckResponse(event.sender, tuple(inactive), tuple(ended)))
         return out
+
+    def _ended_instances(self, state: QueryState) -> list[tuple[QueryId, int, int, int]]:
+        """On the initiator: who has sent everything. Its last batch to the asking member may be
+        lost, and only so does that member learn that it waits for nothing (rule 5)."""
+        if state.id.member != self.member:
+            return []
+        here = {(self.member, *which) for which in state.instances if which not in state.remaining}
+        return [(state.id, *which) for which in sorted(here | state.reported)]
 
     def _check_response_received(
         self,
@@ -384,9 +400,8 @@ class QueryRegistry:
             if state.untold is not None:
                 return [do.SendCancel(query.member, query, self.member, state.untold)]
             return []
-        reporters = {member for member, _ in state.reported}
-        for member in self._others(state):
-            if member not in reporters or state.profiled:
+        for member, count in state.owed.items():
+            if count > 0:
                 suspects[member].append(query)
         return []
 
@@ -400,35 +415,41 @@ class QueryRegistry:
 
     def _fragment_finished(self, now: float, event: on.FragmentFinished) -> list[Effect]:
         state = self._queries.get(event.query)
-        if state is None or event.fragment not in state.remaining:
+        which = (event.fragment, event.instance)
+        if state is None or which not in state.remaining:
             return []
         state.moved = now
-        state.remaining.discard(event.fragment)
+        state.remaining.discard(which)
         query = state.id
         if query.member != self.member:
-            done = do.SendFragmentDone(query.member, query, event.fragment, event.profile)
-            return [done, *([] if state.remaining else self._forget(state, state.fragments))]
-        report = do.ReportProfile(query, self.member, event.fragment, event.profile)
+            done = do.SendFragmentDone(
+                query.member, query, event.fragment, event.profile, event.instance
+            )
+            return [done, *([] if state.remaining else self._forget(state, state.instances))]
+        report = do.ReportProfile(query, self.member, event.fragment, event.profile, event.instance)
         state.root_done = state.root_done or event.fragment == state.root
         return [report, *self._complete_if_done(state)]
 
     def _fragment_done_received(self, now: float, event: on.FragmentDoneReceived) -> list[Effect]:
         state = self._queries.get(event.query)
-        key = (event.sender, event.fragment)
+        key = (event.sender, event.fragment, event.instance)
         if state is None or event.query.member != self.member or key in state.reported:
             return [do.Discard(event.query, "late fragment_done")]
         state.moved = now
         state.reported.add(key)
-        state.reports_missing = max(0, state.reports_missing - 1)
-        report = do.ReportProfile(event.query, event.sender, event.fragment, event.profile)
+        if event.sender in state.owed:
+            state.owed[event.sender] -= 1
+        report = do.ReportProfile(
+            event.query, event.sender, event.fragment, event.profile, event.instance
+        )
         return [report, *self._complete_if_done(state)]
 
     def _complete_if_done(self, state: QueryState) -> list[Effect]:
-        if state.root_done and state.reports_missing == 0:
+        if state.root_done and not (state.profiled and any(state.owed.values())):
             return self._complete(state)
         return []
 
-    def _forget(self, state: QueryState, ended_well: tuple[int, ...] | None = None) -> list[Effect]:
+    def _forget(self, state: QueryState, ended_well: Instances | None = None) -> list[Effect]:
         self._free_early(state)
         del self._queries[state.id]
         self._own -= state.id.member == self.member
@@ -464,3 +485,7 @@ class QueryRegistry:
             elif state.id.member == member:
                 out += [*self._stop(state, error), *self._forget(state)]
         return out
+
+
+def _instances(fragments: Iterable[int], counts: Mapping[int, int]) -> Instances:
+    return tuple((f, instance) for f in fragments for instance in range(counts.get(f, 1)))

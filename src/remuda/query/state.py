@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from remuda.errors import RemudaError
 from remuda.query.effects import Effect
-from remuda.query.ids import QueryId
+from remuda.query.ids import QueryId, instance_text
 
 
 class Phase(Enum):
@@ -29,9 +29,10 @@ class QueryState:
     early: list[Effect] = field(default_factory=list)
     early_size: int = 0
     participants: tuple[int, ...] = ()
-    fragments: tuple[int, ...] = ()
-    remaining: set[int] = field(default_factory=set)
-    """Fragments that run here and have not ended."""
+    instances: tuple[tuple[int, int], ...] = ()
+    """(fragment, instance) of all that run here."""
+    remaining: set[tuple[int, int]] = field(default_factory=set)
+    """Those that have not ended."""
     # CANCELLED on a participant: what to tell the initiator until it answers
     since: float = 0.0
     untold: RemudaError | None = None
@@ -40,17 +41,19 @@ class QueryState:
     deadline: float | None = None
     timeout: float = 0.0
     profiled: bool = False
-    reports_missing: int = 0
-    """Fragment reports to wait for before completing (profiled queries only)."""
+    owed: dict[int, int] = field(default_factory=dict)
+    """How many FRAGMENT_DONE of other members have not come yet."""
     root_done: bool = False
-    reported: set[tuple[int, int]] = field(default_factory=set)
+    reported: set[tuple[int, int, int]] = field(default_factory=set)
+    """(member, fragment, instance)"""
 
     def line(self) -> str:
         parts = [str(self.id), self.phase.name.lower()]
         if self.early:
             parts.append(f"early {len(self.early)} ({self.early_size} bytes)")
         if self.remaining:
-            parts.append(f"fragments {sorted(self.remaining)}")
+            left = ", ".join(instance_text(*which) for which in sorted(self.remaining))
+            parts.append(f"fragments [{left}]")
         if self.untold is not None:
             parts.append("untold")
         return " ".join(parts)

@@ -11,10 +11,10 @@ Credit is counted in real bytes of the encoded batch and granted cumulatively: "
 up to X bytes in all". An old or repeated grant is therefore harmless, and a lost one is healed by
 the next. ``Grant`` is the content of one ``FlowControl`` message.
 
-Why nothing blocks for ever: the receiver grants once half a window is consumed, so when everything
-is consumed the sender has credit for more than half a window. A batch is at most half a window;
-the exception, one row that is larger, may pass when more than half a window is free, and makes the
-credit negative until it is consumed.
+Why nothing blocks for ever: the receiver grants once a quarter of a window is consumed, so when
+everything is consumed the sender has credit for more than three quarters of it. A batch is at most
+half a window; the exception, one row that is larger, may pass when more than half a window is free,
+and makes the credit negative until it is consumed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from remuda.limits import QUERY_SUSPECT_AFTER, STREAM_GAP_TIMEOUT
 
 BATCHES_PER_GRANT = 3
 """A grant is sent at the latest after so many consumed batches (Drill's window)."""
+WINDOW_PARTS_PER_GRANT = 4
+"""And as soon as this part of the window is free. With half a window the sender of large batches
+stood still while the grant was on its way (decision 0014)."""
 
 T = TypeVar("T")
 
@@ -142,7 +145,7 @@ class ReceiverStream(Generic[T]):
 
     __slots__ = ("_above", "_early", "_end_expected", "_gap_since", "_grant_ordinal", "_grant_time",
                  "_last_ordinal", "_next", "_since_grant", "buffered_bytes", "consumed_bytes",
-                 "failed", "finished", "gap_timeout", "granted_bytes", "ordered",
+                 "failed", "finished", "gap_timeout", "granted_bytes", "largest", "ordered",
                  "received_bytes", "window")  # fmt: skip
 
     def __init__(
@@ -154,6 +157,8 @@ class ReceiverStream(Generic[T]):
         self.granted_bytes = window
         self.received_bytes = 0
         self.consumed_bytes = 0
+        self.largest = 0
+        """The size of the largest batch so far."""
         self.buffered_bytes = 0
         """Bytes of batches held back because an earlier ordinal is missing (ordered only)."""
         self.finished = False
@@ -185,11 +190,14 @@ class ReceiverStream(Generic[T]):
         """Take a batch in; the batches that may be processed now, in order.
 
         After ``finish`` batches are counted and swallowed. Raises ProtocolError on two different
-        last batches or a batch beyond the last: the sender is broken.
+        last batches, a batch beyond the last, or more bytes than were granted: the sender is
+        broken. So what is held back, and what waits to be consumed, is less than a window and one
+        batch.
         """
         if ordinal < self._next or ordinal in self._above:
             return []
         self._check_end(ordinal, last)
+        self._check_credit(size)
         if last:
             self._last_ordinal = ordinal
         self.received_bytes += size
@@ -223,6 +231,16 @@ class ReceiverStream(Generic[T]):
                 detail=f"last ordinal {known}, highest ordinal {max(highest, ordinal)}",
             )
 
+    def _check_credit(self, size: int) -> None:
+        """The sender had credit left when it sent its last batch, which may be any of those that
+        came, and batches that it sent before may still be on their way."""
+        self.largest = max(self.largest, size)
+        if self.received_bytes + size - self.largest > self.granted_bytes:
+            raise ProtocolError(
+                f"a sender exceeds its credit of {self.granted_bytes} bytes",
+                detail=f"{self.received_bytes} bytes were received, {size} more came",
+            )
+
     def _watch_gap(self, before: int, now: float) -> None:
         if self.missing is None:
             self._gap_since = None
@@ -254,14 +272,15 @@ class ReceiverStream(Generic[T]):
     def grant(self, now: float) -> Grant | None:
         """The flow control message that is due now, or None.
 
-        Due after every third consumed batch or half a window, and, because a lost grant must not
-        hang the sender, again when nothing has been granted for a while. Call it after
+        Due after every third consumed batch or a quarter of a window, and, because a lost grant
+        must not hang the sender, again when nothing has been granted for a while. Call it after
         ``consumed`` and on a slow timer.
         """
         if self._last_ordinal is not None or self.finished or self.failed:
             return None  # the sender has no use for credit
         freed = self.consumed_bytes + self.window - self.granted_bytes
-        due = freed > 0 and (self._since_grant >= BATCHES_PER_GRANT or freed >= self.window // 2)
+        enough = self.window // WINDOW_PARTS_PER_GRANT
+        due = freed > 0 and (self._since_grant >= BATCHES_PER_GRANT or freed >= enough)
         if not due and now < self._grant_time + QUERY_SUSPECT_AFTER:
             return None
         self.granted_bytes += freed

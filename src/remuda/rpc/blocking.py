@@ -22,10 +22,13 @@ from remuda.rpc.connection import (
     ChannelKind,
     Close,
     Connection,
+    Delay,
     Deliver,
     Opened,
     Reply,
     Resolve,
+    State,
+    Verify,
     Write,
     refused,
 )
@@ -33,6 +36,9 @@ from remuda.rpc.frame import RESPONSE, Buffer, FrameReader
 from remuda.rpc.handshake import ACK_TYPE
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.request import Body, serialized
+from remuda.rpc.sasl import ClientExchange
+from remuda.rpc.strangers import ClientTls
+from remuda.rpc.tls_socket import TlsSocket
 
 _ACK = b"\x08\x01"  # Ack{ok = true}
 _now = time.monotonic
@@ -62,7 +68,8 @@ class BlockingChannel:
     """One connection; one thread at a time.
 
     ``peer`` is "host:port", ``handshake`` the server's welcome. Any ConnectionBroken closes it.
-    Raises ConnectionRefused (naming host:port and what to do) or the server's typed refusal.
+    Raises ConnectionRefused (naming host:port and what to do), TlsFailed, or the server's typed
+    refusal.
     """
 
     def __init__(
@@ -74,6 +81,8 @@ class BlockingChannel:
         *,
         timeout: float = CONNECT_TIMEOUT,
         silence: float = CLIENT_SILENCE_MAX,
+        tls: ClientTls | None = None,
+        login: ClientExchange | None = None,
     ) -> None:
         self.peer = f"{host}:{port}"
         self.closed = False
@@ -84,12 +93,14 @@ class BlockingChannel:
         self._answer: Reply | RemudaError | None = None
         self._receive_timeout = 0.0  # seconds; what SO_RCVTIMEO is set to, 0 = not set
         self._patience = silence / 2
-        self._socket = _open(host, port, timeout)
+        self._socket: socket.socket | TlsSocket = _open(host, port, timeout)
+        if tls is not None:
+            self._socket = TlsSocket(self._socket, tls, host, self.peer, timeout)
         if isinstance(hello, user_pb2.UserToBitHandshake):
             # Nobody sends heartbeats while the caller is elsewhere: the server must not expect any.
             hello = _without_heartbeats(hello)
         self._connection: Connection[None] = Connection(
-            kind, self.peer, _now(), hello=hello, silence=silence
+            kind, self.peer, _now(), hello=hello, silence=silence, login=login
         )
         self._shake_hands(timeout)
 
@@ -97,7 +108,7 @@ class BlockingChannel:
         deadline = _now() + timeout
         for effect in self._connection.start():
             self._transmit(effect.data[0], effect.data[1:])
-        while self._connection.handshake is None:
+        while self._connection.state is not State.OPEN:
             if not self._read(deadline):
                 error = ConnectionRefused(
                     f"{self.peer} did not shake hands within {timeout:g} s",
@@ -195,9 +206,9 @@ class BlockingChannel:
         """Drop the answer to a ``send_request`` when it comes."""
         self._connection.abandon(identifier)
 
-    def close(self) -> None:
+    def close(self, reason: str = "closed here") -> None:
         if not self.closed:
-            self._break(ConnectionBroken(f"the connection to {self.peer} was closed here"))
+            self._break(ConnectionBroken(f"the connection to {self.peer} was {reason}"))
 
     # ---- the socket ----
 
@@ -228,6 +239,8 @@ class BlockingChannel:
             return True
         except OSError as cause:
             raise self._break(self._broken(cause.strerror or str(cause))) from None
+        except RemudaError as error:  # of TLS
+            raise self._break(error) from None
         if count == 0:
             raise self._break(self._broken("by the other side"))
         self._take(count)
@@ -250,7 +263,9 @@ class BlockingChannel:
             for effect in connection.malformed(reader.error, None):
                 self._perform(effect)
 
-    def _perform(self, effect: Write | Deliver | Resolve[None] | Opened | Close) -> None:
+    def _perform(
+        self, effect: Write | Deliver | Resolve[None] | Opened | Close | Verify | Delay
+    ) -> None:
         if isinstance(effect, Resolve):
             outcome, identifier = effect.outcome, effect.identifier
             if identifier == self._awaited:
@@ -292,6 +307,8 @@ class BlockingChannel:
             raise self._break(self._broken(why)) from None
         except OSError as cause:
             raise self._break(self._broken(cause.strerror or str(cause))) from None
+        except RemudaError as error:  # of TLS
+            raise self._break(error) from None
         except BaseException:
             if started or dbody:
                 self._break(self._broken("interrupted while sending"))

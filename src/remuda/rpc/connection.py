@@ -9,6 +9,8 @@ plain socket) tells it what arrived and when, and performs the effects that it r
     Resolve(id, token, outcome) a pending request is answered, failed, or lost with the connection
     Opened(handshake)       the handshake is through
     Close(error, linger)    close; ``linger``: let the peer read what was written first
+    Verify(credentials)     check user and password, and tell ``verified`` what came of it
+    Delay(seconds, error)   call ``refused`` with the error after this time
 
 Coordination ids count from 1 per connection and sender, and are used again; 0 marks a one-way
 REQUEST. Heartbeats as
@@ -21,11 +23,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
 
 from remuda.errors import (
+    AuthenticationFailed,
     ConnectionBroken,
     ConnectionRefused,
     FrameTooLarge,
@@ -35,7 +38,8 @@ from remuda.errors import (
     RemudaError,
     from_report,
 )
-from remuda.limits import HANDSHAKE_TIMEOUT
+from remuda.limits import AUTHENTICATION_PENALTY, HANDSHAKE_TIMEOUT
+from remuda.rpc.authentication import Asking, Showing, failed, showing
 from remuda.rpc.codec import decode_error, encode_error
 from remuda.rpc.frame import (
     PING,
@@ -53,7 +57,9 @@ from remuda.rpc.handshake import (
     Answer,
     ChannelKind,
     complete_hello,
+    guarded_welcome,
     heartbeat_timeout,
+    mechanisms,
     parse,
     read_hello,
     read_welcome,
@@ -61,6 +67,15 @@ from remuda.rpc.handshake import (
     welcome,
 )
 from remuda.rpc.messages import user_pb2
+from remuda.rpc.sasl import (
+    MESSAGE_TYPES,
+    Challenge,
+    ClientExchange,
+    Credentials,
+    ServerExchange,
+    Shown,
+    hello_credentials,
+)
 
 __all__ = ["Answer", "ChannelKind", "Connection", "Reply"]
 
@@ -104,7 +119,10 @@ class Resolve(Generic[K]):
 
 @dataclass(slots=True)
 class Opened:
+    """``user``: who the other side has shown to be; "" where nobody asked."""
+
     handshake: Message
+    user: str = ""
 
 
 @dataclass(slots=True)
@@ -113,8 +131,23 @@ class Close:
     linger: bool = False
 
 
+@dataclass(slots=True)
+class Verify:
+    credentials: Credentials
+
+
+@dataclass(slots=True)
+class Delay:
+    seconds: float
+    error: RemudaError
+
+
+Effects: TypeAlias = "list[Write | Deliver | Resolve[K] | Opened | Close | Verify | Delay]"
+
+
 class State(Enum):
     HANDSHAKE = auto()
+    AUTHENTICATION = auto()
     OPEN = auto()
     CLOSED = auto()
 
@@ -131,9 +164,14 @@ class Connection(Generic[K]):
         hello: Message | None = None,
         answer: Answer | None = None,
         silence: float | None = None,
+        guard: ServerExchange | None = None,
+        login: ClientExchange | None = None,
     ) -> None:
         """The connecting side gives its ``hello``, the accepting side ``answer``. ``silence``:
-        seconds that the connecting side bears it, unless those of the channel's protocol."""
+        seconds that the connecting side bears it, unless those of the channel's protocol.
+
+        With a ``guard`` the other side must show itself after the handshake; ``login`` is how this
+        side does where it is asked to. Before that, members get no ``answer``."""
         assert (hello is None) != (answer is None)
         self.protocol = PROTOCOLS[kind]
         self.peer = peer
@@ -144,6 +182,13 @@ class Connection(Generic[K]):
         self.pending: dict[int, K] = {}
         self._answer = answer
         self._hello = None if hello is None else complete_hello(self.protocol, hello)
+        self._guard, self._login = guard, login
+        self._asking: Asking | None = None
+        self._showing: Showing | None = None
+        self._asked_by = 0
+        """Coordination id of the message that waits for a check of credentials, or its refusal."""
+        self._welcome: Message | None = None
+        """What opens the channel once the other side has shown itself."""
         self._abandoned: set[int] = set()
         self._next_identifier = 1
         self.last_heard = now
@@ -217,7 +262,7 @@ class Connection(Generic[K]):
 
     # ---- what happens ----
 
-    def receive(self, frame: Frame) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+    def receive(self, frame: Frame) -> Effects[K]:
         """One frame of the peer. ``last_heard`` is set separately, once per read."""
         mode = frame.mode
         if self.state is State.OPEN:
@@ -229,9 +274,11 @@ class Connection(Generic[K]):
             return []
         if mode == PING:
             return [Write((_PONG_FRAME,))]
+        if self.state is State.AUTHENTICATION:
+            return self._show(frame) if self._answer is None else self._ask(frame)
         return self._shake_hands(frame)
 
-    def _resolve(self, frame: Frame) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+    def _resolve(self, frame: Frame) -> Effects[K]:
         identifier = frame.coordination_id
         if identifier not in self.pending:
             if identifier in self._abandoned:
@@ -253,7 +300,7 @@ class Connection(Generic[K]):
         assert isinstance(message, user_pb2.PBError)
         return decode_error(message)
 
-    def _shake_hands(self, frame: Frame) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+    def _shake_hands(self, frame: Frame) -> Effects[K]:
         expected = RESPONSE if self._answer is None else REQUEST
         if frame.rpc_type != HANDSHAKE_TYPE or frame.mode != expected:
             if self._answer is None and frame.mode == RESPONSE_FAILURE:
@@ -263,35 +310,154 @@ class Connection(Generic[K]):
             )
         if self._answer is None:
             try:
-                self.handshake = read_welcome(self.protocol, frame.pbody)
+                self._welcome = read_welcome(self.protocol, frame.pbody)
+                wanted = mechanisms(self._welcome)
+                self._showing = showing(self._login, wanted, self.peer)
             except RemudaError as error:
                 return self._broken(error)
-            self._timeout = self._silence
-            self.state = State.OPEN
-            return [Opened(self.handshake)]
+            if self._showing is None:
+                return self._open(self._welcome, self._silence)
+            self.state = State.AUTHENTICATION
+            return [Write((self._sasl(REQUEST, self._identifier(), self._showing.start()),))]
         return self._accept(frame, self._answer)
 
-    def _accept(
-        self, frame: Frame, answer: Answer
-    ) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+    def _accept(self, frame: Frame, answer: Answer) -> Effects[K]:
         try:
             hello = read_hello(self.protocol, frame.pbody)
+            if self._guard is not None:
+                return self._guarded(frame, hello, answer, self._guard)
             message = welcome(self.protocol, hello, answer)
         except RemudaError as error:
-            no = refusal(self.protocol, error).SerializeToString()
-            head = encode_head(RESPONSE, frame.coordination_id, HANDSHAKE_TYPE, no)
-            return [Write((head,)), *self._broken(error, linger=True)]
-        self.handshake = hello
-        self._timeout = heartbeat_timeout(self.protocol, hello)
-        self.state = State.OPEN
-        head = encode_head(
-            RESPONSE, frame.coordination_id, HANDSHAKE_TYPE, message.SerializeToString()
-        )
-        return [Write((head,)), Opened(hello)]
+            return self._refuse_hands(frame.coordination_id, error)
+        self._hello = hello
+        return [Write((self._hands(frame.coordination_id, message),)), *self._let_in("")]
 
-    def malformed(
-        self, error: ProtocolError, request: int | None
-    ) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+    @staticmethod
+    def _hands(identifier: int, message: Message) -> bytes:
+        return encode_head(RESPONSE, identifier, HANDSHAKE_TYPE, message.SerializeToString())
+
+    def _refuse_hands(self, identifier: int, error: RemudaError) -> Effects[K]:
+        no = self._hands(identifier, refusal(self.protocol, error))
+        return [Write((no,)), *self._broken(error, linger=True)]
+
+    def _let_in(self, user: str) -> Effects[K]:
+        assert self._hello is not None
+        return self._open(self._hello, heartbeat_timeout(self.protocol, self._hello), user)
+
+    def _open(self, handshake: Message, timeout: float | None, user: str = "") -> Effects[K]:
+        self.handshake = handshake
+        self._timeout = timeout
+        self.state = State.OPEN
+        return [Opened(handshake, user)]
+
+    # ---- who is there ----
+
+    def _sasl(self, mode: int, identifier: int, message: user_pb2.SaslMessage) -> bytes:
+        rpc_type = MESSAGE_TYPES[self.protocol.kind]
+        return encode_head(mode, identifier, rpc_type, message.SerializeToString())
+
+    def _show(self, frame: Frame) -> Effects[K]:
+        """The connecting side: an answer of the server."""
+        assert self._showing is not None
+        assert self._welcome is not None
+        try:
+            if frame.mode == RESPONSE_FAILURE:
+                raise self._failure_of(frame)
+            if frame.mode != RESPONSE or frame.rpc_type != MESSAGE_TYPES[self.protocol.kind]:
+                raise ProtocolError(f"{self.peer} sent {frame!r} during the authentication")
+            message = self._showing.receive(frame.pbody)
+        except RemudaError as error:
+            return self._broken(error)
+        if message is None:
+            return self._open(self._welcome, self._silence)
+        return [Write((self._sasl(REQUEST, self._identifier(), message),))]
+
+    def _guarded(
+        self, frame: Frame, hello: Message, answer: Answer, guard: ServerExchange
+    ) -> Effects[K]:
+        """The accepting side: hands are shaken, but the channel is not open yet. Raises the
+        refusal."""
+        message = self.protocol.welcome()
+        if isinstance(hello, user_pb2.UserToBitHandshake):
+            message = welcome(self.protocol, hello, answer)
+            if not hello.sasl_support:
+                credentials = hello_credentials(hello)
+                if credentials is None:
+                    raise AuthenticationFailed(
+                        "this cluster asks for user and password",
+                        hint="Connect with user and password.",
+                    )
+                self._hello, self._welcome = hello, message
+                self._asked_by = frame.coordination_id
+                self.state = State.AUTHENTICATION
+                return [Verify(credentials)]
+        self._hello, self._asking = hello, Asking(guard)
+        self.state = State.AUTHENTICATION
+        asks = guarded_welcome(self.protocol, message, guard.mechanism)
+        return [Write((self._hands(frame.coordination_id, asks),))]
+
+    def _ask(self, frame: Frame) -> Effects[K]:
+        """The accepting side: a step of the client."""
+        identifier = frame.coordination_id
+        sasl = frame.mode == REQUEST and frame.rpc_type == MESSAGE_TYPES[self.protocol.kind]
+        if self._asking is None or self._asked_by or not sasl:
+            error = AuthenticationFailed(
+                f"{self.peer} sent {frame!r} before it has shown who it is",
+                hint="Finish the authentication first.",
+            )
+            return [Write((self.failure(identifier, error),)), *self._broken(error, linger=True)]
+        self._asked_by = identifier
+        try:
+            step = self._asking.receive(frame.pbody)
+        except RemudaError as error:
+            return self.verified(error)
+        if isinstance(step, Credentials):
+            return [Verify(step)]
+        if isinstance(step, Shown):
+            return self._shown(step)
+        assert isinstance(step, Challenge)
+        self._asked_by = 0
+        message = user_pb2.SaslMessage(status=user_pb2.SASL_IN_PROGRESS, data=step.data)
+        return [Write((self._sasl(RESPONSE, identifier, message),))]
+
+    def _shown(self, shown: Shown) -> Effects[K]:
+        assert self._answer is not None
+        assert self._hello is not None
+        if self._asking is None:
+            assert self._welcome is not None
+            head = self._hands(self._asked_by, self._welcome)
+            return [Write((head,)), *self._let_in(shown.user)]
+        if not isinstance(self._hello, user_pb2.UserToBitHandshake):
+            try:
+                self._answer(self._hello)
+            except RemudaError as error:
+                return self.refused(error)
+        message = user_pb2.SaslMessage(status=user_pb2.SASL_SUCCESS, data=shown.data)
+        head = self._sasl(RESPONSE, self._asked_by, message)
+        return [Write((head,)), *self._let_in(shown.user)]
+
+    def verified(self, outcome: str | RemudaError) -> Effects[K]:
+        """The credentials of a ``Verify`` are those of this user, or why they are not."""
+        if self.state is not State.AUTHENTICATION:
+            return []
+        if isinstance(outcome, AuthenticationFailed):
+            return [Delay(AUTHENTICATION_PENALTY, outcome)]
+        if isinstance(outcome, RemudaError):
+            return self.refused(outcome)
+        return self._shown(Shown(outcome))
+
+    def refused(self, error: RemudaError) -> Effects[K]:
+        """Tell the client that it is not let in."""
+        if self.state is not State.AUTHENTICATION:
+            return []
+        if self._asking is None:
+            return self._refuse_hands(self._asked_by, error)
+        head = self._sasl(RESPONSE, self._asked_by, failed(error))
+        return [Write((head,)), *self._broken(error, linger=True)]
+
+    # ---- ends ----
+
+    def malformed(self, error: ProtocolError, request: int | None) -> Effects[K]:
         """The reader gave up on the bytes. ``request``: the id of a request that was too large."""
         if self.state is State.CLOSED:
             return []
@@ -300,11 +466,11 @@ class Connection(Generic[K]):
             return [Write((self.failure(request, error),)), *closing]
         return closing
 
-    def tick(self, now: float) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+    def tick(self, now: float) -> Effects[K]:
         """Time has passed; see ``deadline``."""
         if self.state is State.CLOSED or now < (self.deadline() or now + 1):
             return []
-        if self.state is State.HANDSHAKE:
+        if self.state is not State.OPEN:
             text = f"{self.peer} did not shake hands within {HANDSHAKE_TIMEOUT:g} s"
             if self._answer is None:
                 return self._broken(
@@ -318,7 +484,7 @@ class Connection(Generic[K]):
 
     def deadline(self) -> float | None:
         """When ``tick`` has something to do next, or None."""
-        if self.state is State.HANDSHAKE:
+        if self.state in (State.HANDSHAKE, State.AUTHENTICATION):
             return self._opened_at + HANDSHAKE_TIMEOUT
         if self._timeout is None or self.state is State.CLOSED:
             return None
@@ -337,9 +503,7 @@ class Connection(Generic[K]):
         # One exception object each: raising an object again and again grows its traceback.
         return [Resolve(key, token, from_report(error.to_report())) for key, token in pending]
 
-    def _broken(
-        self, error: RemudaError, linger: bool = False
-    ) -> list[Write | Deliver | Resolve[K] | Opened | Close]:
+    def _broken(self, error: RemudaError, linger: bool = False) -> Effects[K]:
         return [*self.lost(error), Close(error, linger)]
 
 

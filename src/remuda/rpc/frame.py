@@ -209,6 +209,10 @@ class FrameReader:
             self._view[:held] = bytes(self._view[self._start : self._end])
         self._start, self._end = 0, held
 
+    def opening(self) -> bytes:
+        """The first two bytes of what could not be cut: what else a stranger may speak."""
+        return bytes(self._view[self._start : min(self._start + 2, self._end)])
+
     def single(self, count: int) -> Frame | None:
         """The frame, if ``count`` new bytes are exactly one small one: the hot path of requests and
         replies. None: nothing has been taken in, call ``received``."""

@@ -169,13 +169,32 @@ def read_welcome(protocol: ChannelProtocol, pbody: bytes) -> Message:
     message = parse(protocol.welcome, pbody)
     if message.HasField("refusal"):
         raise decode_error(message.refusal)  # type: ignore[attr-defined]
-    if isinstance(message, user_pb2.BitToUserHandshake) and message.status != user_pb2.SUCCESS:
+    opens = (user_pb2.SUCCESS, user_pb2.AUTH_REQUIRED)
+    if isinstance(message, user_pb2.BitToUserHandshake) and message.status not in opens:
         if message.status == user_pb2.UNKNOWN_STATUS:
             raise ProtocolError("the server did not answer as a user channel does", hint=_PORT_HINT)
         kind = _STATUS_ERRORS.get(message.status, ConnectionRefused)
         raise kind(message.errorMessage or "the server refused the handshake without a reason")
     _check_versions(protocol, message, "the server")
     return message
+
+
+def guarded_welcome(protocol: ChannelProtocol, message: Message, mechanism: str) -> Message:
+    """``message``, saying that the client must show itself first."""
+    found = protocol.welcome()
+    found.CopyFrom(message)
+    _set_versions(protocol, found)
+    found.authenticationMechanisms.append(mechanism)  # type: ignore[attr-defined]
+    if isinstance(found, user_pb2.BitToUserHandshake):
+        found.status = user_pb2.AUTH_REQUIRED
+    return found
+
+
+def mechanisms(message: Message) -> list[str]:
+    """By which the server of this welcome wants to be shown who is there; [] for none."""
+    if isinstance(message, user_pb2.BitToUserHandshake) and message.status == user_pb2.SUCCESS:
+        return []
+    return list(message.authenticationMechanisms)  # type: ignore[attr-defined]
 
 
 def heartbeat_timeout(protocol: ChannelProtocol, hello: Message) -> float | None:

@@ -40,6 +40,11 @@ class Request:
         self._answered = False
 
     @property
+    def user(self) -> str:
+        """Who the client has shown to be; "" where nobody asked."""
+        return self.channel.user
+
+    @property
     def one_way(self) -> bool:
         return self.coordination_id == 0
 

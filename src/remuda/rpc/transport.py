@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Iterable
+import ssl
+from collections.abc import Callable, Iterable, Sequence
 from typing import ParamSpec, TypeAlias, cast
 
 from google.protobuf.message import Message
@@ -24,28 +25,36 @@ from remuda.errors import (
     MemberUnavailable,
     QueryTimeout,
     RemudaError,
+    TlsFailed,
 )
-from remuda.limits import CONNECT_TIMEOUT, FRAME_SIZE_MAX, KIB, MIB
+from remuda.limits import CONNECT_TIMEOUT, FRAME_SIZE_MAX, KIB, MIB, STRANGERS_MAX
 from remuda.rpc.connection import (
     Answer,
     ChannelKind,
     Close,
     Connection,
+    Delay,
     Deliver,
     Opened,
     Reply,
     Resolve,
     State,
+    Verify,
     Write,
     refused,
     unexpected,
 )
 from remuda.rpc.frame import REQUEST, RESPONSE, Buffer, Frame, FrameReader, encode_head
+from remuda.rpc.handshake import HANDSHAKE_TYPE, PROTOCOLS, refusal
 from remuda.rpc.request import Body, Buffers, Request, serialized
+from remuda.rpc.sasl import ClientExchange, Credentials
+from remuda.rpc.strangers import ClientTls, Guard, Strangers
+from remuda.rpc.tls import HELLO_MARK, NOT_HERE, tls_needed
+from remuda.rpc.tls_transport import TlsLayer
 
 __all__ = [
-    "Answer", "Body", "Buffers", "Channel", "ChannelKind", "Handler", "Reply", "Request", "Server",
-    "connect", "listen",
+    "Answer", "Body", "Buffers", "Channel", "ChannelKind", "ClientTls", "Guard", "Handler", "Reply",
+    "Request", "Server", "connect", "listen",
 ]  # fmt: skip
 
 OnReply: TypeAlias = Callable[[Reply | RemudaError], None]
@@ -87,9 +96,13 @@ class Channel(asyncio.BufferedProtocol):
         *,
         hello: Message | None = None,
         answer: Answer | None = None,
+        guard: Guard | None = None,
+        login: ClientExchange | None = None,
     ) -> None:
         self.kind = kind
         self.peer = peer
+        self.user = ""
+        """On the accepting side: who the client has shown to be, where it was asked."""
         self.connected = False
         """TCP has connected; the handshake may still be under way."""
         self.closed = False
@@ -101,6 +114,7 @@ class Channel(asyncio.BufferedProtocol):
         self._on_open = on_open
         self._hello = hello
         self._answer = answer
+        self._guard, self._login = guard, login
         self._reader = FrameReader(FRAME_SIZE_MAX if answer is None else HANDSHAKE_SIZE_MAX)
         self._connection: Connection[OnReply]
         self._transport: asyncio.Transport
@@ -254,7 +268,13 @@ class Channel(asyncio.BufferedProtocol):
             address = transport.get_extra_info("peername")
             self.peer = f"{address[0]}:{address[1]}" if address else "?"
         self._connection = Connection(
-            self.kind, self.peer, self._loop.time(), hello=self._hello, answer=self._answer
+            self.kind,
+            self.peer,
+            self._loop.time(),
+            hello=self._hello,
+            answer=self._answer,
+            guard=None if self._guard is None else self._guard.exchange(),
+            login=self._login,
         )
         for effect in self._connection.start():
             self._write(effect.data[0], effect.data[1:])
@@ -296,6 +316,8 @@ class Channel(asyncio.BufferedProtocol):
             for frame in frames:
                 self._take(frame)
             if reader.error is not None and not self.closed:
+                if self._answer is not None and reader.opening() == HELLO_MARK:
+                    self._write(NOT_HERE, ())
                 self._perform(self._connection.malformed(reader.error, reader.refused_id))
         finally:
             self._corked = None
@@ -310,9 +332,18 @@ class Channel(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        if isinstance(exc, TlsFailed) and not self.closed:
+            self._ended(exc)
         if not self.closed:
             why = f": {exc}" if exc else " by the other side"
             self._ended(ConnectionBroken(f"the connection to {self.peer} was closed{why}"))
+
+    def failed(self, error: RemudaError) -> None:
+        """There was never a connection to shake hands on: TLS below did not come to be."""
+        self.closed = True
+        callbacks, self.on_closed = self.on_closed, []
+        for callback in callbacks:
+            self._call(callback, error)
 
     def pause_writing(self) -> None:
         self.writable = False
@@ -325,7 +356,8 @@ class Channel(asyncio.BufferedProtocol):
     # ---- effects ----
 
     def _perform(
-        self, effects: Iterable[Write | Deliver | Resolve[OnReply] | Opened | Close]
+        self,
+        effects: Sequence[Write | Deliver | Resolve[OnReply] | Opened | Close | Verify | Delay],
     ) -> None:
         for effect in effects:
             kind = type(effect)
@@ -336,11 +368,31 @@ class Channel(asyncio.BufferedProtocol):
             elif isinstance(effect, Write):
                 self._write(effect.data[0], effect.data[1:])
             elif isinstance(effect, Opened):
+                self.user = effect.user
                 self._reader.size_max = FRAME_SIZE_MAX
                 self._wind_timer()
                 self._call(self._on_open, self)
             elif isinstance(effect, Close):
                 self._shut(effect.error, effect.linger)
+            elif isinstance(effect, Verify):
+                self._verify(effect.credentials)
+            elif isinstance(effect, Delay):
+                self._refuse_later(effect.seconds, effect.error)
+
+    def _verify(self, credentials: Credentials) -> None:
+        def told(outcome: str | RemudaError) -> None:
+            self._perform(self._connection.verified(outcome))
+
+        assert self._guard is not None
+        assert self._guard.verifier is not None
+        host = self.peer.rpartition(":")[0]
+        self._call(self._guard.verifier, credentials, host, told)
+
+    def _refuse_later(self, seconds: float, error: RemudaError) -> None:
+        def refuse() -> None:
+            self._perform(self._connection.refused(error))
+
+        self._loop.call_later(seconds, refuse)
 
     def _call(self, callback: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         try:
@@ -418,20 +470,20 @@ class Server:
     """A listening socket. ``address`` is (host, port); ``channels`` the open ones."""
 
     def __init__(
-        self, server: asyncio.Server, channels: set[Channel], accepted: set[Channel]
+        self, server: asyncio.Server, channels: dict[Channel, None], strangers: Strangers
     ) -> None:
         self._server = server
         self.channels = channels
-        self._accepted = accepted  # those that still shake hands, too
+        self.strangers = strangers
         name = server.sockets[0].getsockname()
         self.address: tuple[str, int] = (name[0], name[1])
 
     async def close(self, error: RemudaError | None = None) -> None:
         """Stop listening and close every channel."""
         self._server.close()
-        for channel in list(self._accepted):
-            if channel.connected:
-                channel.close(error)
+        for channel in list(self.channels):
+            channel.close(error)
+        self.strangers.close(error)
         await self._server.wait_closed()
 
 
@@ -441,6 +493,10 @@ async def listen(
     answer: Answer,
     handler: Handler,
     on_connect: Callable[[Channel], None] | None = None,
+    *,
+    tls: ssl.SSLContext | None = None,
+    guard: Guard | None = None,
+    strangers_max: int = STRANGERS_MAX,
 ) -> Server:
     """Serve on a bound socket.
 
@@ -448,24 +504,29 @@ async def listen(
     ``handshake.PROTOCOLS[kind]``; a RemudaError raised in it is sent as the typed refusal. Version
     and status fields are filled in here. ``handler(request)`` runs on the loop and must not block;
     a RemudaError raised in it is the answer. ``on_connect(channel)`` runs once hands are shaken.
+    With ``tls`` nobody else is spoken to; with a ``guard`` clients show who they are first
+    (``channel.user``), and members get their ``answer`` after that.
     """
-    channels: set[Channel] = set()
-    accepted: set[Channel] = set()
+    channels: dict[Channel, None] = {}  # in order, so that a simulation replays
+    strangers = Strangers(strangers_max)
+    no = refusal(PROTOCOLS[kind], tls_needed(kind.value))
+    to_strangers = encode_head(RESPONSE, 1, HANDSHAKE_TYPE, no.SerializeToString())
 
     def on_open(channel: Channel) -> None:
-        channels.add(channel)
-        channel.on_closed.append(lambda _: channels.discard(channel))
+        strangers.let_go(channel)
+        channels[channel] = None
+        channel.on_closed.append(lambda _: channels.pop(channel, None))
         if on_connect is not None:
             on_connect(channel)
 
-    def accept() -> Channel:
-        channel = Channel(kind, "", handler, on_open, answer=answer)
-        accepted.add(channel)
-        channel.on_closed.append(lambda _: accepted.discard(channel))
-        return channel
+    def accept() -> Channel | TlsLayer:
+        channel = Channel(kind, "", handler, on_open, answer=answer, guard=guard)
+        layer = None if tls is None else TlsLayer(channel, tls, "", to_strangers=to_strangers)
+        strangers.add(channel, layer)
+        return channel if layer is None else layer
 
     loop = asyncio.get_running_loop()
-    return Server(await loop.create_server(accept, sock=sock), channels, accepted)
+    return Server(await loop.create_server(accept, sock=sock), channels, strangers)
 
 
 async def connect(
@@ -476,11 +537,14 @@ async def connect(
     handler: Handler | None = None,
     *,
     timeout: float = CONNECT_TIMEOUT,
+    tls: ClientTls | None = None,
+    login: ClientExchange | None = None,
 ) -> Channel:
-    """Connect and shake hands; ``hello``'s channel and version fields are filled in here.
+    """Connect and shake hands; ``hello``'s channel and version fields are filled in here. With a
+    ``login`` this side shows who it is where it is asked to.
 
-    Raises ConnectionRefused (naming host:port), or the server's typed refusal (VersionMismatch,
-    AuthenticationFailed, whatever its ``answer`` raised).
+    Raises ConnectionRefused (naming host:port), TlsFailed, or the server's typed refusal
+    (VersionMismatch, AuthenticationFailed, whatever its ``answer`` raised).
     """
     loop = asyncio.get_running_loop()
     opened: asyncio.Future[None] = loop.create_future()
@@ -493,12 +557,16 @@ async def connect(
         if not opened.done():
             opened.set_exception(error)
 
-    channel = Channel(kind, f"{host}:{port}", handler, on_open, hello=hello)
+    channel = Channel(kind, f"{host}:{port}", handler, on_open, hello=hello, login=login)
     channel.on_closed.append(on_closed)
     shaken = False
+    layer = None
+    if tls is not None:
+        name = tls.server_name or host
+        layer = TlsLayer(channel, tls.context, channel.peer, server_name=name)
     try:
         async with asyncio.timeout(timeout):
-            await loop.create_connection(lambda: channel, host, port)
+            await loop.create_connection(lambda: layer or channel, host, port)
             await opened
         channel.require_open()  # it may have been closed since
         shaken = True
@@ -511,4 +579,6 @@ async def connect(
             channel.on_closed.remove(on_closed)
             if channel.connected and not shaken:  # timed out, or the caller was cancelled
                 channel.close()
+            elif layer is not None and not shaken:
+                layer.abort()
     return channel

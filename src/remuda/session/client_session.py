@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from remuda.catalog.system_relations import OWNER
 from remuda.datatypes.sql import SqlType
 from remuda.errors import LimitExceeded, ProtocolError
 from remuda.rpc import codec
@@ -29,6 +30,8 @@ class ClientSession:
 
     values: Mapping[str, str] = field(default_factory=dict)
     prepared: Mapping[str, PreparedText] = field(default_factory=dict)
+    user: str = OWNER
+    """Who the client has shown to be; never what it says by itself, so it does not travel."""
 
     def value(self, setting: Setting) -> str:
         return self.values.get(setting.name.lower(), setting.default)
@@ -41,6 +44,17 @@ class ClientSession:
     @property
     def causal(self) -> bool:
         return self.value(SETTINGS["read_consistency"]) == "causal"
+
+    @property
+    def pauses(self) -> tuple[str, ...]:
+        """Places where statements stop (``member.pauses``)."""
+        value = self.values.get("test_pauses", "")
+        return tuple(value.split(", ")) if value else ()
+
+    @property
+    def drill(self) -> bool:
+        """Whether statements are in Drill's dialect."""
+        return self.values.get("sql_dialect") == "drill"
 
     def with_value(self, setting: Setting, value: str | None) -> ClientSession:
         """None: the default."""

@@ -17,7 +17,7 @@ from remuda.session.planning import (
     PlannedExplain,
     PlannedInsert,
     PlannedQuery,
-    PlannedSupply,
+    PlannedRecursion,
 )
 
 PLAN_COLUMNS = (Column("plan", VARCHAR, nullable=False),)
@@ -29,29 +29,45 @@ def explained(
     """The plan; with ``profiles`` what each operator did on each member."""
     statement = planned.statement
     query = statement if isinstance(statement, PlannedQuery) else statement.source
-    profile = _by_operator(profiles) or None
+    profile = by_operator(profiles) or None
     title = _title(planned)
     if planned.options.json:
         made: dict[str, Any] = {"Statement": title or "SELECT"}
         made |= _json(query, profile, planned.options.costs)
+        if isinstance(statement, PlannedChange) and statement.answer is not None:
+            made["Answer"] = _json(statement.answer, None, planned.options.costs)
         if seconds is not None:
             made["Execution Time"] = round(seconds * 1000, 3)
         return answer_rows(PLAN_COLUMNS, [(json.dumps([made], indent=2, ensure_ascii=False),)])
     lines = [title] if title else []
     lines += _text(query, planned, profile)
+    if isinstance(statement, PlannedChange) and statement.answer is not None:
+        lines.append("Then, before it is committed:")
+        lines += ("  " + line for line in _text(statement.answer, planned, None))
     if seconds is not None:
         lines.append(f"Execution time: {seconds * 1000:.3f} ms")
     return answer_rows(PLAN_COLUMNS, [(line,) for line in lines])
 
 
-def _by_operator(profiles: Sequence[FragmentProfile]) -> Profile:
+def by_operator(profiles: Sequence[FragmentProfile]) -> Profile:
+    """What the instances did, by operator and member."""
     found: dict[tuple[int, int], dict[int, OperatorProfile]] = {}
     for fragment in profiles:
         for operator in fragment.operators:
             by_member = found.setdefault((fragment.fragment, operator.index), {})
-            by_member[fragment.member] = OperatorProfile(
-                operator.rows, operator.batches, operator.seconds
+            made = OperatorProfile(
+                operator.rows,
+                operator.batches,
+                operator.seconds,
+                operator.bytes,
+                operator.wait,
+                operator.waits,
+                operator.memory,
+                operator.spilled,
+                operator.files,
             )
+            other = by_member.get(fragment.member)
+            by_member[fragment.member] = made if other is None else other.beside(made)
     return found
 
 
@@ -77,6 +93,10 @@ def _text(query: PlannedQuery, planned: PlannedExplain, profile: Profile | None)
         recursion = supply.recursion
         if recursion is None:
             continue
+        if recursion.step is None:
+            yield f"Once {recursion.name}:"
+            yield from ("  " + line for line in _text(recursion.base, planned, None))
+            continue
         union = "UNION" if recursion.distinct else "UNION ALL"
         yield f"Recursive {recursion.name}: at first"
         yield from ("  " + line for line in _text(recursion.base, planned, None))
@@ -86,13 +106,20 @@ def _text(query: PlannedQuery, planned: PlannedExplain, profile: Profile | None)
 
 def _json(query: PlannedQuery, profile: Profile | None, costs: bool) -> dict[str, Any]:
     made = explain_json(query.plan, profile, costs)
-    recursive = [_recursive(supply, costs) for supply in query.supplied if supply.recursion]
-    return {**made, "Recursive": recursive} if recursive else made
+    found = [supply.recursion for supply in query.supplied if supply.recursion is not None]
+    recursive = [_recursive(recursion, costs) for recursion in found if recursion.step is not None]
+    once = [
+        {"Name": recursion.name, "Base": _json(recursion.base, None, costs)}
+        for recursion in found
+        if recursion.step is None
+    ]
+    if recursive:
+        made = {**made, "Recursive": recursive}
+    return {**made, "Once": once} if once else made
 
 
-def _recursive(supply: PlannedSupply, costs: bool) -> dict[str, Any]:
-    recursion = supply.recursion
-    assert recursion is not None
+def _recursive(recursion: PlannedRecursion, costs: bool) -> dict[str, Any]:
+    assert recursion.step is not None
     return {
         "Name": recursion.name,
         "Distinct": recursion.distinct,

@@ -8,13 +8,17 @@ from typing import Any, Final, TypeVar
 
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.values import PhysicalValue, from_physical, to_physical
-from remuda.errors import InputError, WrongParameters
-from remuda.plan.expression import Call, Expression, Parameter, Subquery, transform
+from remuda.errors import InputError, UndefinedSetting, WrongParameters
+from remuda.plan.expression import Call, Expression, Literal, Parameter, Subquery, transform
 from remuda.plan.logical import Logical, Values
+from remuda.session.client_session import NO_SESSION, ClientSession
+from remuda.session.settings import setting_of
 
 Plan = TypeVar("Plan", Logical, tuple[Expression, ...])
-CLOCK_FUNCTIONS = ("current_date", "current_timestamp")
+CLOCK_FUNCTIONS = ("current_date", "current_timestamp", "current_user")
 _MICROS_PER_DAY = 86_400_000_000
+_SETTING: Final = "setting "
+_SETTING_OR_NULL: Final = "setting or null "
 
 
 def check_count(wanted: int, given: int) -> None:
@@ -45,15 +49,17 @@ def fitted(
 
 
 def with_clock_parameters(plan: Plan, first: int) -> tuple[Plan, tuple[str, ...]]:
-    """Replace ``current_date`` and ``current_timestamp`` by parameters counted from ``first``, so
-    that the plan may be cached while each execution has its own moment. The names, in order."""
+    """Replace ``current_date``, ``current_timestamp`` and settings of the session by parameters
+    counted from ``first``, so that the plan may be cached while each execution has its own moment
+    and session. What they stand for (see ``clock_values``), in order."""
     names: list[str] = []
 
     def rewrite(expression: Expression) -> Expression:
-        if isinstance(expression, Call) and expression.function in CLOCK_FUNCTIONS:
-            if expression.function not in names:
-                names.append(expression.function)
-            return Parameter(expression.type, first + names.index(expression.function))
+        name = _of_the_moment(expression)
+        if name is not None:
+            if name not in names:
+                names.append(name)
+            return Parameter(expression.type, first + names.index(name))
         if isinstance(expression, Subquery):
             inner = _rewritten((expression.plan, expression.condition), rewrite)
             return replace(expression, plan=inner[0], condition=inner[1])
@@ -62,10 +68,47 @@ def with_clock_parameters(plan: Plan, first: int) -> tuple[Plan, tuple[str, ...]
     return _rewritten(plan, rewrite), tuple(names)
 
 
-def clock_values(names: Sequence[str], now_micros: int) -> tuple[PhysicalValue, ...]:
-    """``now_micros`` is the start of the statement, UTC."""
-    values = {"current_date": now_micros // _MICROS_PER_DAY, "current_timestamp": now_micros}
-    return tuple(values[name] for name in names)
+def _of_the_moment(expression: Expression) -> str | None:
+    """The name under which ``clock_values`` knows the value of ``expression``."""
+    if not isinstance(expression, Call):
+        return None
+    if expression.function in CLOCK_FUNCTIONS:
+        return expression.function
+    if expression.function == "session_setting":
+        name, lenient = expression.arguments
+        assert isinstance(name, Literal)
+        assert isinstance(lenient, Literal)
+        return (_SETTING_OR_NULL if lenient.value else _SETTING) + str(name.value)
+    return None
+
+
+def clock_values(
+    names: Sequence[str], now_micros: int, session: ClientSession = NO_SESSION
+) -> tuple[PhysicalValue, ...]:
+    """``now_micros`` is the start of the statement, UTC. Raises UndefinedSetting."""
+    values: dict[str, PhysicalValue] = {
+        "current_date": now_micros // _MICROS_PER_DAY,
+        "current_timestamp": now_micros,
+        "current_user": session.user,
+    }
+    return tuple(
+        values[name] if name in values else _setting_value(name, session) for name in names
+    )
+
+
+def _setting_value(name: str, session: ClientSession) -> str | None:
+    """The value of a setting, as SHOW tells it."""
+    lenient = name.startswith(_SETTING_OR_NULL)
+    wanted = name.removeprefix(_SETTING_OR_NULL if lenient else _SETTING)
+    try:
+        setting = setting_of(wanted)
+        if "." in setting.name and setting.name not in session.values:
+            raise UndefinedSetting(f'unrecognized configuration parameter "{setting.name}"')
+    except UndefinedSetting:
+        if lenient:
+            return None
+        raise
+    return session.value(setting)
 
 
 def _rewritten(value: Any, rewrite: Callable[[Expression], Expression]) -> Any:

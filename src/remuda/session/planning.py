@@ -27,6 +27,7 @@ from remuda.planner.point import PointRead, point_read
 from remuda.session.answer_form import AnswerForm
 from remuda.session.definitions import settled
 from remuda.session.parameters import check_count, clock_values, with_clock_parameters
+from remuda.session.privileges import Need, needs_of
 from remuda.session.shape import ResultShape
 from remuda.sql.binder import bind, bind_arguments
 from remuda.sql.literal_rows import literal_insert
@@ -72,6 +73,7 @@ class PlannedQuery:
     route: tuple[int, ...] | None = None
     """See ``route_of``."""
     supplied: tuple[PlannedSupply, ...] = ()
+    needs: tuple[Need, ...] = ()
 
     @cached_property
     def shape(self) -> ResultShape:
@@ -98,7 +100,7 @@ class PlannedSupply:
             return True
         inner = self.recursion
         return inner is not None and any(
-            supply.mentions(relation) for supply in (*inner.base.supplied, *inner.step.supplied)
+            supply.mentions(relation) for query in inner.queries for supply in query.supplied
         )
 
 
@@ -109,8 +111,12 @@ class PlannedRecursion:
     name: str
     working: str
     base: PlannedQuery
-    step: PlannedQuery
+    step: PlannedQuery | None
     distinct: bool
+
+    @property
+    def queries(self) -> tuple[PlannedQuery, ...]:
+        return (self.base,) if self.step is None else (self.base, self.step)
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,7 @@ class PlannedInsert:
     source: PlannedQuery
     schema: MapSchema
     insert_only: bool
+    needs: tuple[Need, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,10 +145,19 @@ class PlannedChange:
     repeats: Repeats
     returning: tuple[Column, ...]
     chooses: bool = False
+    needs: tuple[Need, ...] = ()
+    answer: PlannedQuery | None = None
+    """What the client gets instead of RETURNING, whose rows it reads as ``relation``."""
+    relation: str = ""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Those that the client gets."""
+        return self.returning if self.answer is None else self.answer.columns
 
     @cached_property
     def shape(self) -> ResultShape:
-        return ResultShape(self.returning)
+        return ResultShape(self.columns)
 
 
 @dataclass(frozen=True)
@@ -151,6 +167,7 @@ class PlannedExplain:
     options: ExplainOptions
     statement: PlannedQuery | PlannedInsert | PlannedChange
     title: str = ""
+    needs: tuple[Need, ...] = ()
 
 
 Planned: TypeAlias = (
@@ -215,9 +232,19 @@ def bound(text: str, types: Sequence[SqlType] | None, catalog: Catalog) -> Bound
 def planned(statement: BoundStatement, environment: Environment) -> Planned:
     """Raises LimitExceeded for what is nested too deeply."""
     try:
-        return _planned(statement, environment)
+        found = _planned(statement, environment)
+        if not isinstance(found, PlannedQuery | PlannedInsert | PlannedChange | PlannedExplain):
+            return found
+        return replace(found, needs=needs_of(statement, environment.catalog))
     except RecursionError:
         raise LimitExceeded("the statement is nested too deeply to be planned") from None
+
+
+def needs(found: Planned, catalog: Catalog) -> tuple[Need, ...]:
+    """Which roles it takes to run this."""
+    if isinstance(found, PlannedQuery | PlannedInsert | PlannedChange | PlannedExplain):
+        return found.needs
+    return needs_of(found, catalog)
 
 
 def _planned(statement: BoundStatement, environment: Environment) -> Planned:
@@ -248,6 +275,9 @@ def _change(statement: ChangeStatement, environment: Environment) -> PlannedChan
     names = [column.name for column in statement.source.output[: written + removed]]
     names += statement.returning
     source = _query(statement.source, names, statement.parameter_types, environment)
+    answer = None
+    if (query := statement.query) is not None:
+        answer = _query(query.plan, query.names, statement.parameter_types, environment)
     return PlannedChange(
         source=source,
         schema=schema,
@@ -259,6 +289,8 @@ def _change(statement: ChangeStatement, environment: Environment) -> PlannedChan
         repeats=statement.repeats,
         returning=source.columns[written + removed :],
         chooses=statement.chooses,
+        answer=answer,
+        relation=statement.relation,
     )
 
 
@@ -332,7 +364,7 @@ def _supply(
         definition.name,
         definition.working,
         _query(definition.base, names, types, environment),
-        _query(definition.step, names, types, environment),
+        None if definition.step is None else _query(definition.step, names, types, environment),
         definition.distinct,
     )
     return PlannedSupply(node.relation, recursion, enough)
@@ -341,6 +373,8 @@ def _supply(
 def maps_of(statement: BoundStatement) -> tuple[MapSchema, ...]:
     """The maps that a statement reads: those whose statistics matter."""
     match statement:
+        case ChangeStatement(source=plan, query=BoundQuery() as query):
+            return (*maps_of(replace(statement, query=None)), *maps_of(query))
         case BoundQuery(plan=plan) | InsertStatement(source=plan) | ChangeStatement(source=plan):
             found = {node.schema.map_id: node.schema for node in _scans(plan)}
             return tuple(found.values())
@@ -362,7 +396,8 @@ def _scans(plan: Logical) -> Iterator[Scan]:
             yield leaf
         elif isinstance(leaf, Supplied) and leaf.definition is not None:
             yield from _scans(leaf.definition.base)
-            yield from _scans(leaf.definition.step)
+            if leaf.definition.step is not None:
+                yield from _scans(leaf.definition.step)
 
 
 def argument_values(

@@ -29,6 +29,8 @@ _TIME_UNITS: Final = {
 _TRUE: Final = ("on", "true", "yes", "1", "t", "y")
 _FALSE: Final = ("off", "false", "no", "0", "f", "n")
 TEXT_MAX: Final = 4096
+PAUSES: Final = ("before_plan", "before_start", "before_first_page")
+"""Where a statement can be made to stop: accepted but not read, planned, running."""
 NAMED_MAX: Final = 100
 
 
@@ -146,6 +148,13 @@ def _digits(value: str) -> str:
     return value
 
 
+def _pauses(value: str) -> str:
+    names = [name for part in value.lower().split(",") if (name := part.strip())]
+    if not all(name in PAUSES for name in names):
+        raise ValueError(", ".join(PAUSES))
+    return ", ".join(dict.fromkeys(names))
+
+
 def _path(value: str) -> str:
     known = ("public", "$user", "pg_catalog", "information_schema", "")
     names = [name.strip().strip('"') for name in value.split(",")]
@@ -179,6 +188,8 @@ _SETTINGS: Final = (
         _only("postgres", also=("iso_8601", "sql_standard", "postgres_verbose")),
     ),
     Setting("jit", "off", "without meaning here", _boolean),
+    Setting("lc_collate", "C.UTF-8", "texts are compared by code point"),
+    Setting("lc_ctype", "C.UTF-8", "letters are what Unicode says"),
     Setting("lock_timeout", "0", "how long to wait for a lock", _no_time),
     Setting("max_identifier_length", "1073741823", "the length of names is not limited"),
     Setting(
@@ -192,9 +203,22 @@ _SETTINGS: Final = (
     Setting("server_encoding", "UTF8", "the encoding of texts"),
     Setting("server_version", "15.0", "the version of PostgreSQL whose dialect this is"),
     Setting("server_version_num", "150000", "the same as a number"),
+    Setting(
+        "sql_dialect",
+        "postgres",
+        "drill: statements may also be as Apache Drill's clients write them",
+        _only("postgres", "drill"),
+    ),
     Setting("standard_conforming_strings", "on", "backslashes mean themselves", _only_on),
     Setting("statement_timeout", "0", "how long a statement may take; 0: as configured", _time),
     Setting("synchronize_seqscans", "on", "without meaning here", _boolean),
+    Setting(
+        "test_pauses",
+        "",
+        "for tests of clients: where statements stop until they are resumed (or cancelled); any of "
+        + ", ".join(PAUSES),
+        _pauses,
+    ),
     Setting("TimeZone", "UTC", "the zone of times with a zone", _time_zone),
     Setting("transaction_isolation", "read committed", "each statement is one", _ISOLATION),
     Setting("transaction_read_only", "off", "whether writes are refused", _only_off),

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.errors import UndefinedColumn
-from remuda.spark.grid import connect, query_columns
+from remuda.spark.grid import connect, connecting, query_columns
 from remuda.spark.options import Options
 from remuda.spark.reader import RemudaReader
 from remuda.spark.session import SOURCE_SETTINGS
@@ -46,7 +46,7 @@ class RemudaDataSource(DataSource):
 
     def schema(self) -> StructType:
         options = Options.parse(self.options).reads()
-        with connect(options.address) as client:
+        with connect(options.address, options.security) as client:
             if options.query is not None:
                 columns = query_columns(client, options.query)
                 return spark_schema(_chosen("the query", columns, options.columns))
@@ -58,12 +58,13 @@ class RemudaDataSource(DataSource):
         options = Options.parse(self.options).reads()
         described: MapSchema | None = None
         if options.map is not None:
-            with connect(options.address) as client:
+            with connect(options.address, options.security) as client:
                 described = client.describe(options.map)
-        return RemudaReader(options, schema, described)
+        return RemudaReader(options, schema, described, connecting(options.security))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        return RemudaWriter.begin(Options.parse(self.options), schema, overwrite)
+        options = Options.parse(self.options)
+        return RemudaWriter.begin(options, schema, overwrite, connecting(options.security))
 
 
 def _chosen(where: str, columns: tuple[Column, ...], names: Sequence[str]) -> tuple[Column, ...]:
@@ -88,13 +89,15 @@ def read(
     where: str | None = None,
     partitions_per_member: int = 1,
     at: int | None = None,
+    **security: str,
 ) -> DataFrame:
     """A map, or the result of a query that the grid runs, as a DataFrame.
 
     Either ``map`` or ``query`` is given. ``columns`` and ``where`` (SQL) are applied by the
     members, before anything travels. ``at`` is a hybrid timestamp of the grid; by default the
-    newest. Raises InputError, UndefinedMap, UndefinedColumn, MemberUnavailable, inside Spark's
-    exceptions.
+    newest. ``security``: ``user``, ``password``, ``ca``, ``certificate``, ``tls_key``, as the
+    options are named. Raises InputError, UndefinedMap, UndefinedColumn, MemberUnavailable, inside
+    Spark's exceptions.
     """
     values: Mapping[str, str | None] = {
         "address": address,
@@ -104,6 +107,7 @@ def read(
         "where": where,
         "partitions_per_member": str(partitions_per_member),
         "at": None if at is None else str(at),
+        **security,
     }
     prepare(spark)
     reader = spark.read.format("remuda")

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from remuda.client.client import Client
 from remuda.client.client import connect as client_connect
+from remuda.client.login import NO_SECURITY, Security
 from remuda.datatypes.schema import Column
 
 
-def connect(address: str) -> Client:
+def connect(address: str, security: Security = NO_SECURITY) -> Client:
     """A client of the grid at ``address`` (one ``host:port`` or several with commas)."""
-    return client_connect(address)
+    return client_connect(address, application="spark", **security.options())
+
+
+def connecting(security: Security) -> Callable[[str], Client]:
+    """``connect`` as this user; it can be pickled."""
+    return partial(connect, security=security)
 
 
 def query_columns(client: Client, query: str) -> tuple[Column, ...]:

@@ -26,6 +26,7 @@ from pyspark import AccumulatorParam
 from pyspark.sql import Row, SparkSession
 
 from remuda.client.jobs import Job, JobTarget, JobTask
+from remuda.client.login import NO_SECURITY, Security
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.errors import DiskFull, InputError, RemudaError, UniqueViolation
@@ -238,13 +239,15 @@ def load(
     parallelism: int | None = None,
     split_size: int | None = None,
     progress: Callable[[Progress], None] | None = None,
+    security: Security = NO_SECURITY,
 ) -> LoadReport:
     """Load a file, a directory or a glob of Parquet, CSV, JSON or Arrow files into ``map``.
 
     An unknown map is made with ``key`` and the columns of the files. Rows that do not fit are left
     out, counted, and written below ``rejects`` when it is given; all others appear at once, when
     the whole load is done. A key that exists is overwritten; one that occurs twice in the source
-    fails the load. ``progress`` is called from another thread, a few times per second.
+    fails the load. ``progress`` is called from another thread, a few times per second. ``security``
+    is how to connect.
 
     Raises ``InputError`` and its kin for wrong options or files that do not fit the map,
     ``UniqueViolation`` for duplicate keys, and when not a single row could be loaded; nothing is
@@ -259,7 +262,7 @@ def load(
     slots = parallelism or _slots(spark)
     splits = plan_splits(files, format, slots, split_size=split_size)
     size = sum(split.size for split in splits)
-    with connect(address) as client:
+    with connect(address, security) as client:
         wanted = Wanted(tuple(key), tuple(partition_by), replicated)
         schema, created = find_or_create(client, map, found.columns, wanted)
         job: Job | None = None

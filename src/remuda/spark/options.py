@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from remuda.client.login import NO_SECURITY, OPTIONS, Security, from_environment, of_options
 from remuda.errors import InputError
 
 KNOWN: Final = {
@@ -20,6 +22,13 @@ KNOWN: Final = {
     "partitions_per_member": "Spark partitions per member on reading (1)",
     "at": "the timestamp to read at; by default the newest",
     "timeout": "seconds for one statement of the grid",
+    "user": "who reads or writes (REMUDA_USER)",
+    "password": "the user's password (REMUDA_PASSWORD)",
+    "tls": "true: encrypt; also when one of its files is named (REMUDA_TLS)",
+    "ca": "PEM file of the CA to trust, on every machine of Spark (REMUDA_TLS_CA)",
+    "certificate": "PEM file to show to members (REMUDA_TLS_CERTIFICATE)",
+    "tls_key": "PEM file with the key of the certificate (REMUDA_TLS_KEY)",
+    "server_name": "what the members' certificates name (REMUDA_TLS_SERVER_NAME)",
 }
 N = TypeVar("N", int, float)
 
@@ -42,6 +51,7 @@ class Options:
     partitions_per_member: int = 1
     at: int | None = None
     timeout: float | None = None
+    security: Security = NO_SECURITY
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Options:
@@ -68,6 +78,7 @@ class Options:
             partitions_per_member=_number("partitions_per_member", values, int) or 1,
             at=_number("at", values, int),
             timeout=_number("timeout", values, float),
+            security=_security(values),
         )
 
     def reads(self) -> Options:
@@ -85,6 +96,12 @@ class Options:
         if self.map is None or self.query is not None:
             raise InputError('format remuda writes to option "map"')
         return self.map
+
+
+def _security(values: Mapping[str, str]) -> Security:
+    """Option "key" means key columns, so the key of the certificate is "tls_key"."""
+    given = {name: values.get("tls_key" if name == "key" else name) for name in OPTIONS}
+    return of_options(from_environment(given, os.environ))
 
 
 def split_names(text: str) -> tuple[str, ...]:

@@ -10,7 +10,35 @@ from sqlglot.tokenizer_core import Token, TokenType
 _T = TokenType
 _OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.CASE})
 _CLOSING: Final = frozenset({_T.R_PAREN, _T.R_BRACKET, _T.END})
+_CHANGES: Final = frozenset({_T.INSERT, _T.UPDATE, _T.MERGE})
 _ENDS: Final = frozenset({_T.FROM, _T.WHERE, _T.WHEN, _T.RETURNING})
+
+
+def enclose_all_assignments(tokens: list[Token]) -> list[Token]:
+    """The tokens of a statement; also of those in parentheses, in its WITH."""
+    result: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        result.append(tokens[index])
+        index += 1
+        if result[-1].token_type is not _T.L_PAREN or index == len(tokens):
+            continue
+        if tokens[index].token_type in _CHANGES:
+            end = _closing(tokens, index)
+            result += enclose_assignments(tokens[index:end])
+            index = end
+    return enclose_assignments(result)
+
+
+def _closing(tokens: list[Token], start: int) -> int:
+    """The place of the parenthesis that closes the one before ``start``."""
+    depth = 0
+    for index in range(start, len(tokens)):
+        kind = tokens[index].token_type
+        depth += (kind is _T.L_PAREN) - (kind is _T.R_PAREN)
+        if depth < 0:
+            return index
+    return len(tokens)
 
 
 def enclose_assignments(tokens: list[Token]) -> list[Token]:

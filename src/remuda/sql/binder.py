@@ -14,6 +14,7 @@ from remuda.plan.logical import Logical
 from remuda.sql.alter import bind_alter
 from remuda.sql.analyze import bind_analyze
 from remuda.sql.changes import bind_insert
+from remuda.sql.changing_tables import bind_changing_query, changing_tables
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, Forbidding
 from remuda.sql.index_definitions import bind_create_index, bind_drop_index
@@ -172,6 +173,9 @@ def _bind_runnable(
     if isinstance(tree, ChangeTree):
         change = bind_change(context, tree)
         return dataclasses.replace(change, parameter_types=context.finish_parameters())
+    if changing_tables(tree.root):
+        changing = bind_changing_query(context, tree.root)
+        return dataclasses.replace(changing, parameter_types=context.finish_parameters())
     plan = bind_query(context, tree.root, Environment())
     names = tuple(column.name for column in plan.output)
     return BoundQuery(plan, names, context.finish_parameters())

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from remuda.datatypes.sql import TIME, TIMESTAMP, VARCHAR, Kind, SqlType
+from remuda.datatypes.sql import TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType
 from remuda.datatypes.text import type_name
 from remuda.errors import (
     GroupingError,
@@ -31,6 +31,7 @@ from remuda.plan.set_functions import SET_FUNCTIONS
 from remuda.sql.aggregates import call_inside
 from remuda.sql.conversion import is_untyped
 from remuda.sql.expressions import CALL_HANDLERS, ExpressionBinder, Handler, register, register_call
+from remuda.sql.hypothetical import hypothetical
 from remuda.sql.intervals import interval_literal, make_interval
 from remuda.sql.nested import at_time_zone, row_value
 from remuda.sql.suggest import did_you_mean
@@ -112,6 +113,10 @@ def _undefined(binder: ExpressionBinder, node: exp.Expr, name: str) -> Undefined
 def _filtered(binder: ExpressionBinder, node: exp.Filter) -> Expression:
     """``aggregate(...) FILTER (WHERE condition)``"""
     inner, call = node.this, call_inside(node.this)
+    if isinstance(inner, exp.WithinGroup):
+        found = hypothetical(binder, inner, node.args["expression"].this)
+        if found is not None:
+            return found
     if isinstance(call, exp.Anonymous) and function_name(call) in AGGREGATE_FUNCTIONS:
         condition = node.args["expression"].this
         return binder.surroundings.aggregate(function_name(call), inner, condition)
@@ -125,6 +130,9 @@ def _within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Expression
     call = node.this
     if isinstance(call, exp.Anonymous) and function_name(call) in AGGREGATE_FUNCTIONS:
         return binder.surroundings.aggregate(function_name(call), node, None)
+    found = hypothetical(binder, node, None)
+    if found is not None:
+        return found
     raise binder.context.error(
         WrongObjectType, "WITHIN GROUP specified, but the function is not an aggregate", call
     )
@@ -180,9 +188,9 @@ def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     return _extract_call(binder, field, arguments[1])
 
 
-def _field_literal(binder: ExpressionBinder, node: exp.Anonymous, name: str) -> str:
+def _field_literal(binder: ExpressionBinder, node: exp.Anonymous, name: str, most: int = 2) -> str:
     arguments = node.expressions
-    if len(arguments) != 2:
+    if not 2 <= len(arguments) <= most:
         raise binder.context.error(
             UndefinedFunction, f"{name} takes a field and a value: {name}('month', x)", node
         )
@@ -218,9 +226,9 @@ def _extract_call(binder: ExpressionBinder, field: str, source: exp.Expr) -> Exp
 
 
 def _date_trunc(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
-    field = _field_literal(binder, node, "date_trunc")
+    field = _field_literal(binder, node, "date_trunc", 3)
     field = _FIELD_ALIASES.get(field, field)
-    unit, source = node.expressions
+    unit, source, *zone = node.expressions
     if field not in TRUNC_FIELDS:
         raise binder.context.error(
             InvalidParameterValue,
@@ -229,7 +237,13 @@ def _date_trunc(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
             hint=did_you_mean(field, TRUNC_FIELDS) or "Units: " + ", ".join(TRUNC_FIELDS) + ".",
         )
     arguments = [Literal(VARCHAR, field), binder.bind(source)]
-    return binder.convert.call("date_trunc", arguments, [unit, source], node)
+    if not zone:
+        return binder.convert.call("date_trunc", arguments, [unit, source], node)
+    moment = binder.convert.implicit(arguments[1], TIMESTAMPTZ, source, "date_trunc's argument")
+    where, places = binder.bind(zone[0]), [zone[0], source]
+    there = binder.convert.call("timezone", [where, moment], places, node)
+    cut = binder.convert.call("date_trunc", [arguments[0], there], [unit, source], node)
+    return binder.convert.call("timezone", [where, cut], places, node)
 
 
 def _position(binder: ExpressionBinder, node: exp.StrPosition) -> Expression:

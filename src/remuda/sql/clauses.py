@@ -104,6 +104,8 @@ def default_name(node: exp.Expr) -> str:
         exp.StrPosition: "position",
         exp.Boolean: "bool",
         exp.CurrentDate: "current_date",
+        exp.CurrentUser: "current_user",
+        exp.SessionUser: "session_user",
         exp.CurrentTimestamp: "current_timestamp",
         exp.Localtimestamp: "localtimestamp",
         exp.CurrentTime: "current_time",

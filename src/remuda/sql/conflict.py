@@ -117,7 +117,7 @@ def _updated(
     binder = ExpressionBinder(context, scope, _embedding(context, scope))
     is_new = binder.convert.call("is_null", [_ref(target[schema.key_positions[0]])], [None], None)
     values: dict[int, Expression] = {}
-    for assignment in assignments_of(context, schema, node.expressions):
+    for assignment in assignments_of(context, schema, alias, node.expressions):
         column = schema.columns[assignment.position]
         if assignment.position in schema.key_positions:
             raise context.unsupported(f"changing a key column in {CLAUSE}", assignment.place)

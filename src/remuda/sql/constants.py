@@ -135,7 +135,8 @@ def folded_cast(literal: Literal, target: SqlType) -> Literal | None:
     if exact is not None:
         return exact
     if literal.type.is_text and target.is_text:
-        return Literal(target, str(literal.value)[: target.length])
+        text = str(literal.value)[: target.length]
+        return Literal(target, text.rstrip(" ") if target.kind is Kind.CHAR else text)
     source, value = literal.type, literal.value
     if source.kind is Kind.DECIMAL or source.is_integer:
         assert isinstance(value, int)

@@ -167,6 +167,8 @@ class Converter:
                 value = parse_text(str(expression.value), wanted)
             except DataError as error:
                 raise self.context.located(error, node) from None
+            if target.kind is Kind.CHAR:
+                value = str(value).rstrip(" ")  # blanks at the end mean nothing beside CHAR
             return Literal(wanted, value)
         assert isinstance(expression, Parameter)
         known = self.context.parameter_types
@@ -240,7 +242,7 @@ class Converter:
         """Constants take the type of the other side where that is exact, so that columns stay bare:
         ``price < 24`` compares DECIMAL(15,2) with 24.00, a DATE column is
         compared with a DATE even if the constant is a midnight TIMESTAMP."""
-        adapted = [self._refreshed(e) for e in expressions]
+        adapted = _without_padding([self._refreshed(e) for e in expressions])
         others = {e.type for e in adapted if not isinstance(e, Literal) and not is_untyped(e)}
         if len(others) != 1:
             return adapted
@@ -329,6 +331,22 @@ class Converter:
             place,
             hint="No function of this name takes these argument types. You may need a CAST.",
         )
+
+
+def _without_padding(expressions: list[Expression]) -> list[Expression]:
+    """Beside CHAR, blanks at the end of a constant or of a VARCHAR(n) mean nothing (text keeps
+    them)."""
+    if all(e.type.kind is not Kind.CHAR for e in expressions):
+        return expressions
+    found: list[Expression] = []
+    for expression in expressions:
+        bare = expression
+        if isinstance(bare, Literal) and is_untyped(bare) and isinstance(bare.value, str):
+            bare = Literal(bare.type, bare.value.rstrip(" "))
+        elif bare.type.kind is Kind.VARCHAR and bare.type.length is not None:
+            bare = Call(bare.type, "rtrim", (bare, Literal(VARCHAR, " ")))
+        found.append(bare)
+    return found
 
 
 def _is_null(expression: Expression) -> bool:

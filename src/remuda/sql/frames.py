@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
 
 from remuda.datatypes.coercion import as_decimal
-from remuda.datatypes.sql import BIGINT, DATE, DOUBLE, TIMESTAMP, TIMESTAMPTZ, Kind
+from remuda.datatypes.sql import BIGINT, DATE, DOUBLE, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ, Kind
 from remuda.datatypes.text import type_name
 from remuda.errors import InvalidDefinition, InvalidFrameOffset, WindowingError
 from remuda.plan.expression import Cast, Expression, Literal
-from remuda.plan.windows import BoundKind, Frame, FrameBound, FrameUnit
+from remuda.plan.windows import BoundKind, Exclusion, Frame, FrameBound, FrameUnit
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, Forbidding
 from remuda.sql.intervals import IntervalValue, interval_value, is_interval, is_text
@@ -35,9 +36,11 @@ class FrameBinder:
 
     def bind(self, order: Sequence[tuple[Expression, bool]]) -> Frame:
         """``order``: the ORDER BY expressions, and whether each is descending."""
+        return replace(self._bounded(order), exclude=self._exclusion())
+
+    def _bounded(self, order: Sequence[tuple[Expression, bool]]) -> Frame:
         spec = self.spec
         self.context.only(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
-        self._refuse_exclusion(spec.args.get("exclude"))
         start = _kind(spec.args.get("start"), spec.args.get("start_side"))
         end = BoundKind.CURRENT_ROW
         if spec.args.get("end") is not None:
@@ -60,12 +63,11 @@ class FrameBinder:
 
     # --- which ends go together ---
 
-    def _refuse_exclusion(self, exclude: object) -> None:
+    def _exclusion(self) -> Exclusion:
+        exclude = self.spec.args.get("exclude")
         if exclude is None:
-            return
-        text = str(exclude.this if isinstance(exclude, exp.Expr) else exclude).upper()
-        if text != "NO OTHERS":
-            raise self.context.unsupported(f"EXCLUDE {text} in a window frame", self.place)
+            return Exclusion.NO_OTHERS
+        return Exclusion(str(exclude.this if isinstance(exclude, exp.Expr) else exclude).upper())
 
     def _check_kinds(self, start: BoundKind, end: BoundKind) -> None:
         if start is BoundKind.UNBOUNDED_FOLLOWING:
@@ -145,13 +147,27 @@ class FrameBinder:
             moved = -value if subtract else value
             parts = [key, *(Literal(BIGINT, n) for n in (moved.months, moved.days, moved.micros))]
             limit = self.binder.convert.call("add_interval", parts, [node] * 4, node)
-            text = _interval_text(value)
-            return FrameBound(kind, None, limit, text)
+            return FrameBound(kind, None, limit, _interval_text(value))
+        if key.type in (TIME, INTERVAL) and (is_interval(node) or is_text(node)):
+            return self._interval_limit(kind, side, key, node, subtract)
         raise self.context.unsupported(
             f"RANGE with offset PRECEDING/FOLLOWING for column type {type_name(key.type)}",
             node,
-            hint="Offsets are numbers for numeric columns and intervals for dates and timestamps.",
+            hint="Offsets are numbers for numeric columns and intervals for dates and times.",
         )
+
+    def _interval_limit(
+        self, kind: BoundKind, side: str, key: Expression, node: exp.Expr, subtract: bool
+    ) -> FrameBound:
+        """Times of day count as intervals: a limit may lie beyond midnight."""
+        value = interval_value(self.binder, node)
+        if value.months < 0 or value.days < 0 or value.micros < 0:
+            raise self._bad_offset(side, "negative", node)
+        offset = self.binder.convert.implicit(self.binder.bind(node), INTERVAL, node)
+        base = key if key.type == INTERVAL else Cast(INTERVAL, key)
+        name = "-" if subtract else "+"
+        limit = self.binder.convert.call(name, [base, offset], [node, node], node)
+        return FrameBound(kind, None, limit, _interval_text(value))
 
     def _numeric_limit(
         self, kind: BoundKind, side: str, key: Expression, node: exp.Expr, subtract: bool

@@ -2,7 +2,8 @@
 
 - ``(VALUES ... UNION ...)`` and ``(VALUES ... ORDER BY ...)`` in FROM: parentheses around the rows;
 - ``TABLESAMPLE m (expression)``: parentheses around the expression;
-- ``REPEATABLE (-1)``: the sign becomes part of the number.
+- ``REPEATABLE (-1)``: the sign becomes part of the number;
+- ``ORDER BY a USING <``: ASC, and ``USING >`` DESC.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 _T = TokenType
 _OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.L_BRACE})
 _CLOSING: Final = frozenset({_T.R_PAREN, _T.R_BRACKET, _T.R_BRACE})
+_DIRECTIONS: Final = {_T.LT: (_T.ASC, "ASC"), _T.GT: (_T.DESC, "DESC")}
 _AFTER_VALUES: Final = frozenset(
     {_T.UNION, _T.INTERSECT, _T.EXCEPT, _T.ORDER_BY, _T.LIMIT, _T.OFFSET, _T.FETCH}
 )
@@ -27,7 +29,7 @@ def close_gaps(tokens: list[Token]) -> list[Token]:
     after: dict[int, int] = {}
     """Place -> how many to close behind it."""
     joined: dict[int, Token] = {}
-    """Place of a minus sign -> what stands for it and the number behind it."""
+    """Place of a token -> what stands for it and the one behind it."""
     for index, token in enumerate(tokens):
         enclosed: tuple[int, int] | None = None
         if token.token_type is _T.VALUES and _type_at(tokens, index - 1) is _T.L_PAREN:
@@ -36,6 +38,8 @@ def close_gaps(tokens: list[Token]) -> list[Token]:
             enclosed = _share(tokens, index)
         elif token.text.upper() == "REPEATABLE" and _is_negative_number(tokens, index + 2):
             joined[index + 2] = _negative(tokens[index + 2], tokens[index + 3])
+        elif token.token_type is _T.USING and _type_at(tokens, index + 1) in _DIRECTIONS:
+            joined[index] = _direction(token, tokens[index + 1])
         if enclosed is not None:
             before[enclosed[0]] = before.get(enclosed[0], 0) + 1
             after[enclosed[1]] = after.get(enclosed[1], 0) + 1
@@ -94,6 +98,11 @@ def _type_at(tokens: Sequence[Token], index: int) -> TokenType | None:
 
 def _parenthesis(near: Token, kind: TokenType, text: str) -> Token:
     return Token(kind, text, near.line, near.col, near.start, near.end)
+
+
+def _direction(using: Token, operator: Token) -> Token:
+    kind, text = _DIRECTIONS[operator.token_type]
+    return Token(kind, text, using.line, using.col, using.start, operator.end)
 
 
 def _negative(sign: Token, number: Token) -> Token:

@@ -22,10 +22,12 @@ from remuda.plan.logical import Filter, Logical
 from remuda.sql.calls import function_name
 from remuda.sql.constraints import default_of
 from remuda.sql.context import Context, identifier
-from remuda.sql.expressions import ExpressionBinder, Forbidding
+from remuda.sql.expressions import Embedding, ExpressionBinder
 from remuda.sql.modify import assignments_of, joined_rows, target_of
 from remuda.sql.output import project
 from remuda.sql.places import position_of_token
+from remuda.sql.queries import bind_query
+from remuda.sql.relations import CommonTable, Environment
 from remuda.sql.returning import Outcome, returned
 from remuda.sql.rows import insert_positions, require_key
 from remuda.sql.scope import Scope
@@ -138,7 +140,7 @@ class _Merge:
 
     def bind(self) -> ChangeStatement:
         context, schema = self.context, self.schema
-        plan, scope, mark = self._joined()
+        plan, scope, mark, self.tables = self._joined()
         self.old = [reference for _, reference in scope.relations[self.alias]]
         target = Scope()
         target.add(context, self.alias, scope.relations[self.alias], self.node)
@@ -168,8 +170,8 @@ class _Merge:
 
     # --- source and target side by side -------------------------------------------------------
 
-    def _joined(self) -> tuple[Logical, Scope, Expression]:
-        """Source LEFT (or FULL) JOIN target, their columns, and the mark of the source."""
+    def _joined(self) -> tuple[Logical, Scope, Expression, dict[str, CommonTable]]:
+        """Source LEFT (or FULL) JOIN target, their columns, the mark of the source, and CTEs."""
         using = self.node.args["using"]
         alias = using.args.get("alias")
         name = alias.this if alias is not None and alias.this is not None else using.this
@@ -185,25 +187,30 @@ class _Merge:
         side = "FULL" if any(clause.by_source for clause in self.whens) else "LEFT"
         join = exp.Join()
         join.args.update(this=self.node.this, side=side, on=self.node.args["on"])
-        plan, scope = joined_rows(self.context, outer, [join], self.node.args.get("with_"))
+        plan, scope, tables = joined_rows(self.context, outer, [join], self.node.args.get("with_"))
         source = identifier(name)
         found = next(e for n, e in scope.relations[source] if n == MARK)
         scope.relations[source] = [(n, e) for n, e in scope.relations[source] if e is not found]
         scope.visible = [(n, e) for n, e in scope.visible if e is not found]
-        return plan, scope, found
+        return plan, scope, found, tables
 
     # --- clauses ------------------------------------------------------------------------------
 
     def _bind_clause(self, clause: _Clause, scope: Scope) -> None:
-        binder = ExpressionBinder(
-            self.context, scope, Forbidding(self.context, f"WHEN {clause.kind}")
+        around = Environment(self.tables, scope)
+        embedding = Embedding(
+            self.context,
+            f"WHEN {clause.kind}",
+            lambda inner: bind_query(self.context, inner, around),
         )
+        binder = ExpressionBinder(self.context, scope, embedding)
         condition = clause.node.args.get("condition")
         if condition is not None:
             clause.condition = binder.condition(condition, "WHEN")
         then = clause.node.args["then"]
         if clause.action is MergeAction.UPDATE:
-            for assignment in assignments_of(self.context, self.schema, then.expressions):
+            found = assignments_of(self.context, self.schema, self.alias, then.expressions)
+            for assignment in found:
                 clause.values[assignment.position] = self._value(
                     binder, assignment.position, assignment.value
                 )

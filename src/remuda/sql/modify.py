@@ -13,9 +13,10 @@ from remuda.plan.expression import ColumnId, ColumnRef, Expression
 from remuda.plan.logical import Logical
 from remuda.sql.constraints import default_of
 from remuda.sql.context import Context, identifier
+from remuda.sql.element_assignments import element_path, with_element
 from remuda.sql.places import end_of
 from remuda.sql.queries import analyze_query
-from remuda.sql.relations import Environment, undefined_map
+from remuda.sql.relations import CommonTable, Environment, undefined_map
 from remuda.sql.returning import Outcome, refuse_groups, returned
 from remuda.sql.row_values import row_parts
 from remuda.sql.schema_names import schema_name, system_scan
@@ -84,7 +85,7 @@ def _update(context: Context, node: exp.Update) -> ChangeStatement:
     schema, alias = target_of(context, node.this, "this", "alias")
     if not node.expressions:
         raise SqlSyntaxError("SET needs column = value", position=end_of(context.text))
-    assignments = assignments_of(context, schema, node.expressions)
+    assignments = assignments_of(context, schema, alias, node.expressions)
     other = node.args.get("from_")
     values = [a.value if a.value is not None else exp.Null() for a in assignments]
     select = _analyzed(context, node, alias, [] if other is None else [other.this], values)
@@ -179,8 +180,8 @@ def _analyzed(
 
 def joined_rows(
     context: Context, first: exp.Expr, joins: Sequence[exp.Expr], common: exp.Expr | None
-) -> tuple[Logical, Scope]:
-    """All columns of ``first`` and what is joined to it, and what they are called."""
+) -> tuple[Logical, Scope, dict[str, CommonTable]]:
+    """All columns of ``first`` and what is joined to it, what they are called, and the CTEs."""
     query = exp.Select()
     query.args.update(
         expressions=[exp.Boolean(this=True)], from_=exp.From(), joins=list(joins), with_=common
@@ -188,7 +189,7 @@ def joined_rows(
     query.args["from_"].args["this"] = first
     pending = analyze_query(context, query, Environment())
     assert isinstance(pending, SelectBinder)
-    return _with_all_columns(pending), pending.scope
+    return _with_all_columns(pending), pending.scope, pending.environment.tables
 
 
 def _cross(other: exp.Expr) -> exp.Join:
@@ -229,11 +230,16 @@ def _replaced(scope: Scope, alias: str, rows: Sequence[Expression]) -> Scope:
 
 
 def assignments_of(
-    context: Context, schema: MapSchema, nodes: Sequence[exp.Expr]
+    context: Context, schema: MapSchema, alias: str, nodes: Sequence[exp.Expr]
 ) -> list[Assignment]:
+    """What SET says. ``alias`` stands for the map, where a value needs the old one of a column."""
     found: list[Assignment] = []
     for target, value in _pairs(context, nodes):
-        position = _target(context, schema, target)
+        column, path = element_path(target)
+        position = _target(context, schema, column)
+        if path:
+            _assign_part(context, found, (position, alias), target, value)
+            continue
         if any(position == other.position for other in found):
             name = schema.columns[position].name
             raise context.error(
@@ -241,6 +247,33 @@ def assignments_of(
             )
         found.append(Assignment(position, target, None if _is_default(value) else value))
     return found
+
+
+def _assign_part(
+    context: Context,
+    found: list[Assignment],
+    where: tuple[int, str],
+    target: exp.Expr,
+    value: exp.Expr,
+) -> None:
+    """``column[...] = value``; assignments to parts of one column follow each other. ``where``: the
+    column's schema position, and the name of the map."""
+    position, alias = where
+    column, path = element_path(target)
+    if _is_default(value):
+        raise context.error(SqlSyntaxError, "cannot set an array element to DEFAULT", target)
+    earlier = next((place for place, a in enumerate(found) if a.position == position), None)
+    if earlier is None:
+        old = column.copy()
+        old.set("table", exp.Identifier(this=alias, quoted=True))
+        found.append(Assignment(position, target, with_element(old, path, value)))
+        return
+    before = found[earlier]
+    if before.value is None or not element_path(before.place)[1]:
+        raise context.error(
+            SqlSyntaxError, f'multiple assignments to same column "{column.name}"', target
+        )
+    found[earlier] = Assignment(position, before.place, with_element(before.value, path, value))
 
 
 def _pairs(context: Context, nodes: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, exp.Expr]]:

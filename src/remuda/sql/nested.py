@@ -40,7 +40,8 @@ _FIRST, _LAST = 1, 2**31 - 1
 # --- constructors ------------------------------------------------------------------------------
 
 
-def _array(binder: ExpressionBinder, node: exp.Array) -> Expression:
+def array_value(binder: ExpressionBinder, node: exp.Array) -> Expression:
+    """``ARRAY[a, b]``"""
     parts = node.expressions
     if not parts:
         raise binder.context.error(
@@ -49,8 +50,6 @@ def _array(binder: ExpressionBinder, node: exp.Array) -> Expression:
             node,
             hint="Explicitly cast to the desired type, for example ARRAY[]::integer[].",
         )
-    if len(parts) == 1 and isinstance(parts[0].unnest(), exp.Query):
-        raise binder.context.unsupported("ARRAY(subquery)", node, hint="Use array_agg.")
     bound = [binder.bind(part) for part in parts]
     for expression, part in zip(bound, parts, strict=True):
         if expression.type.element is not None:
@@ -144,9 +143,13 @@ def _field(binder: ExpressionBinder, node: exp.Dot) -> Expression:
             node,
             hint=did_you_mean(name, names) or "Fields: " + ", ".join(names) + ".",
         )
-    place = names.index(name)
-    signature = field_signature(operand.type, place)
-    return Call(signature.result, "field", (operand, Literal(INTEGER, place)))
+    return field_of(operand, names.index(name))
+
+
+def field_of(value: Expression, place: int) -> Expression:
+    """A field of a row, by its place from 0."""
+    signature = field_signature(value.type, place)
+    return Call(signature.result, "field", (value, Literal(INTEGER, place)))
 
 
 # --- ANY and ALL of arrays ---------------------------------------------------------------------
@@ -205,6 +208,11 @@ def concatenation(bound: Expression) -> Expression:
     return Call(bound.type, name, bound.arguments)
 
 
+def _match(binder: ExpressionBinder, node: exp.MatchAgainst) -> Expression:
+    """``json @@ jsonpath``, whose sides the parser swaps."""
+    return binder.call("@@", node.expressions[0], node.this, node=node)
+
+
 def _json_literal(binder: ExpressionBinder, node: exp.ParseJSON) -> Expression:
     """``JSON '...'``"""
     return binder.convert.explicit(binder.bind(node.this), JSON, node)
@@ -260,10 +268,10 @@ _OPERATORS: Final[tuple[tuple[type[exp.Expr], str], ...]] = (
 def _register_all() -> None:
     for kind, name in _OPERATORS:
         register(kind, _operator(name), "this", "expression", "only_json_types")
-    register(exp.Array, _array, "expressions", "bracket_notation", "value_constructor")
     register(exp.Tuple, row_value, "expressions")
     register(exp.Bracket, _subscript, "this", "expressions")
     register(exp.Dot, _field, "this", "expression")
+    register(exp.MatchAgainst, _match, "this", "expressions")
     register(exp.ParseJSON, _json_literal, "this", "is_literal")
     register(exp.AtTimeZone, _at_time_zone, "this", "zone")
 

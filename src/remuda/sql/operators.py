@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from sqlglot import exp
 
@@ -36,7 +37,7 @@ from remuda.sql.nested import (
 from remuda.sql.patterns import similar
 from remuda.sql.places import position_at, position_of, span_of
 from remuda.sql.row_values import row_parts, rows_of_literals
-from remuda.sql.scope import resolve_column, whole_row
+from remuda.sql.scope import all_levels, resolve_column, whole_row
 from remuda.sql.subqueries import compared, quantified, quantifier
 from remuda.sql.system_functions import object_cast, regclass_text
 from remuda.sql.types import is_bare_decimal, type_from_tree
@@ -52,7 +53,20 @@ def _column(binder: ExpressionBinder, node: exp.Column) -> Expression:
         if row is not None:
             return row
         raise binder.context.error(SqlSyntaxError, "* is not allowed here", node)
+    if _is_user(binder, node):
+        return binder.bind(exp.CurrentUser())
     return resolve_column(binder.context, binder.scope, node)
+
+
+def _is_user(binder: ExpressionBinder, node: exp.Column) -> bool:
+    """Whether ``user`` or ``current_role`` stands for a value, and not for a column."""
+    word = node.this
+    if node.args.get("table") is not None or word.args.get("quoted"):
+        return False
+    name = str(word.this).lower()
+    return name in ("user", "current_role") and not any(
+        level.candidates(name) or name in level.relations for level in all_levels(binder.scope)
+    )
 
 
 def _literal(binder: ExpressionBinder, node: exp.Literal) -> Expression:
@@ -203,7 +217,7 @@ def _literal_list(target: SqlType, values: list[exp.Expr]) -> tuple[Expression, 
             return None
         text = str(value.this)
         if target.is_text:
-            found.append(Literal(VARCHAR, text))
+            found.append(Literal(VARCHAR, text.rstrip(" ") if target.kind is Kind.CHAR else text))
             continue
         if not text.isdecimal() or len(text) > 19 or not low <= (number := int(text)) <= high:
             return None
@@ -339,6 +353,8 @@ def _object_type(to: exp.Expr) -> str:
 def _type_position(context: Context, node: exp.Cast) -> Position | None:
     """Types carry no place: look for the word behind the operand."""
     to = node.args["to"]
+    if to.this in _PLAIN_TYPES and not to.expressions:
+        return None  # nothing can be wrong with it, and a search costs as much as the text is long
     kind = to.args.get("kind")
     word = kind.name if isinstance(kind, exp.Expr) else str(getattr(to.this, "value", ""))
     span = span_of(node.this)
@@ -346,6 +362,13 @@ def _type_position(context: Context, node: exp.Cast) -> Position | None:
         return position_of(context.text, node)
     at = context.text.lower().find(word.lower(), span[1])
     return position_of(context.text, node) if at < 0 else position_at(context.text, at, len(word))
+
+
+_PLAIN_TYPES: Final = frozenset({
+    exp.DType.BOOLEAN, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT, exp.DType.FLOAT,
+    exp.DType.DOUBLE, exp.DType.TEXT, exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ,
+    exp.DType.UUID, exp.DType.JSON, exp.DType.JSONB,
+})  # fmt: skip
 
 
 def _register_all() -> None:

@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from remuda.errors import NotSupported, RemudaError, SqlSyntaxError
 from remuda.sql.alterations import AlterParser
-from remuda.sql.assignments import enclose_assignments
+from remuda.sql.assignments import enclose_all_assignments
 from remuda.sql.definitions import DefinitionParser
 from remuda.sql.explain_options import execute_tokens, read_explain_options
 from remuda.sql.keyword_hints import keyword_hint
@@ -232,7 +232,7 @@ def _parse_tokens(prepared: TokenList) -> Tree:
     """A query or a change of data."""
     text, tokens = prepared.text, prepared.tokens
     if tokens[0].token_type in _CHANGE_STARTS | {_T.WITH} or tokens[0].text.lower() == "sink":
-        tokens = prepared.tokens[:] = enclose_assignments(tokens)
+        tokens = prepared.tokens[:] = enclose_all_assignments(tokens)
     sink = tokens[0].text.lower() == "sink"
     if sink:
         first = tokens[0]

@@ -17,15 +17,17 @@ from remuda.errors import (
 from remuda.plan.expression import Expression, Literal
 from remuda.plan.logical import Logical, OutputColumn, Project, Union, Values
 from remuda.plan.nullability import is_nullable
+from remuda.plan.uses import is_by_chance
 from remuda.sql.clauses import limited
 from remuda.sql.context import Context, identifier
 from remuda.sql.expressions import Embedding, ExpressionBinder
-from remuda.sql.output import one_row
+from remuda.sql.output import free_columns, one_row
 from remuda.sql.recursion import RecursionBinder, in_order, is_recursive
 from remuda.sql.relations import CommonTable, Environment, bind_common_table
 from remuda.sql.scope import Scope
 from remuda.sql.select import SelectBinder
 from remuda.sql.set_operations import Pending, bind_set_operation, order_keys
+from remuda.sql.supplied import once
 
 _TAIL: Final = {"order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET"}
 """Clauses that may follow parentheses as well as the query in them."""
@@ -70,6 +72,13 @@ def analyze_query(context: Context, node: exp.Expr, environment: Environment) ->
         return _Built(bind_set_operation(context, node, environment, analyze_query))
     if isinstance(node, exp.Values):
         return _values(context, node, environment)
+    if isinstance(node, exp.DML):
+        raise context.unsupported(
+            f"{type(node).__name__.upper()} inside of this statement",
+            node,
+            hint="A WITH query that changes data stands in the WITH of a SELECT that is the whole "
+            "statement.",
+        )
     names: dict[type[exp.Expr], str] = {
         exp.Table: "a table in parentheses",
     }
@@ -86,7 +95,7 @@ def _with_common_tables(context: Context, node: exp.Expr, environment: Environme
     clause = node.args.get("with_")
     if clause is None:
         return environment
-    context.only(clause, "expressions", "recursive")
+    context.only(clause, "expressions", "recursive", "search")
     inner = Environment(dict(environment.tables), environment.parent)
     own: set[str] = set()
     recursive = bool(clause.args.get("recursive"))
@@ -103,17 +112,19 @@ def _with_common_tables(context: Context, node: exp.Expr, environment: Environme
         seen = Environment(dict(inner.tables), environment.parent)
         common = CommonTable(entry.this, list(alias.args.get("columns") or ()), seen)
         context.count_relation(alias)
+        search = clause.args.get("search") if entry is clause.expressions[-1] else None
+        if search is not None and not (recursive and is_recursive(entry)):
+            raise context.error(SqlSyntaxError, "WITH query is not recursive", alias)
         if recursive and is_recursive(entry):
             common.make = RecursionBinder(
-                context,
-                name,
-                common,
-                lambda n, e: analyze_query(context, n, e),
-            ).bind()
+                context, name, common, lambda n, e: analyze_query(context, n, e)
+            ).bind(search)
         else:
-            common.first_plan = bind_common_table(
-                context, name, common, lambda n, e: bind_query(context, n, e)
-            )
+            plan = bind_common_table(context, name, common, lambda n, e: bind_query(context, n, e))
+            if is_by_chance(plan) and not free_columns(plan):
+                common.make = once(context, name, plan)
+            else:
+                common.first_plan = plan
         inner.tables[name] = common
     return inner
 

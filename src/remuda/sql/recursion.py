@@ -30,6 +30,7 @@ from remuda.sql.calls import function_name
 from remuda.sql.context import Context, identifier
 from remuda.sql.output import free_columns
 from remuda.sql.relations import CommonTable, Environment
+from remuda.sql.search_cycle import with_search
 from remuda.sql.set_operations import converted
 from remuda.sql.supplied import supplied
 
@@ -121,11 +122,16 @@ class RecursionBinder:
         self.common = common
         self.analyze = analyze
 
-    def bind(self) -> Callable[[], Logical]:
-        """What makes the relation for each place that reads it."""
+    def bind(self, search: exp.Expr | None = None) -> Callable[[], Logical]:
+        """What makes the relation for each place that reads it; ``search`` is the clause SEARCH or
+        CYCLE."""
         context, name = self.context, self.name
         union = _form(context, name, self.common.node)
         _check(context, name, union)
+        if search is not None:
+            names = self.analyze(union.args["this"], self.common.environment).names
+            union, names = with_search(context, name, self._column_names(names), union, search)
+            self.common.columns = [exp.to_identifier(column, quoted=True) for column in names]
         columns, base, step = self._terms(union)
         if free_columns(base) | free_columns(step):
             raise context.unsupported(

@@ -22,6 +22,7 @@ from remuda.plan.logical import DependentJoin, JoinKind, Logical, OutputColumn, 
 from remuda.sql.context import Context, identifier
 from remuda.sql.conversion import Converter
 from remuda.sql.expressions import Embedding, ExpressionBinder
+from remuda.sql.join_aliases import listed_alias
 from remuda.sql.output import free_references, joined
 from remuda.sql.sampling import sampled
 from remuda.sql.schema_names import schema_name, system_scan
@@ -238,6 +239,7 @@ class RelationBinder:
                 return self.aliased(plan, node, columns=scope.visible)
         else:
             self.context.only(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
+            node = _with_some_column(node)
             plan, scope = self.aliased(self.bind_query(node, self._beside_left()), node)
         return self.joins(plan, scope, node.args.get("joins"))
 
@@ -304,12 +306,19 @@ class RelationBinder:
         self._check_condition(node, kind, method)
         join_kind = _SIDES[side]
         if method or using:
+            written, alias = listed_alias(using or ())
             names = (
-                [(identifier(name), name) for name in using]
+                [(identifier(name), name) for name in written]
                 if using
                 else _common_names(scope, right_scope, node)
             )
-            return self.using(join_kind, left, scope, right, right_scope, names, node)
+            plan, merged = self.using(join_kind, left, scope, right, right_scope, names, node)
+            if alias:
+                # It names the columns that both have, which stay visible without it.
+                visible = list(merged.visible)
+                merged.add(self.context, alias, visible[: len(names)], node.this)
+                merged.visible = visible
+            return plan, merged
         scope.merge(right_scope, self.context, node.this)
         condition = None
         if on is not None:
@@ -394,6 +403,16 @@ def _is_comma(join: exp.Expr) -> bool:
     """Whether a comma stands before the relation, and not the word JOIN (after which the parser
     looks for a PIVOT, and for a condition)."""
     return not any(join.args.get(name) for name in _JOIN_WORDS) and "pivots" not in join.args
+
+
+def _with_some_column(node: exp.Subquery) -> exp.Subquery:
+    """``(SELECT FROM m)`` with a column that nobody can name: only its rows count."""
+    if not isinstance(node.this, exp.Select) or node.this.expressions:
+        return node
+    node = node.copy()
+    hidden = exp.Identifier(this=ROW_ID, quoted=True)
+    node.this.set("expressions", [exp.Alias(this=exp.Literal.number(1), alias=hidden)])
+    return node
 
 
 def _is_query(node: exp.Expr) -> bool:

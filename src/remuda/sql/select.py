@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from remuda.datatypes.coercion import is_comparable, is_implicit
 from remuda.datatypes.schema import ROW_ID
-from remuda.datatypes.sql import INTEGER, SqlType
+from remuda.datatypes.sql import INTEGER, Kind, SqlType
 from remuda.datatypes.text import type_name
 from remuda.errors import (
     GroupingError,
@@ -22,6 +22,7 @@ from remuda.errors import (
     TypeMismatch,
     UndefinedMap,
     WindowingError,
+    WrongObjectType,
 )
 from remuda.plan.expression import (
     AggregateCall,
@@ -35,7 +36,7 @@ from remuda.plan.expression import (
     conjunction,
 )
 from remuda.plan.logical import Filter, Logical
-from remuda.sql import calls, operators, unicode_strings
+from remuda.sql import array_queries, calls, operators, unicode_strings
 from remuda.sql.aggregates import bind_aggregate
 from remuda.sql.clauses import (
     default_name,
@@ -50,15 +51,17 @@ from remuda.sql.expressions import ExpressionBinder
 from remuda.sql.first_rows import first_of_each
 from remuda.sql.grouping import GROUPING, Grouping
 from remuda.sql.grouping_sets import grouping_sets
+from remuda.sql.nested import field_of
 from remuda.sql.output import distinct, one_row, project
 from remuda.sql.places import end_of
 from remuda.sql.relations import Environment, QueryBinder, RelationBinder
 from remuda.sql.schema_names import check_qualifier
 from remuda.sql.scope import Scope, all_levels
 from remuda.sql.select_rows import SelectRows
-from remuda.sql.subqueries import SubqueryPlans
+from remuda.sql.subqueries import SubqueryPlans, refuse_no_columns
 from remuda.sql.windows import WindowBinder
 
+assert array_queries
 assert calls
 assert operators
 assert unicode_strings
@@ -200,6 +203,7 @@ class SelectBinder:
         return self.rows.bind(self.binder, name, arguments, node)
 
     def subquery(self, node: exp.Expr) -> Logical:
+        refuse_no_columns(self.context, node)
         return self.subqueries.plan(node)
 
     def _outer_query(self, node: exp.Expr) -> Logical:
@@ -248,8 +252,8 @@ class SelectBinder:
                 self.items[TARGETS_MAX].node,
             )
         if not self.items:
-            error = self.context.error(
-                SqlSyntaxError, "SELECT needs at least one expression", node.args.get("from_")
+            error = self.context.unsupported(
+                "SELECT without columns", node.args.get("from_"), hint="Select a constant."
             )
             error.position = error.position or end_of(self.context.text)
             raise error
@@ -280,6 +284,8 @@ class SelectBinder:
             self.items += [Item(name, e, node) for name, e in self.scope.visible]
         elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             self.items += [Item(name, e, node) for name, e in self.columns_of_alias(node)]
+        elif isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
+            self.items += self.fields_of(node)
         elif isinstance(node, exp.Alias):
             self.context.only(node, "this", "alias")
             name = identifier(node.args["alias"])
@@ -288,6 +294,18 @@ class SelectBinder:
             raise self.context.unsupported("an alias list", node)
         else:
             self.items.append(Item(default_name(node), self.binder.bind(node), node))
+
+    def fields_of(self, node: exp.Dot) -> list[Item]:
+        """``(row).*``"""
+        value = self.binder.settled(node.this)
+        if value.type.kind is not Kind.ROW:
+            raise self.context.error(
+                WrongObjectType, f"type {type_name(value.type)} is not composite", node.this
+            )
+        return [
+            Item(name, field_of(value, place), node)
+            for place, (name, _) in enumerate(value.type.fields)
+        ]
 
     def columns_of_alias(self, node: exp.Column) -> list[tuple[str, Expression]]:
         self.context.only(node, "this", "table", "db", "catalog")

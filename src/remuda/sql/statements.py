@@ -180,6 +180,9 @@ class ChangeStatement:
     parameter_types: tuple[SqlType, ...] = ()
     chooses: bool = False
     """The first column of ``source`` is a ``MergeAction``: not every row is written and removed."""
+    query: BoundQuery | None = None
+    """What the statement answers: it reads the rows of RETURNING as ``relation``."""
+    relation: str = ""
 
 
 @dataclass(frozen=True, slots=True)

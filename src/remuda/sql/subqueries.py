@@ -25,9 +25,8 @@ from remuda.plan.expression import (
     columns_of,
     with_children,
 )
-from remuda.plan.functions import is_volatile
 from remuda.plan.logical import Logical
-from remuda.plan.uses import expressions_of, operators_of
+from remuda.plan.uses import is_by_chance
 from remuda.sql.calls import function_name
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, register
@@ -57,7 +56,7 @@ class SubqueryPlans:
         found = self._known.get(bare)
         if found is None:
             found = self._plan_of(node)
-            if not any(is_volatile(e) for n in operators_of(found) for e in expressions_of(n)):
+            if not is_by_chance(found):
                 self._known[bare] = found
         return found
 
@@ -83,10 +82,26 @@ def _made(
 # --- a query that stands for a value, or for a row of values ------------------------------------
 
 
+def refuse_no_columns(context: Context, node: exp.Expr) -> None:
+    """Raises SqlSyntaxError for ``SELECT FROM m`` where a value is needed."""
+    query = query_in(node)
+    while isinstance(query, exp.Paren | exp.Subquery):
+        query = query.this
+    if isinstance(query, exp.Select) and not query.expressions:
+        raise context.error(
+            SqlSyntaxError, "subquery has too few columns", query.args.get("from_") or node
+        )
+
+
 def _scalar(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     plan = binder.surroundings.subquery(node)
     if len(plan.output) != 1:
         raise binder.context.error(SqlSyntaxError, "subquery must return only one column", node)
+    return _made(SubqueryKind.SCALAR, plan)
+
+
+def scalar_of(plan: Logical) -> Expression:
+    """The value of the only row of ``plan``."""
     return _made(SubqueryKind.SCALAR, plan)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from remuda.datatypes.schema import Column
-from remuda.plan.logical import OutputColumn, Recursion, Supplied
+from remuda.plan.logical import Logical, OutputColumn, Recursion, Supplied
 from remuda.sql.context import Context
 
 
@@ -25,3 +25,11 @@ def supplied(
         for column in columns
     )
     return Supplied(output, relation, tuple(range(len(output))), rows, alias, definition)
+
+
+def once(context: Context, name: str, plan: Logical) -> Callable[[], Logical]:
+    """What makes the relation of a CTE whose rows are computed once, however often it is read."""
+    relation = context.unique(f"query {name}")
+    columns = [Column(c.name, c.type, c.nullable) for c in plan.output]
+    definition = Recursion(name, "", plan, None, distinct=False)
+    return lambda: supplied(context, relation, columns, definition=definition)

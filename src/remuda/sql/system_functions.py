@@ -8,6 +8,7 @@ plan is not used any more once the catalog has changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -25,7 +26,8 @@ from remuda.catalog.pg_types import BY_NAME, PG_TYPES
 from remuda.catalog.system_relations import DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC, SYS
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import MapSchema, ViewDefinition
-from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, array
+from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, Kind, SqlType, array
+from remuda.datatypes.text import type_name
 from remuda.errors import UndefinedFunction, UndefinedMap
 from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
 from remuda.sql.context import Context
@@ -34,22 +36,16 @@ from remuda.sql.suggest import did_you_mean
 from remuda.sql.tokens import CALL_MARK
 
 VERSION: Final = "PostgreSQL 15.0 (Remuda)"
-SESSION_SETTINGS: Final = {
-    "server_version": "15.0",
-    "server_version_num": "150000",
-    "server_encoding": "UTF8",
-    "client_encoding": "UTF8",
-    "standard_conforming_strings": "on",
-    "integer_datetimes": "on",
-    "datestyle": "ISO, MDY",
-    "intervalstyle": "postgres",
-    "search_path": PUBLIC,
-    "transaction_isolation": "read committed",
-    "default_transaction_isolation": "read committed",
-    "max_identifier_length": "255",
-    "lc_collate": "C.UTF-8",
-    "lc_ctype": "C.UTF-8",
-}
+SETTING_NAMES: Final = (
+    "application_name", "bytea_output", "client_encoding", "client_min_messages", "datestyle",
+    "default_transaction_isolation", "default_transaction_read_only", "extra_float_digits",
+    "idle_in_transaction_session_timeout", "integer_datetimes", "intervalstyle", "jit",
+    "lc_collate", "lc_ctype", "lock_timeout", "max_identifier_length", "read_consistency",
+    "search_path", "server_encoding", "server_version", "server_version_num", "sql_dialect",
+    "standard_conforming_strings", "statement_timeout", "synchronize_seqscans", "test_pauses",
+    "timezone", "transaction_isolation", "transaction_read_only", "xmloption",
+)  # fmt: skip
+"""Every setting of a session (``session.settings`` has their values), in lower case."""
 _COLUMNS: Final = 4096
 """More than a relation has columns."""
 
@@ -297,11 +293,22 @@ def _to_regtype(text: str) -> int | None:
 def _current_setting(
     binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr
 ) -> Expression:
+    """``current_setting(name [, missing_ok])``: the session tells the values when it is run."""
     name = binder.convert.implicit(binder.bind(nodes[0]), VARCHAR, nodes[0])
+    lenient: Expression = Literal(BOOLEAN, False)
+    if len(nodes) > 1:
+        lenient = binder.condition(nodes[1], "current_setting")
+    if isinstance(name, Literal) and isinstance(lenient, Literal):
+        if name.value is None or lenient.value is None:
+            return _text(None)
+        return Call(VARCHAR, "session_setting", (name, lenient))
     lower = Call(VARCHAR, "lower", (name,))
     branches = tuple(
-        (Call(BOOLEAN, "=", (lower, _text(setting))), _text(value))
-        for setting, value in SESSION_SETTINGS.items()
+        (
+            Call(BOOLEAN, "=", (lower, _text(known))),
+            Call(VARCHAR, "session_setting", (_text(known), Literal(BOOLEAN, False))),
+        )
+        for known in SETTING_NAMES
     )
     return Case(VARCHAR, branches, _text(None))
 
@@ -328,6 +335,24 @@ def _to_regclass(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Exp
     return _number_of(binder.convert.implicit(bound, VARCHAR, nodes[0]), _Holder(binder.context))
 
 
+def _type_of(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    """``pg_typeof(x)``: PostgreSQL's name of the type, without length or digits."""
+    return _text(_bare_type_name(binder.bind(nodes[0]).type))
+
+
+def _bare_type_name(sql_type: SqlType) -> str:
+    if sql_type.element is not None:
+        return f"{_bare_type_name(sql_type.element)}[]"
+    if sql_type.is_text and sql_type.length is not None:
+        return {Kind.CHAR: "character"}.get(sql_type.kind, "character varying")
+    if sql_type.is_text:
+        return "text"
+    names = {Kind.NULL: "unknown", Kind.DECIMAL: "numeric", Kind.ROW: "record", Kind.JSON: "jsonb"}
+    zoneless = {Kind.TIME: "time without time zone", Kind.TIMESTAMP: "timestamp without time zone"}
+    found = names.get(sql_type.kind) or zoneless.get(sql_type.kind)
+    return found or type_name(replace(sql_type, length=None))
+
+
 _TRUE: Final = _constant(Literal(BOOLEAN, True))
 _FALSE: Final = _constant(Literal(BOOLEAN, False))
 _NO_TEXT: Final = _constant(_text(None))
@@ -339,6 +364,7 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "current_schemas": ((1,), _schemas),
     "version": ((0,), _constant(_text(VERSION))),
     "current_setting": ((1, 2), _current_setting),
+    "pg_typeof": ((1,), _type_of),
     "pg_backend_pid": ((0,), _constant(Literal(INTEGER, 1))),
     "pg_is_in_recovery": ((0,), _FALSE),
     "pg_encoding_to_char": ((1,), _constant(_text("UTF8"))),
@@ -437,9 +463,13 @@ def _word(value: str) -> Callable[[ExpressionBinder, exp.Expr], Expression]:
     return bind
 
 
+def _current_user(_binder: ExpressionBinder, _node: exp.Expr) -> Expression:
+    return Call(VARCHAR, "current_user", ())
+
+
 for _name in FUNCTIONS:
     register_call(_name, _call)
 register(exp.CurrentSchema, _word(PUBLIC))
 register(exp.CurrentCatalog, _word(DATABASE))
-register(exp.CurrentUser, _word(OWNER))
-register(exp.SessionUser, _word(OWNER))
+register(exp.CurrentUser, _current_user)
+register(exp.SessionUser, _current_user)

@@ -7,19 +7,21 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from remuda.datatypes.sql import BIGINT, SqlType
+from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, array
 from remuda.datatypes.text import type_name
-from remuda.errors import UndefinedFunction
-from remuda.plan.expression import ColumnRef, Expression
+from remuda.errors import SqlSyntaxError, UndefinedFunction
+from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical, OutputColumn, Project, Unfold
-from remuda.plan.set_functions import SET_FUNCTIONS, SetCall, SetSignature
+from remuda.plan.set_functions import RECORD_FUNCTIONS, SET_FUNCTIONS, SetCall, SetSignature
 from remuda.sql.calls import function_name
 from remuda.sql.clauses import default_name
 from remuda.sql.context import Context, identifier
 from remuda.sql.conversion import is_untyped
 from remuda.sql.expressions import ExpressionBinder, Forbidding
 from remuda.sql.output import one_row
+from remuda.sql.places import position_of
 from remuda.sql.scope import Scope
+from remuda.sql.types import type_from_tree
 
 
 def is_table_function(node: exp.Expr) -> bool:
@@ -93,11 +95,16 @@ class _Binder:
         else:
             self.context.only(node, "this", "alias", "ordinality", "rows_from", "joins")
             offset = None
-            calls = [part.this for part in node.args.get("rows_from") or ()] or [node.this]
+            several = node.args.get("rows_from") or ()
+            calls = [part if isinstance(part, exp.Unnest) else part.this for part in several]
+            calls = calls or [node.this]
         if offset:  # sqlglot takes the last alias for it
             ordinality = True
             names += [offset] if isinstance(offset, exp.Expr) else []
-        plan, name, columns = self._plan(calls, ordinality)
+        definitions = [name for name in names if isinstance(name, exp.ColumnDef)]
+        if definitions:
+            names = []
+        plan, name, columns = self._plan(calls, ordinality, definitions)
         if alias is not None and alias.this is not None and len(columns) - ordinality == 1:
             given, expression = columns[0]
             columns[0] = (given or identifier(alias.this), expression)
@@ -105,7 +112,7 @@ class _Binder:
         return TableFunction(plan, name, columns, alias, names)
 
     def _plan(
-        self, calls: Sequence[exp.Expr], ordinality: bool
+        self, calls: Sequence[exp.Expr], ordinality: bool, definitions: Sequence[exp.ColumnDef]
     ) -> tuple[Logical, str, list[tuple[str, Expression]]]:
         """The plan, the function's name, the columns ("" for one that goes by its relation's)."""
         bound: list[SetCall] = []
@@ -122,6 +129,7 @@ class _Binder:
             several = name == "unnest" and len(arguments) > 1
             for group in [[a] for a in arguments] if several else [list(arguments)]:
                 made, signature = bound_call(self.binder, name, group, call)
+                made, signature = self._defined(made, signature, definitions, call)
                 bound.append(made)
                 names += [column for column, _ in signature.columns]
         if len(bound) > 1:
@@ -136,6 +144,40 @@ class _Binder:
             (n, ColumnRef(c.type, c.id, c.name)) for n, c in zip(names, output, strict=True)
         ]
         return plan, first, columns
+
+    def _defined(
+        self,
+        made: SetCall,
+        signature: SetSignature,
+        definitions: Sequence[exp.ColumnDef],
+        node: exp.Expr,
+    ) -> tuple[SetCall, SetSignature]:
+        """With the columns of a column definition list, which some functions need."""
+        if made.function not in RECORD_FUNCTIONS:
+            if definitions:
+                raise self.context.error(
+                    SqlSyntaxError,
+                    'a column definition list is only allowed for functions returning "record"',
+                    definitions[0],
+                )
+            return made, signature
+        if not definitions:
+            raise self.context.error(
+                SqlSyntaxError,
+                'a column definition list is required for functions returning "record"',
+                node,
+                hint="Write AS x (column type, ...) behind it.",
+            )
+        columns = []
+        for definition in definitions:
+            self.context.only(definition, "this", "kind")
+            place = position_of(self.context.text, definition.this)
+            found = type_from_tree(definition.args["kind"], place)
+            columns.append((identifier(definition.this), found))
+        names = Literal(array(VARCHAR), tuple(name for name, _ in columns))
+        types = tuple(each for _, each in columns)
+        call = SetCall(made.function, (*made.arguments, names), types)
+        return call, SetSignature((*signature.arguments, names.type), tuple(columns))
 
     def _column(self, name: str, sql_type: SqlType) -> OutputColumn:
         return OutputColumn(self.context.new_id(), name, sql_type)

@@ -25,8 +25,10 @@ from remuda.limits import EXPRESSION_DEPTH_MAX, STATEMENT_LENGTH_MAX
 from remuda.sql.arrow_tokens import with_plain_arrows
 from remuda.sql.catalog_tokens import without_pg_catalog
 from remuda.sql.grammar_gaps import close_gaps
+from remuda.sql.join_aliases import with_listed_aliases
 from remuda.sql.places import end_of, position_at, position_of_token
 from remuda.sql.prefix_tokens import with_prefix_calls
+from remuda.sql.search_tokens import with_joined_names
 from remuda.sql.substring_tokens import with_plain_substrings
 from remuda.sql.typed_tokens import enclose_literals, is_operator, like
 
@@ -169,7 +171,8 @@ def _unterminated(text: str) -> SqlSyntaxError:
 def prepare(text: str, tokens: list[Token]) -> TokenList:
     """Check and rewrite the tokens of one statement (see the module)."""
     tokens = without_pg_catalog(tokens)
-    tokens = enclose_literals(close_gaps(tokens))
+    tokens = with_joined_names(with_listed_aliases(close_gaps(tokens)))
+    tokens = enclose_literals(tokens)
     tokens = with_plain_arrows(with_prefix_calls(with_plain_substrings(tokens)))
     prepared: list[Token] = []
     marks = dollars = depth = run = brackets = 0

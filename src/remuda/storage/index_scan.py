@@ -89,14 +89,12 @@ class IndexCursor(ScanCursor):
                 if chunk.exists_at(offset, self._at)
                 and (wanted is None or wanted[chunk.partitions[offset]])
             ]
-        self._chunks = ()
+        self._source = iter(())
         return values_to_batch(rows, self._layouts.schema, self._positions) if rows else None
 
     def _next_piece(self) -> pa.RecordBatch | None:
-        while self._next_chunk < len(self._chunks):
-            chunk = self._chunks[self._next_chunk]
+        for chunk in self._source:
             rows = self._candidates[chunk.number]
-            self._next_chunk += 1
             count = self._tail_rows if chunk is self._open_tail else chunk.length
             batch = self._piece(chunk) if rows is None else self._picked(chunk, rows, count)
             if batch is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,10 @@ def shown(chunk: Chunk, count: int, at: int, wanted: Flags | None) -> Flags | bo
 class ScanCursor:
     """A reader's pinned view of a map. ``next`` may be called by one thread at a time, any thread.
 
+    Several cursors may share one view (``share``): each takes the next chunk that no other has
+    taken. The iterator over the chunks is all that they have in common, and to take an element from
+    a list's iterator is one step of the interpreter, so they need no lock.
+
     Made by the event loop. What the loop does later cannot change it: rows that are added lie
     outside of the pinned chunks and counts, and rows that are closed get an end after the read
     timestamp.
@@ -60,7 +65,7 @@ class ScanCursor:
         """``positions`` are those of the schema of ``layouts``."""
         self._layouts = layouts
         self._chunks: Sequence[Chunk] = chunks
-        self._next_chunk = 0
+        self._source: Iterator[Chunk] = iter(chunks)
         self._open_tail = open_tail
         self._tail_rows = open_tail.length
         self._at = at
@@ -90,9 +95,7 @@ class ScanCursor:
         return gathered[0] if gathered else None
 
     def _next_piece(self) -> pa.RecordBatch | None:
-        while self._next_chunk < len(self._chunks):
-            chunk = self._chunks[self._next_chunk]
-            self._next_chunk += 1
+        for chunk in self._source:
             batch = self._piece(chunk)
             if batch is not None:
                 return batch
@@ -115,7 +118,14 @@ class ScanCursor:
     def close(self) -> None:
         """Release the pinned chunks; ``next`` gives None afterwards."""
         self._chunks = ()
+        self._source = iter(())
         self._held = None
+
+    def share(self) -> ScanCursor:
+        """Another cursor over what is left: together they give every row once."""
+        other = copy.copy(self)
+        other._held = None
+        return other
 
 
 def filtered(batch: pa.RecordBatch, mask: Flags, count: int) -> pa.RecordBatch:

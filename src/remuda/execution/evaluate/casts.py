@@ -313,6 +313,9 @@ def parse_column(array: pa.Array, target: SqlType) -> pa.Array:
 
 
 def _to_text(source: SqlType, target: SqlType) -> Conversion:
+    if target.kind is Kind.CHAR and source.kind is not Kind.CHAR:
+        cut = _to_text(source, SqlType(Kind.VARCHAR, length=target.length))
+        return lambda array: pc.utf8_rtrim(cut(array), characters=" ")
     if source.is_text:
         if target.length is None or (source.length is not None and source.length <= target.length):
             return lambda array: array

@@ -21,6 +21,7 @@ from remuda.execution.evaluate.calendar import Moment, days_from_civil, days_in_
 from remuda.execution.evaluate.datetime_format import to_char
 from remuda.execution.evaluate.datetime_parse import parsed_days, parsed_micros
 from remuda.execution.evaluate.decimals import compact
+from remuda.execution.evaluate.interval_format import interval_to_char
 from remuda.execution.evaluate.kernel import Kernel, column
 from remuda.execution.evaluate.number_format import number_to_char, to_number
 from remuda.execution.evaluate.numbers import Value
@@ -59,6 +60,8 @@ def _to_char(call: Call) -> Kernel:
         return physical_rows(
             lambda micros, template: to_char(Moment.of_micros(micros, zoned=zoned), template)
         )(call)
+    if source.kind is Kind.INTERVAL:
+        return physical_rows(interval_to_char)(call)
     if source.is_float:
         return physical_rows(lambda value, template: number_to_char(float(value), template))(call)
     scale = source.scale or 0 if source.kind is Kind.DECIMAL else 0

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from remuda.datatypes.jsonpath import compiled
 from remuda.datatypes.jsons import json_text, json_type, ordered_keys, parse_json, quoted
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -24,6 +23,7 @@ from remuda.errors import (
     NullNotAllowed,
 )
 from remuda.execution.evaluate.casts import text_of
+from remuda.execution.evaluate.json_paths import PATH_FUNCTIONS
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.lists import OwnNulls, by_row, strict_by_row
 from remuda.execution.evaluate.numbers import Value
@@ -442,21 +442,7 @@ STRICT_JSON: dict[str, Callable[[Call], Kernel]] = {
 }
 
 
-def _leads(value: Any, path: str) -> bool:
-    return bool(compiled(path)(value))
-
-
-def _first(value: Any, path: str) -> str | None:
-    found = compiled(path)(value)
-    return json_text(found[0]) if found else None
-
-
-STRICT_JSON |= {
-    "@?": _plain(_leads),
-    "jsonb_path_exists": _plain(_leads),
-    "jsonb_path_query_array": _plain(lambda value, path: json_text(compiled(path)(value))),
-    "jsonb_path_query_first": _plain(_first),
-}
+STRICT_JSON |= {name: _plain(function) for name, function in PATH_FUNCTIONS.items()}
 OWN_JSON: dict[str, Callable[[Call], OwnNulls]] = {
     "jsonb_build_array": _build_array,
     "jsonb_build_object": _build_object,

@@ -13,7 +13,14 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.orderkeys import value_key
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
-from remuda.errors import ArraySubscript, InternalError, InvalidParameterValue, LimitExceeded
+from remuda.errors import (
+    ArraySubscript,
+    InternalError,
+    InvalidParameterValue,
+    LimitExceeded,
+    NullNotAllowed,
+    UnsupportedValue,
+)
 from remuda.execution.arrays import (
     Indices,
     array_from,
@@ -440,6 +447,24 @@ def _field(call: Call) -> Kernel:
     return kernel
 
 
+def _set_element(call: Call) -> OwnNulls:
+    def assigned(items: tuple[Any, ...] | None, index: int | None, value: Any) -> PhysicalValue:
+        if index is None:
+            raise NullNotAllowed("array subscript in assignment must not be null")
+        old = items or ()
+        if index < 1 or (not old and index > 1):
+            raise UnsupportedValue(
+                f"an array that does not begin at 1 is not supported (subscript {index})",
+                hint="Assign the elements in order, or the whole array.",
+            )
+        if index > _FILLED_MAX:
+            raise LimitExceeded(f"array size exceeds the maximum allowed ({_FILLED_MAX})")
+        gap = (None,) * (index - 1 - len(old))
+        return (*old[: index - 1], *gap, value, *old[index:])
+
+    return by_row(assigned, call)
+
+
 STRICT_LISTS: dict[str, Callable[[Call], Kernel]] = {
     "subscript": _subscript,
     "array_slice": _slice,
@@ -466,6 +491,7 @@ OWN_LISTS: dict[str, Callable[[Call], OwnNulls]] = {
     "array_remove": _remove,
     "array_replace": _replace,
     "array_fill": _fill,
+    "set_element": _set_element,
     "array_to_string": _to_string,
     "string_to_array": _from_string,
 }

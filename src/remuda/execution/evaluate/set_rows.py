@@ -18,6 +18,8 @@ from remuda.datatypes.jsons import Json, json_text, parse_json
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InputError, InvalidDatetime
+from remuda.execution.evaluate.json_paths import found
+from remuda.execution.evaluate.json_records import record, recordset
 from remuda.execution.evaluate.points import add_months
 from remuda.execution.evaluate.regex import split
 from remuda.execution.evaluate.regex_syntax import compiled
@@ -73,19 +75,19 @@ def _moments(start: int, stop: int, step: bytes, sql_type: SqlType) -> Iterator[
     if not months:
         yield from _times(start, stop, fixed, sql_type)
         return
-    found: list[PhysicalValue] = []
+    moments: list[PhysicalValue] = []
     moment = start
     while moment <= stop if length > 0 else moment >= stop:
-        found.append(moment)
-        if len(found) == SMALL_PIECE:
-            yield (found,)
-            found = []
+        moments.append(moment)
+        if len(moments) == SMALL_PIECE:
+            yield (moments,)
+            moments = []
         day, time = divmod(moment, MICROS_PER_DAY)
         moved = add_months(np.array([day], np.int64), np.array([months], np.int64))
         moment = int(moved[0]) * MICROS_PER_DAY + time + fixed
         if moment not in _TIMESTAMP_RANGE:
             raise InvalidDatetime("timestamp out of range")
-    yield (found,)
+    yield (moments,)
 
 
 def _times(start: int, stop: int, step: int, sql_type: SqlType) -> Iterator[Piece]:
@@ -142,12 +144,12 @@ def _regexp_matches(
     *,
     types: Sequence[SqlType],  # noqa: ARG001
 ) -> Iterator[Piece]:
-    found: list[PhysicalValue] = []
+    matches: list[PhysicalValue] = []
     for match in compiled(pattern, flags.replace("g", "")).matches(text):
-        found.append(match.groups() or (match[0],))
+        matches.append(match.groups() or (match[0],))
         if "g" not in flags:
             break
-    yield (found,)
+    yield (matches,)
 
 
 # --- JSON --------------------------------------------------------------------------------------
@@ -189,6 +191,17 @@ def _keys(text: str, *, types: Sequence[SqlType]) -> Iterator[Piece]:  # noqa: A
     yield (list(value),)
 
 
+def _path_query(
+    text: str,
+    path: str,
+    variables: str | None = None,
+    silent: bool = False,
+    *,
+    types: Sequence[SqlType],  # noqa: ARG001
+) -> Iterator[Piece]:
+    yield ([json_text(value) for value in found(parse_json(text), path, variables, silent) or ()],)
+
+
 TAKES_NULL: Final = frozenset({"string_to_table"})
 SET_EVALUATORS: Final[dict[str, SetEvaluator]] = {
     "generate_series": _series,
@@ -202,4 +215,7 @@ SET_EVALUATORS: Final[dict[str, SetEvaluator]] = {
     "json_each": _members(json_text),
     "json_each_text": _members(_text),
     "json_object_keys": _keys,
+    "json_path_query": _path_query,
+    "json_to_record": record,
+    "json_to_recordset": recordset,
 }

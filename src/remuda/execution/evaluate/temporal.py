@@ -33,7 +33,9 @@ _TIME_UNITS = {
     "milliseconds": 1_000,
     "microseconds": 1,
 }
-_FRACTIONS = {"second": 6, "milliseconds": 3, "epoch": 6}
+_FRACTIONS = {"second": 6, "milliseconds": 3, "epoch": 6, "julian": 10}
+_JULIAN_EPOCH = 2_440_588
+"""The Julian day of 1970-01-01."""
 
 
 def _field(call: Call) -> str:
@@ -87,8 +89,8 @@ def _extracted(field: str, days: Data, micros: Data) -> Data:
             return micros // _TIME_UNITS["minute"] % 60
         case "second" | "milliseconds" | "microseconds":
             return micros % _TIME_UNITS["minute"]
-        case "epoch":
-            return days * DAY + micros
+        case "epoch" | "julian":
+            return days * DAY + micros if field == "epoch" else _julian(days, micros)
         case "dow":
             return (days + 4) % 7
         case "isodow":
@@ -110,6 +112,12 @@ def _extracted(field: str, days: Data, micros: Data) -> Data:
     if field in _YEAR_SPANS:
         return _year_span(field, year)
     raise InputError(f'unit "{field}" not recognized')
+
+
+def _julian(days: Data, micros: Data) -> Data:
+    """The Julian day, with ten digits of a day behind the point."""
+    found: Data = (days + _JULIAN_EPOCH) * 10**10 + (micros * 100 + 432) // 864
+    return found
 
 
 def _year_span(field: str, year: Data) -> Data:

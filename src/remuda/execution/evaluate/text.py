@@ -240,6 +240,8 @@ def _check_length(call: Call) -> Kernel:
 
     def kernel(values: list[Value], _: int) -> pa.Array:
         texts = values[0]
+        if call.type.kind is Kind.CHAR:
+            texts = pc.utf8_rtrim(texts, characters=" ")
         limit = values[1].as_py()
         if (pc.max(pc.utf8_length(texts)).as_py() or 0) <= limit:
             return texts

@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from remuda.errors import ConnectionBroken
 from remuda.execution.exchange.encoding import BatchForm
+from remuda.query.ids import Endpoint
 from remuda.query.stream import Grant, ReceiverStream
 
 Payload: TypeAlias = pa.RecordBatch | pa.Buffer | bytes | memoryview
-SendGrant = Callable[[int, Grant], None]
-"""(sender member, grant): to the local sender or over the data channel."""
+SendGrant = Callable[[Endpoint, Grant], None]
+"""(sender, grant): to a sender on this member or over the data channel."""
 
 
 class _Arrived:
@@ -29,15 +30,17 @@ class _Arrived:
 class Inbox:
     """All calls come from the thread that runs the fragment; ``post`` brings them there.
 
-    Streams are ordered: each sender's batches come out in the order of their ordinals.
+    Of an ``ordered`` edge, each sender's batches come out in the order of their ordinals, of
+    another in that of their arrival. Either way each comes out once.
     """
 
     def __init__(
         self,
         *,
         edge: int,
-        senders: tuple[int, ...],
+        senders: tuple[Endpoint, ...],
         window: int,
+        ordered: bool,
         form: BatchForm,
         send_grant: SendGrant,
         clock: Callable[[], float],
@@ -48,11 +51,11 @@ class Inbox:
         self._send_grant = send_grant
         self._clock = clock
         now = clock()
-        self._streams: Mapping[int, ReceiverStream[_Arrived]] = {
-            sender: ReceiverStream(window, ordered=True, now=now) for sender in senders
+        self._streams: Mapping[Endpoint, ReceiverStream[_Arrived]] = {
+            sender: ReceiverStream(window, ordered=ordered, now=now) for sender in senders
         }
-        self._queues: Mapping[int, deque[_Arrived]] = {sender: deque() for sender in senders}
-        self._turn: deque[int] = deque()
+        self._queues: Mapping[Endpoint, deque[_Arrived]] = {sender: deque() for sender in senders}
+        self._turn: deque[Endpoint] = deque()
         """A sender for each batch in the queues, in the order of arrival."""
         self._closed = False
         self._post: Callable[[Callable[[], None]], None] | None = None
@@ -60,20 +63,28 @@ class Inbox:
     def attach(self, post: Callable[[Callable[[], None]], None]) -> None:
         self._post = post
 
+    def detach(self) -> None:
+        """The fragment has ended. Nothing refers to it from here any more: what a query leaves
+        behind must not wait for the collector of cycles, which seldom runs."""
+        self._post = None
+
     def deliver_local(
-        self, sender: int, ordinal: int, last: bool, batch: pa.RecordBatch | None, size: int
+        self, sender: Endpoint, ordinal: int, last: bool, batch: pa.RecordBatch | None, size: int
     ) -> None:
         """From the sender on this member, in its thread: the batch itself, not encoded."""
-        assert self._post is not None
-        payload: Payload = b"" if batch is None else batch
-        self._post(lambda: self._receive(sender, ordinal, last, payload, size))
+        post = self._post
+        if post is not None:
+            payload: Payload = b"" if batch is None else batch
+            post(lambda: self._receive(sender, ordinal, last, payload, size))
 
     def on_encoded(
-        self, sender: int, ordinal: int, last: bool, body: pa.Buffer | bytes | memoryview
+        self, sender: Endpoint, ordinal: int, last: bool, body: pa.Buffer | bytes | memoryview
     ) -> None:
         self._receive(sender, ordinal, last, body, len(body))
 
-    def _receive(self, sender: int, ordinal: int, last: bool, payload: Payload, size: int) -> None:
+    def _receive(
+        self, sender: Endpoint, ordinal: int, last: bool, payload: Payload, size: int
+    ) -> None:
         if self._closed:
             return
         arrived = _Arrived(payload, size, ordinal == 0)
@@ -92,11 +103,11 @@ class Inbox:
                 return self._take(sender)
         return None
 
-    def take_from(self, sender: int) -> pa.RecordBatch | None:
+    def take_from(self, sender: Endpoint) -> pa.RecordBatch | None:
         """The next batch of one sender, or None."""
         return self._take(sender) if self._queues[sender] else None
 
-    def _take(self, sender: int) -> pa.RecordBatch:
+    def _take(self, sender: Endpoint) -> pa.RecordBatch:
         arrived = self._queues[sender].popleft()
         payload = arrived.payload
         if not isinstance(payload, pa.RecordBatch):
@@ -106,11 +117,11 @@ class Inbox:
         self._grant(sender, stream.grant(self._clock()))
         return payload
 
-    def _grant(self, sender: int, grant: Grant | None) -> None:
+    def _grant(self, sender: Endpoint, grant: Grant | None) -> None:
         if grant is not None:
             self._send_grant(sender, grant)
 
-    def ended(self, sender: int) -> bool:
+    def ended(self, sender: Endpoint) -> bool:
         """Everything of this sender was taken."""
         return self._streams[sender].ended and not self._queues[sender]
 
@@ -118,12 +129,13 @@ class Inbox:
     def exhausted(self) -> bool:
         return all(self.ended(sender) for sender in self.senders)
 
-    def open(self, sender: int) -> bool:
-        """Batches of this sender are still to come. Any thread may ask."""
-        stream = self._streams.get(sender)
-        return stream is not None and not (self._closed or stream.ended)
+    def open(self, member: int) -> bool:
+        """Batches of this member are still to come. Any thread may ask."""
+        if self._closed:
+            return False
+        return any(s.member == member and not t.ended for s, t in self._streams.items())
 
-    def expect_end(self, sender: int) -> None:
+    def expect_end(self, sender: Endpoint) -> None:
         """The sender has sent everything: what does not come soon is lost."""
         stream = self._streams.get(sender)
         if stream is not None:
@@ -145,7 +157,7 @@ class Inbox:
         for sender, stream in self._streams.items():
             if stream.lost(now):
                 raise ConnectionBroken(
-                    f"a batch from member {sender} got lost",
+                    f"a batch from member {sender.member} got lost",
                     detail=f"edge {self.edge}: {stream}",
                 )
         self.flush_grants()
@@ -157,16 +169,20 @@ class Inbox:
         for sender, stream in self._streams.items():
             self._grant(sender, stream.finish(now))
 
-    def close(self, finished: bool) -> None:
-        """The fragment is over; ``finished``: in good order, so open senders are told to stop."""
+    def close(self, finished: bool, refused: bool = False) -> None:
+        """The fragment is over. ``finished``: in good order, so open senders are told to stop;
+        ``refused``: it failed by itself, so they are told at once that data is not accepted.
+        Otherwise whoever cancelled the query tells them."""
         if self._closed:
             return
         if finished:
             self.finish()
         else:
             now = self._clock()
-            for stream in self._streams.values():
-                stream.fail(now)  # frees what it holds; whoever cancelled tells the senders
+            for sender, stream in self._streams.items():
+                failure = stream.fail(now)  # frees what it holds
+                if refused and not stream.ended:
+                    self._grant(sender, failure)
         self._closed = True
         self._drop()
 

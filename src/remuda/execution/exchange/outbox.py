@@ -9,98 +9,130 @@ import pyarrow as pa
 
 from remuda.errors import QueryCanceled
 from remuda.execution.context import EncodedBatch, ExchangePort
+from remuda.execution.exchange.backlog import Backlog, Waiting
 from remuda.execution.exchange.encoding import BatchForm, pieces
 from remuda.execution.exchange.inbox import Inbox
 from remuda.execution.exchange.window import batch_size_max
+from remuda.execution.memory import Reservation
+from remuda.query.ids import Endpoint
 from remuda.query.stream import FlowChange, Grant, SenderStream
 
-
-class _Waiting:
-    """A piece on its way to some receivers; encoded at most once."""
-
-    __slots__ = ("batch", "encoded", "size")
-
-    def __init__(self, batch: pa.RecordBatch, size: int) -> None:
-        self.batch = batch
-        self.size = size
-        self.encoded: pa.Buffer | None = None
+REFUSAL_PATIENCE = 2
+"""So many checks after data was refused its sender asks for cancel itself. The receiver, which
+knows the cause, has normally done so long before."""
 
 
 class Outbox:
     """All calls come from the thread that runs the fragment.
 
-    ``put`` queues a batch for receivers; ``flush`` sends what credit allows. A piece for several
+    ``put`` queues a batch for one receiver; ``flush`` sends what credit allows. A piece for several
     receivers (``put_all``) waits until all that still listen have credit, so that their streams
     stay in step and one encoded frame serves them all.
+
+    With ``memory`` the receivers merge sorted streams: one that waits for rows of this sender must
+    not wait for another one's credit. Then each piece waits for its own receiver alone, in memory
+    that is counted there or on disk, and ``starving`` tells that one of them needs rows.
     """
 
     def __init__(
         self,
         *,
         edge: int,
-        member: int,
-        receivers: tuple[int, ...],
+        sender: Endpoint,
+        receivers: tuple[Endpoint, ...],
         window: int,
         form: BatchForm,
         port: ExchangePort,
+        memory: Reservation | None = None,
     ) -> None:
         self.edge = edge
         self.receivers = receivers
         self.sent_bytes = 0
         """Encoded bytes that left this member."""
-        self._member = member
+        self._sender = sender
         self._form = form
         self._port = port
+        self._apart = memory is not None
         self._size_max = batch_size_max(window)
-        self._streams: Mapping[int, SenderStream] = {
+        self._streams: Mapping[Endpoint, SenderStream] = {
             receiver: SenderStream(window) for receiver in receivers
         }
-        self._queues: Mapping[int, deque[_Waiting]] = {receiver: deque() for receiver in receivers}
-        self._shared: deque[_Waiting] = deque()
-        self._local: Inbox | None = None
+        self._queues: Mapping[Endpoint, Backlog] = {
+            receiver: Backlog(form, self._size_max, memory) for receiver in receivers
+        }
+        self._shared: deque[Waiting] = deque()
+        self._local: Mapping[Endpoint, Inbox] = {}
         self._post: Callable[[Callable[[], None]], None] | None = None
         self._ending = False
+        self._refused: Endpoint | None = None
+        self._checks_since = 0
 
     def attach(self, post: Callable[[Callable[[], None]], None]) -> None:
         self._post = post
 
-    def connect_local(self, inbox: Inbox) -> None:
-        """The receiving fragment on this member: batches go there as they are."""
-        self._local = inbox
+    def detach(self) -> None:
+        """As ``Inbox.detach``."""
+        self._post = None
+        self._local = {}
 
-    def post_grant(self, receiver: int, grant: Grant) -> None:
-        """From the receiver on this member, in its thread."""
-        assert self._post is not None
-        self._post(lambda: self.on_flow_control(receiver, grant))
+    def connect_local(self, inboxes: Mapping[Endpoint, Inbox]) -> None:
+        """The receiving instances on this member: batches go there as they are."""
+        self._local = inboxes
 
-    def on_flow_control(self, receiver: int, grant: Grant) -> None:
+    def post_grant(self, receiver: Endpoint, grant: Grant) -> None:
+        """From a receiver on this member, in its thread."""
+        post = self._post
+        if post is not None:
+            post(lambda: self.on_flow_control(receiver, grant))
+
+    def on_flow_control(self, receiver: Endpoint, grant: Grant) -> None:
         change = self._streams[receiver].on_flow_control(
             grant.granted_bytes, grant.ok, grant.receiver_finished
         )
         if change is FlowChange.FAILED:
-            raise QueryCanceled(f"member {receiver} did not accept data")
-        if change is FlowChange.FINISHED:
+            self._refused = receiver
+        if change in (FlowChange.FINISHED, FlowChange.FAILED):
             self._queues[receiver].clear()
+
+    def check(self) -> None:
+        """Call about once a second. Raises QueryCanceled when a receiver has refused data and
+        nobody has cancelled the query since."""
+        if self._refused is None:
+            return
+        self._checks_since += 1
+        if self._checks_since > REFUSAL_PATIENCE:
+            raise QueryCanceled(f"member {self._refused.member} did not accept data")
 
     # --- rows ---------------------------------------------------------------------------------
 
-    def put(self, receiver: int, batch: pa.RecordBatch) -> None:
-        if not self._streams[receiver].receiver_finished and batch.num_rows:
-            queue = self._queues[receiver]
-            queue.extend(_Waiting(*piece) for piece in pieces(batch, self._size_max))
+    def put(self, receiver: Endpoint, batch: pa.RecordBatch) -> None:
+        if self.listening(receiver) and batch.num_rows:
+            self._queues[receiver].put(batch)
 
     def put_all(self, batch: pa.RecordBatch) -> None:
-        if batch.num_rows:
-            self._shared.extend(_Waiting(*piece) for piece in pieces(batch, self._size_max))
+        if not batch.num_rows:
+            return
+        if self._apart:
+            for receiver in self.receivers:
+                self.put(receiver, batch)
+        else:
+            self._shared.extend(Waiting(*piece) for piece in pieces(batch, self._size_max))
 
-    def listening(self, receiver: int) -> bool:
+    def listening(self, receiver: Endpoint) -> bool:
         stream = self._streams[receiver]
-        return not (stream.receiver_finished or stream.ended)
+        return not (stream.receiver_finished or stream.ended or stream.failed)
 
     @property
     def unwanted(self) -> bool:
         """No receiver needs any more rows."""
         return all(stream.receiver_finished for stream in self._streams.values())
+
+    @property
+    def starving(self) -> tuple[Endpoint, ...]:
+        """Receivers that merge and for which nothing waits here: each may wait for this sender."""
+        if not self._apart:
+            return ()
+        return tuple(r for r in self.receivers if self.listening(r) and not self._queues[r])
 
     def flush(self) -> bool:
         """Send what may be sent; True when nothing is left waiting."""
@@ -113,9 +145,9 @@ class Outbox:
             self._send(tuple(open_receivers), waiting, last=False)
         for receiver, queue in self._queues.items():
             stream = self._streams[receiver]
-            while queue and stream.may_send(queue[0].size):
-                waiting = queue.popleft()
-                self._send((receiver,), waiting, last=self._ending and not queue)
+            while (first := queue.first) is not None and stream.may_send(first.size):
+                queue.popleft()
+                self._send((receiver,), first, last=self._ending and not queue)
         if not self._ending:
             return not self._shared and not any(self._queues.values())
         return self._flush_ends()
@@ -126,9 +158,7 @@ class Outbox:
 
     def stop(self) -> None:
         """Drop what waits and end all streams."""
-        self._shared.clear()
-        for queue in self._queues.values():
-            queue.clear()
+        self.close()
         self._ending = True
 
     def _flush_ends(self) -> bool:
@@ -137,28 +167,29 @@ class Outbox:
         ready = tuple(
             receiver
             for receiver, stream in self._streams.items()
-            if not stream.ended and not self._queues[receiver]
+            if not (stream.ended or stream.failed or self._queues[receiver])
         )
-        for receiver in ready:
-            self._send((receiver,), None, last=True)
+        if ready:
+            self._send(ready, None, last=True)
         return all(stream.ended for stream in self._streams.values())
 
-    def _send(self, receivers: tuple[int, ...], waiting: _Waiting | None, last: bool) -> None:
-        remote: dict[tuple[int, int], list[int]] = {}
+    def _send(self, receivers: tuple[Endpoint, ...], waiting: Waiting | None, last: bool) -> None:
+        remote: dict[tuple[int, int], list[Endpoint]] = {}
         size = 0 if waiting is None else waiting.size
         for receiver in receivers:
             stream = self._streams[receiver]
-            if receiver == self._member and self._local is not None:
+            inbox = self._local.get(receiver)
+            if inbox is not None:
                 ordinal = stream.send(size, last)
                 batch = None if waiting is None else waiting.batch
-                self._local.deliver_local(self._member, ordinal, last, batch, size)
+                inbox.deliver_local(self._sender, ordinal, last, batch, size)
                 continue
             full = size + (
                 self._form.schema_message.size if stream.next_ordinal == 0 and size else 0
             )
             ordinal = stream.send(full, last)
             remote.setdefault((ordinal, stream.sent_bytes), []).append(receiver)
-        for (ordinal, sent_bytes), members in remote.items():
+        for (ordinal, sent_bytes), group in remote.items():
             body = self._body(waiting, ordinal == 0)
             encoded = EncodedBatch(
                 body=body,
@@ -168,10 +199,10 @@ class Outbox:
                 sent_bytes=sent_bytes,
                 last=last,
             )
-            self.sent_bytes += encoded.size * len(members)
-            self._port.send_batch(self.edge, tuple(members), encoded)
+            self.sent_bytes += encoded.size * len({receiver.member for receiver in group})
+            self._port.send_batch(self.edge, self._sender.instance, group, encoded)
 
-    def _body(self, waiting: _Waiting | None, first: bool) -> tuple[pa.Buffer, ...]:
+    def _body(self, waiting: Waiting | None, first: bool) -> tuple[pa.Buffer, ...]:
         if waiting is None:
             return ()
         if waiting.encoded is None:
@@ -182,10 +213,11 @@ class Outbox:
 
     @property
     def held(self) -> int:
-        """Pieces that wait for credit."""
+        """Pieces that wait for credit, those in memory."""
         return len(self._shared) + sum(len(queue) for queue in self._queues.values())
 
     def close(self) -> None:
+        """Drop what waits."""
         self._shared.clear()
         for queue in self._queues.values():
             queue.clear()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from remuda.execution.instances import Sites
 from remuda.limits import ENCODED_BATCH_SIZE_MAX, FRAGMENT_RECEIVE_BUDGET, STREAM_WINDOW_SIZE
 from remuda.plan.physical import Fragment, Receive, inputs_of
 
@@ -22,11 +21,12 @@ def receives_of(fragment: Fragment) -> list[Receive]:
     return found
 
 
-def stream_window(receiver: Fragment, sites: Mapping[int, tuple[int, ...]]) -> int:
+def stream_window(receiver: Fragment, sites: Sites) -> int:
     """Bytes that each sender to ``receiver`` may have on its way: the full window, or a fair share
-    of the fragment's receive budget when it has many senders."""
-    senders = sum(len(sites[receive.sender_fragment]) for receive in receives_of(receiver))
-    return max(WINDOW_MIN, min(STREAM_WINDOW_SIZE, FRAGMENT_RECEIVE_BUDGET // max(senders, 1)))
+    of the receive budget that the instances of the fragment on one member have together."""
+    senders = sum(len(sites.endpoints(r.sender_fragment)) for r in receives_of(receiver))
+    streams = max(senders * sites.instances(receiver.id), 1)
+    return max(WINDOW_MIN, min(STREAM_WINDOW_SIZE, FRAGMENT_RECEIVE_BUDGET // streams))
 
 
 def batch_size_max(window: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,10 @@ from remuda.execution.operators.group_states import BoundCall, GroupStates
 from remuda.execution.operators.input import EMPTY, Outgoing, Upstream
 from remuda.execution.operators.row_partitions import RowPartitions
 from remuda.limits import AGGREGATE_BUFFER_ROWS
+
+_BYTES_PER_ROW: Final = 1024
+"""What a row may need at most while it is added, but for long texts."""
+_PIECE_ROWS_MIN: Final = 256
 
 
 class HashAggregateOperator(Operator):
@@ -55,6 +60,8 @@ class HashAggregateOperator(Operator):
         self._overflow = overflow if group else None
         self.overflowed: RowPartitions | None = None
         self._results: Outgoing | None = None
+        self._pieces: Outgoing | None = None
+        self._piece_rows = max(_PIECE_ROWS_MIN, memory.share // _BYTES_PER_ROW)
         self._any_rows = False
         self._null_seen = False
         self._batch = EMPTY
@@ -69,22 +76,58 @@ class HashAggregateOperator(Operator):
     def advance(self) -> Progress:
         if self._results is not None:
             return self._put_out()
+        if self._pieces:
+            return self._next_piece()
+        if self._source.done:
+            return self._replay()
         batch = self._source.fetch()
         if batch is None:
             return Progress.WAIT
         self._batch = EMPTY
         if batch.rows:
-            if self.overflowed is not None:
-                batch = self._of_known_groups(batch, self.overflowed)
-            fits = self._add(batch)
-            full = self._keys is not None and self._keys.count >= AGGREGATE_BUFFER_ROWS
-            if self._flushes and (full or not fits):
-                self._finish()
-            elif not fits:
-                self._begin_to_overflow()
-        if self._source.done:
+            if batch.rows <= self._piece_rows:
+                self._take(batch)
+            else:
+                self._pieces = Outgoing(batch, self._piece_rows)
+                return self._next_piece()
+        # What was put out early because of the last batch is all that there is.
+        if self._source.done and not self._states.spilled and self._results is None:
             self._finish()
         return Progress.FETCHED
+
+    def _next_piece(self) -> Progress:
+        """Of a batch that could need more memory at once than there is."""
+        assert self._pieces is not None
+        self._batch = EMPTY
+        self._take(self._pieces.next())
+        if not self._pieces:
+            self._pieces = None
+            if self._source.done and not self._states.spilled and self._results is None:
+                self._finish()
+        return Progress.FETCHED
+
+    def _take(self, batch: Batch) -> None:
+        if self.overflowed is not None:
+            batch = self._of_known_groups(batch, self.overflowed)
+        fits = self._add(batch)
+        full = self._keys is not None and self._keys.count >= AGGREGATE_BUFFER_ROWS
+        if self._flushes and (full or not fits):
+            self._finish()
+        elif not fits and not self._spill_distinct():
+            self._begin_to_overflow()
+
+    def _replay(self) -> Progress:
+        """Values of DISTINCT calls that were put on disk come back before the results."""
+        self._batch = EMPTY
+        if self._states.replay():
+            self._account(1 if self._keys is None else self._keys.count + 1)
+        else:
+            self._states.close()
+            self._finish()
+        return Progress.FETCHED
+
+    def _spill_distinct(self) -> bool:
+        return self._memory.spill is not None and self._states.spill(self._memory)
 
     # --- rows in ------------------------------------------------------------------------------
 
@@ -163,7 +206,7 @@ class HashAggregateOperator(Operator):
         self._batch = self._results.next()
         if self._results:
             return Progress.FETCHED
-        if self._source.done:
+        if self._source.done and not self._pieces:
             return Progress.FETCHED_DONE
         self._results = None
         self._memory.clear()
@@ -174,8 +217,9 @@ class HashAggregateOperator(Operator):
 
     def close(self) -> None:
         self._batch = EMPTY
-        self._results = None
+        self._results = self._pieces = None
         self._keys = None
+        self._states.close()
         self._states = GroupStates([])
         if self.overflowed is not None:
             self.overflowed.close()

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.sql import SqlType
-from remuda.execution.arrays import Indices, Mask, take, validity_mask
+from remuda.execution.arrays import Indices, Mask, take
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.comparison import true_mask
-from remuda.execution.keys import IntegerIds, KeyIds
+from remuda.execution.memory import Reservation
 from remuda.execution.operators.aggregate_choice import KEEPS_NULLS, new_state
 from remuda.execution.operators.aggregate_states import CountState, State
+from remuda.execution.operators.distinct_values import DistinctValues
 from remuda.execution.operators.ordering import BoundKey
 
 _BYTES_PER_STATE = 16
@@ -39,31 +40,6 @@ class BoundCall:
         return new_state(self.function, self.types, self.result, self.keys)
 
 
-class _Distinct:
-    """Lets each group and value, or values, pass once."""
-
-    def __init__(self, types: Sequence[SqlType], *, keeps_nulls: bool) -> None:
-        self._values = KeyIds(types)
-        self._pairs = IntegerIds()
-        self._keeps_nulls = keeps_nulls
-
-    def first_rows(self, groups: Indices, columns: Sequence[pa.Array]) -> Indices:
-        """The rows that were not there before; those whose first value is NULL only pass if NULLs
-        are kept."""
-        ids = self._values.encode(columns)
-        valid = None if self._keeps_nulls else validity_mask(columns[0])
-        rows = np.arange(len(ids)) if valid is None else np.flatnonzero(valid)
-        before = self._pairs.count
-        pairs = self._pairs.encode(groups[rows] << 32 | ids[rows])
-        new = np.flatnonzero(pairs > before)
-        _, first = np.unique(pairs[new], return_index=True)
-        return rows[new[first]]
-
-    @property
-    def bytes(self) -> int:
-        return self._values.bytes + self._pairs.bytes
-
-
 class GroupStates:
     """One state per call; a call with DISTINCT lets each value of a group pass once."""
 
@@ -71,7 +47,7 @@ class GroupStates:
         self._calls = calls
         self._states = [call.new_state() for call in calls]
         self._distinct = [
-            _Distinct(call.types, keeps_nulls=call.function in KEEPS_NULLS)
+            DistinctValues(call.types, keeps_nulls=call.function in KEEPS_NULLS)
             if call.distinct and call.types
             else None
             for call in calls
@@ -88,6 +64,37 @@ class GroupStates:
         size += sum(distinct.bytes for distinct in self._distinct if distinct is not None)
         return size + sum(state.bytes for state in self._states)
 
+    # --- values of DISTINCT calls on disk -----------------------------------------------------
+
+    def spill(self, memory: Reservation) -> bool:
+        """Have DISTINCT calls keep no further values in memory; False: there are no such calls, or
+        they do so already. Raises DiskFull."""
+        found = [d for d in self._distinct if d is not None and not d.spilled and d.bytes]
+        for distinct in found:
+            distinct.spill(memory.beside())
+        return bool(found)
+
+    @property
+    def spilled(self) -> bool:
+        return any(distinct is not None and distinct.spilled for distinct in self._distinct)
+
+    def replay(self) -> bool:
+        """After all rows have come: add some of the values that were spilled; False: none left."""
+        for state, distinct in zip(self._states, self._distinct, strict=True):
+            if distinct is not None and distinct.spilled:
+                found = distinct.replay()
+                if found is not None:
+                    groups, columns = found
+                    if len(groups):
+                        state.add_columns(groups, columns)
+                    return True
+        return False
+
+    def close(self) -> None:
+        for distinct in self._distinct:
+            if distinct is not None:
+                distinct.close()
+
     def results(self, slots: Indices) -> list[pa.Array]:
         """The output columns of the calls for ``slots`` (in ascending order, at least one)."""
         for state in self._states:
@@ -101,7 +108,7 @@ class GroupStates:
 def _add_call(
     call: BoundCall,
     state: State,
-    distinct: _Distinct | None,
+    distinct: DistinctValues | None,
     groups: Indices | None,
     batch: Batch,
 ) -> None:

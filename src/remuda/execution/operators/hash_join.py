@@ -39,6 +39,22 @@ def mark_column(matched: Mask, unknown: Mask | None) -> pa.Array:
     return pa.array(matched, pa.bool_(), mask=unknown & ~matched)
 
 
+class RightNulls:
+    """What NOT IN must know of the whole right side where a join sees only a part of it."""
+
+    def __init__(self) -> None:
+        self.any_rows = False
+        self.any_null = False
+        self.complete = False
+        """Until then the right side is not split: a join sees all of it."""
+
+    def add(self, keys: Sequence[pa.Array]) -> None:
+        if len(keys[0]):
+            self.any_rows = True
+            missing = null_rows(keys)
+            self.any_null = self.any_null or (missing is not None and bool(missing.any()))
+
+
 class BuildTable:
     """The rows of the right side by key. Rows with a NULL in the key are kept, but never found."""
 
@@ -134,6 +150,7 @@ class HashJoinOperator(Operator):
         memory: Reservation,
         unknown: Predicate | None = None,
         null_aware: bool = False,
+        nulls: RightNulls | None = None,
     ) -> None:
         """MARK: ``output`` leaves out the mark, ``unknown`` finds the pairs for which the residual
         is NULL."""
@@ -148,8 +165,8 @@ class HashJoinOperator(Operator):
         self._residual = residual
         self._unknown = unknown
         self._null_aware = null_aware
+        self._nulls = nulls or RightNulls()
         self._left_unknown: Mask | None = None
-        self._right_has_null = False
         self._output = list(output)
         self._memory = memory
         self._rows = Gathered(right_types, memory)
@@ -198,9 +215,8 @@ class HashJoinOperator(Operator):
         if self._right.done:
             keys = self._keys.batch()
             self._table = BuildTable(self._rows.batch(), keys.columns(), self._key_types)
-            if self._null_aware:
-                missing = null_rows(keys.columns())
-                self._right_has_null = missing is not None and bool(missing.any())
+            if self._null_aware and not self._nulls.complete:
+                self._nulls.add(keys.columns())
             self._memory.grow(self._table.bytes)
             if self._kind in KEEPS_RIGHT:
                 self._right_matched = np.zeros(self._table.rows.rows, np.bool_)
@@ -217,7 +233,7 @@ class HashJoinOperator(Operator):
         keys = [batch.column(position) for position in self._left_keys]
         ids = table.find(keys)
         self._probe = _Probe(batch, ids, table)
-        self._left_unknown = self._unknown_keys(keys, table, batch.rows)
+        self._left_unknown = self._unknown_keys(keys, batch.rows)
         needs_matched = self._kind in (*KEEPS_LEFT, *LEFT_ONLY)
         self._left_matched = np.zeros(batch.rows, np.bool_) if needs_matched else None
         if self._residual is None and self._kind in LEFT_ONLY:
@@ -225,13 +241,13 @@ class HashJoinOperator(Operator):
             self._left_matched = ids > 0
             self._probe.total = 0
 
-    def _unknown_keys(self, keys: Sequence[pa.Array], table: BuildTable, rows: int) -> Mask | None:
+    def _unknown_keys(self, keys: Sequence[pa.Array], rows: int) -> Mask | None:
         """True for left rows whose mark is NULL unless they match."""
         if self._unknown is not None:
             return np.zeros(rows, np.bool_)
-        if not self._null_aware or not table.rows.rows:
+        if not self._null_aware or not self._nulls.any_rows:
             return None
-        if self._right_has_null:
+        if self._nulls.any_null:
             return np.ones(rows, np.bool_)
         return null_rows(keys)
 

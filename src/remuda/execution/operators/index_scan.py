@@ -37,29 +37,21 @@ from remuda.storage.index_access import (
 class IndexScanOperator(TableScanOperator):
     """A scan of the candidates. With batches of limited size they come as ``TableScan``'s do."""
 
-    def __init__(self, node: IndexScan, context: FragmentContext, fragment: int) -> None:
-        super().__init__(node, context, fragment)
+    def __init__(
+        self, node: IndexScan, context: FragmentContext, partitions: frozenset[int] | None = None
+    ) -> None:
+        super().__init__(node, context, partitions)
         self._scan = node
 
     def _open(self) -> Cursor:
         node, context = self._scan, self._context
         access = bound_access(node.access, context.parameters)
-        at, sources = context.read_timestamp, context.sources
         if node.order is IndexOrder.NONE:
-            return sources.index_scan(
-                node.map_id, node.schema_version, at, self._read, self._partitions, access
-            )
+            return context.sources.index_scan(self._what(), access)
         if not isinstance(access, Probe):
             raise InternalError("an ordered index scan has one probe")
-        return sources.ordered_scan(
-            node.map_id,
-            node.schema_version,
-            at,
-            self._read,
-            self._partitions,
-            access,
-            node.order is IndexOrder.BACKWARD,
-        )
+        descending = node.order is IndexOrder.BACKWARD
+        return context.sources.ordered_scan(self._what(), access, descending)
 
 
 def bound_access(access: IndexAccess, parameters: Sequence[PhysicalValue]) -> Access:

@@ -40,13 +40,14 @@ class Upstream:
 
 
 class Outgoing:
-    """Results that leave in batches of at most ``BATCH_ROWS``."""
+    """Results that leave in batches of at most ``batch_rows``."""
 
-    __slots__ = ("_next", "_rows")
+    __slots__ = ("_batch_rows", "_next", "_rows")
 
-    def __init__(self, rows: Batch = EMPTY) -> None:
+    def __init__(self, rows: Batch = EMPTY, batch_rows: int = BATCH_ROWS) -> None:
         self._rows = rows
         self._next = 0
+        self._batch_rows = batch_rows
 
     def __bool__(self) -> bool:
         """Whether rows are left."""
@@ -55,13 +56,13 @@ class Outgoing:
     def next(self) -> Batch:
         """The next rows; an empty batch when none are left."""
         first = self._next
-        self._next += BATCH_ROWS
+        self._next += self._batch_rows
         left = self._rows.rows - first
         if left <= 0:
             return EMPTY
-        return (
-            self._rows if first == 0 and left <= BATCH_ROWS else self._rows.slice(first, BATCH_ROWS)
-        )
+        if first == 0 and left <= self._batch_rows:
+            return self._rows
+        return self._rows.slice(first, self._batch_rows)
 
 
 class Gathered:
@@ -110,6 +111,11 @@ class Gathered:
         """Forget the rows; the memory stays reserved until the owner clears its reservation."""
         self._columns = [[] for _ in self._types]
         self.rows = 0
+
+    def release(self) -> None:
+        """Forget the rows and give the whole reservation back."""
+        self.clear()
+        self._memory.clear()
 
 
 def unify(arrays: list[pa.Array], type_: SqlType) -> pa.Array:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.values import PhysicalValue, values_to_array
+from remuda.datatypes.values import values_to_array
 from remuda.execution.batch import Batch
 from remuda.execution.context import FragmentContext
 from remuda.execution.contract import Operator, Progress
-from remuda.execution.evaluate.compile import Compiler, evaluate_constant
+from remuda.execution.evaluate.compile import Compiler
+from remuda.execution.evaluate.lookup_keys import lookup_keys
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.plan.expression import ColumnRef, walk
 from remuda.plan.physical import KeyLookup
@@ -43,11 +44,7 @@ class KeyLookupOperator(Operator):
         node, context = self._node, self._context
         if not context.sources.ready(node.map_id, context.read_timestamp):
             return Progress.WAIT
-        keys: dict[tuple[PhysicalValue, ...], None] = {}
-        for parts in node.keys:
-            key = tuple(evaluate_constant(part, context.parameters) for part in parts)
-            if None not in key:
-                keys[key] = None
+        keys = dict.fromkeys(lookup_keys(node.keys, context.parameters))
         found = context.sources.lookup(
             node.map_id, node.schema_version, context.read_timestamp, list(keys)
         )

@@ -104,7 +104,9 @@ class LookupJoinOperator(Operator):
         nothing = Batch([pa.nulls(len(rest), column.type) for column in self._nothing], len(rest))
         if not pairs.rows:
             return alone.beside(nothing).project(self._output)
-        return _above(pairs, alone.beside(nothing)).project(self._output)
+        # Rows without a match stay in their place: who is above may count on the order.
+        order = np.argsort(np.concatenate([left, rest]), kind="stable")
+        return _above(pairs, alone.beside(nothing)).narrow(order).project(self._output)
 
     def _matches(self, piece: Batch) -> tuple[Indices, Batch]:
         """(left rows, their matches), pair by pair."""

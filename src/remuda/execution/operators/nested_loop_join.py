@@ -1,4 +1,4 @@
-"""NestedLoopJoin: any condition, or none; the right side is held in memory."""
+"""NestedLoopJoin: any condition, or none; block by block where the right side exceeds memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import SqlType
-from remuda.execution.arrays import Indices, Mask
+from remuda.errors import OutOfMemory
+from remuda.execution.arrays import Mask
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.predicate import Predicate
@@ -22,13 +23,18 @@ from remuda.execution.operators.hash_join import (
     mark_column,
 )
 from remuda.execution.operators.input import EMPTY, Gathered, Upstream
+from remuda.execution.operators.row_blocks import RowBlocks
 from remuda.limits import BATCH_ROWS
 from remuda.plan.logical import JoinKind
 
 
 class NestedLoopJoinOperator(Operator):
-    """Tests pairs in pieces of ``BATCH_ROWS``: some left rows against all right rows, or one left
-    row against some. ``output`` are positions in (left columns, right columns kept)."""
+    """Tests pairs in pieces of ``BATCH_ROWS``: some left rows against all rows of a right block, or
+    one left row against some. ``output`` are positions in (left columns, right columns kept).
+
+    The right side is one block in memory, or several on disk. Then as many left rows as fit are
+    gathered before the blocks are read for them, so the right side is read as seldom as can be.
+    """
 
     def __init__(
         self,
@@ -51,62 +57,104 @@ class NestedLoopJoinOperator(Operator):
         self._right = Upstream(right)
         self._left_types = left_types
         self._right_kept = right_kept
+        self._right_types = right_types
         self._condition = condition
         self._unknown = unknown
-        self._left_unknown: Mask = np.zeros(0, np.bool_)
         self._output = list(output)
         self._memory = memory
-        self._gathered = Gathered(right_types, memory)
-        self._rows: Batch | None = None
+        self._rows = RowBlocks(right_types, memory)
+        self._gathered = Gathered(left_types, memory.beside())
+        self._ahead: Batch | None = None
+        """A left batch that did not fit beside those gathered."""
         self._current: Batch | None = None
+        """The left rows that are tested now."""
+        self._block = 0
+        self._right_rows = EMPTY
         self._next = 0
         self._left_matched: Mask = np.zeros(0, np.bool_)
+        self._left_unknown: Mask = np.zeros(0, np.bool_)
         self._right_matched: Mask = np.zeros(0, np.bool_)
-        self._rest: Indices | None = None
+        self._rest = 0
         self._batch = EMPTY
 
     def advance(self) -> Progress:
-        if self._rows is None:
+        self._batch = EMPTY
+        if not self._rows.complete:
             return self._gather()
         if self._current is not None:
-            self._piece(self._current, self._rows)
+            self._piece(self._current)
             return Progress.FETCHED
-        if self._left.done:
+        if self._left.done and self._ahead is None and not self._gathered.rows:
             return self._finish()
-        batch = self._left.fetch()
-        if batch is None:
-            return Progress.WAIT
-        self._batch = EMPTY
-        if batch.rows:
-            self._current, self._next = batch, 0
-            self._left_matched = np.zeros(batch.rows, np.bool_)
-            self._left_unknown = np.zeros(batch.rows, np.bool_)
-        return Progress.FETCHED
+        return self._take_left()
 
     def _gather(self) -> Progress:
         batch = self._right.fetch() if not self._right.done else EMPTY
         if batch is None:
             return Progress.WAIT
         if batch.rows:
-            if self._right_kept:
-                self._gathered.add([batch.column(position) for position in self._right_kept])
-            else:
-                self._gathered.add_rows(batch.rows)
+            self._rows.add(batch.project(self._right_kept))
         if self._right.done:
-            self._rows = self._gathered.batch()
-            self._right_matched = np.zeros(self._rows.rows, np.bool_)
+            self._rows.finish()
+            if self._kind in KEEPS_RIGHT:
+                self._memory.grow(self._rows.rows)
+                self._right_matched = np.zeros(self._rows.rows, np.bool_)
             if not self._rows.rows and self._kind not in NEEDS_LEFT:
                 self._left.done = True
-        self._batch = EMPTY
         return Progress.FETCHED
 
-    def _piece(self, batch: Batch, rows: Batch) -> None:
-        """Test the next pairs of the current left batch, or put out its unmatched rows."""
-        self._batch = EMPTY
+    # --- the left side ------------------------------------------------------------------------
+
+    def _take_left(self) -> Progress:
+        """The next left rows: a batch, or several where the right side is on disk."""
+        batch, self._ahead = self._ahead, None
+        if batch is None and not self._left.done:
+            batch = self._left.fetch()
+            if batch is None:
+                return Progress.WAIT
+        if batch is not None and batch.rows:
+            if not self._rows.spilled:
+                self._begin(batch)
+                return Progress.FETCHED
+            if not self._gather_left(batch):
+                if not self._gathered.rows:
+                    self._begin(batch)
+                    return Progress.FETCHED
+                self._ahead = batch
+        if self._gathered.rows and (self._ahead is not None or self._left.done):
+            self._begin(self._gathered.batch())
+        return Progress.FETCHED
+
+    def _gather_left(self, batch: Batch) -> bool:
+        if not batch.width:
+            self._gathered.add_rows(batch.rows)
+            return True
+        try:
+            return self._gathered.try_add(batch.columns())
+        except OutOfMemory:  # others have all of it
+            return False
+
+    def _begin(self, batch: Batch) -> None:
+        self._current, self._block, self._next = batch, 0, 0
+        self._left_matched = np.zeros(batch.rows, np.bool_)
+        self._left_unknown = np.zeros(batch.rows, np.bool_)
+        self._right_rows = self._rows.block(0)
+
+    # --- pairs --------------------------------------------------------------------------------
+
+    def _piece(self, batch: Batch) -> None:
+        """Test the next pairs of the current left rows, or put out the unmatched ones."""
+        rows = self._right_rows
         total = batch.rows * rows.rows
         if self._next >= total:
-            self._current = None
-            self._put_unmatched(batch, rows)
+            self._block += 1
+            self._next = 0
+            if self._block < self._rows.count:
+                self._right_rows = self._rows.block(self._block)
+            else:
+                self._current = None
+                self._put_unmatched(batch)
+                self._gathered.release()
             return
         last = min(self._next + BATCH_ROWS, total)
         left, right = np.divmod(np.arange(self._next, last), rows.rows)
@@ -120,11 +168,12 @@ class NestedLoopJoinOperator(Operator):
             if passed is not None:
                 pairs, left, right = pairs.narrow(passed), left[passed], right[passed]
         self._left_matched[left] = True
-        self._right_matched[right] = True
+        if self._kind in KEEPS_RIGHT:
+            self._right_matched[right + self._rows.first_row(self._block)] = True
         if pairs.rows and self._kind not in LEFT_ONLY:
             self._batch = pairs.project(self._output)
 
-    def _put_unmatched(self, batch: Batch, rows: Batch) -> None:
+    def _put_unmatched(self, batch: Batch) -> None:
         if self._kind is JoinKind.MARK:
             marks = mark_column(self._left_matched, self._left_unknown)
             columns = batch.project(self._output).columns()
@@ -137,31 +186,37 @@ class NestedLoopJoinOperator(Operator):
                 return
             kept = batch.narrow(wanted)
             if self._kind in KEEPS_LEFT:
-                kept = kept.beside(rows.narrow(np.full(len(wanted), -1, np.int64), outer=True))
+                kept = kept.beside(_missing(self._right_types, kept.rows))
             self._batch = kept.project(self._output)
 
     def _finish(self) -> Progress:
-        self._batch = EMPTY
-        if self._kind not in KEEPS_RIGHT:
+        """The right rows that nobody matched, a piece at a time."""
+        if self._kind not in KEEPS_RIGHT or self._rest >= self._rows.rows:
             return Progress.FETCHED_DONE
-        if self._rest is None:
-            self._rest = np.flatnonzero(~self._right_matched)
-        rest, self._rest = self._rest[:BATCH_ROWS], self._rest[BATCH_ROWS:]
-        if len(rest) == 0:
-            return Progress.FETCHED_DONE
-        assert self._rows is not None
-        missing = [pa.nulls(len(rest), engine_type(type_)) for type_ in self._left_types]
-        batch = Batch(missing, len(rest)).beside(self._rows.narrow(rest))
-        self._batch = batch.project(self._output)
-        return Progress.FETCHED if len(self._rest) else Progress.FETCHED_DONE
+        number, first = self._rows.place(self._rest)
+        block = self._rows.block(number)
+        last = min(block.rows, first + BATCH_ROWS)
+        wanted = first + np.flatnonzero(
+            ~self._right_matched[self._rest : self._rest + last - first]
+        )
+        self._rest += last - first
+        if len(wanted):
+            nothing = _missing(self._left_types, len(wanted))
+            self._batch = nothing.beside(block.narrow(wanted)).project(self._output)
+        return Progress.FETCHED if self._rest < self._rows.rows else Progress.FETCHED_DONE
 
     def current_batch(self) -> Batch:
         return self._batch
 
     def close(self) -> None:
-        self._batch = EMPTY
-        self._rows = self._current = None
-        self._gathered.clear()
+        self._batch = self._right_rows = EMPTY
+        self._current = self._ahead = None
+        self._gathered.release()
+        self._rows.close()
         self._memory.clear()
         self._left.close()
         self._right.close()
+
+
+def _missing(types: Sequence[SqlType], rows: int) -> Batch:
+    return Batch([pa.nulls(rows, engine_type(type_)) for type_ in types], rows)

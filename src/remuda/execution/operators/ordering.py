@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from remuda.datatypes.orderkeys import order_keys
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.execution.arrays import Data, Indices, data_of, mask_of, validity_mask
+from remuda.execution.arrays import Data, Indices, Mask, data_of, mask_of, validity_mask
 from remuda.execution.evaluate.numbers import exact_of
 
 
@@ -87,6 +87,21 @@ def order_of(parts: list[Data]) -> Indices:
     if packed is not None:
         return np.argsort(packed, kind="stable")
     return np.lexsort(parts[::-1])
+
+
+def key_ids(parts: list[Data]) -> Data:
+    """Numbers in the order of ``codes`` (the most significant first), equal for equal rows."""
+    packed = parts[0] if len(parts) == 1 else _packed(parts)
+    if packed is not None:
+        return packed
+    order = np.lexsort(parts[::-1])
+    begins: Mask = np.zeros(len(order), np.bool_)
+    for part in parts:
+        ordered = part[order]
+        begins[1:] |= ordered[1:] != ordered[:-1]
+    ids = np.empty(len(order), np.int64)
+    ids[order] = np.cumsum(begins)
+    return ids
 
 
 def _sorted_text(array: pa.Array, key: BoundKey) -> Indices:

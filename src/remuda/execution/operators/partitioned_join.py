@@ -10,6 +10,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
+from remuda.execution.operators.hash_join import RightNulls
 from remuda.execution.operators.input import EMPTY, Upstream
 from remuda.execution.operators.row_partitions import (
     DEPTH_MAX,
@@ -39,7 +40,7 @@ class JoinSide:
 class PartitionedJoinOperator(Operator):
     """While the right side fits, it is the join that ``join`` makes. Beyond, both sides are split
     by the hash of the key into files, and the parts are joined one after the other: the order of
-    the left side is lost then. Not for joins that look beyond the rows of a key (NOT IN)."""
+    the left side is lost then. ``nulls`` is for NOT IN, which looks beyond the rows of a key."""
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class PartitionedJoinOperator(Operator):
         key_types: Sequence[SqlType],
         memory: Reservation,
         depth: int = 0,
+        nulls: RightNulls | None = None,
     ) -> None:
         self._join = join
         self._left_side = left
@@ -59,6 +61,7 @@ class PartitionedJoinOperator(Operator):
         self._key_types = key_types
         self._memory = memory
         self._depth = depth
+        self._nulls = nulls
         self._held: list[Batch] = []
         self._right_parts: RowPartitions | None = None
         self._left_parts: RowPartitions | None = None
@@ -98,6 +101,8 @@ class PartitionedJoinOperator(Operator):
     # --- the right side -----------------------------------------------------------------------
 
     def _add_right(self, batch: Batch) -> None:
+        if self._nulls is not None and batch.rows:
+            self._nulls.add([batch.column(key) for key in self._right_side.keys])
         if self._right_parts is not None:
             self._right_parts.add(batch)
         elif batch.rows:
@@ -129,6 +134,8 @@ class PartitionedJoinOperator(Operator):
         if self._left.done:
             assert self._right_parts is not None
             right, left = self._right_parts.finish(), self._left_parts.finish()
+            if self._nulls is not None:
+                self._nulls.complete = True
             self._pairs = list(zip(left, right, strict=True))
             self._memory.clear()
             self._split = True

@@ -13,6 +13,7 @@ from remuda.execution.contract import Operator, Progress
 from remuda.execution.exchange.inbox import Inbox
 from remuda.execution.operators.input import EMPTY
 from remuda.execution.operators.ordering import BoundKey, sorted_rows
+from remuda.query.ids import Endpoint
 
 
 class ReceiveOperator(Operator):
@@ -45,7 +46,7 @@ class MergeReceiveOperator(Operator):
     def __init__(self, inbox: Inbox, keys: Sequence[BoundKey]) -> None:
         self._inbox = inbox
         self._keys = keys
-        self._heads: dict[int, pa.RecordBatch] = {}
+        self._heads: dict[Endpoint, pa.RecordBatch] = {}
         self._batch = EMPTY
 
     def advance(self) -> Progress:
@@ -75,7 +76,7 @@ class MergeReceiveOperator(Operator):
         self._batch = Batch.of(table).narrow(order[:cut])
         self._keep_rest(order[cut:], ends, senders, table)
 
-    def _safe_prefix(self, order: Indices, ends: Data, senders: list[int]) -> int:
+    def _safe_prefix(self, order: Indices, ends: Data, senders: list[Endpoint]) -> int:
         """How many rows of ``order`` nothing still to come can precede: up to and including the
         first last row of a stream that goes on."""
         places = np.empty(len(order), np.int64)
@@ -88,7 +89,7 @@ class MergeReceiveOperator(Operator):
         return min(last_places) + 1 if last_places else len(order)
 
     def _keep_rest(
-        self, rest: Indices, ends: Data, senders: list[int], table: pa.RecordBatch
+        self, rest: Indices, ends: Data, senders: list[Endpoint], table: pa.RecordBatch
     ) -> None:
         # Within one sender the order is kept by the stable sort, so its rest is its tail.
         owner = np.searchsorted(ends, rest, side="right")

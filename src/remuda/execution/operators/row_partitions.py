@@ -39,8 +39,6 @@ class RowPartitions:
         depth: int,
         memory: Reservation,
     ) -> None:
-        space = memory.spill
-        assert space is not None, "the caller found that it may spill"
         self._types = types
         self._keys = keys
         self._key_types = key_types
@@ -48,7 +46,7 @@ class RowPartitions:
         self._block_bytes = memory.share // (2 * FAN_OUT)
         self._waiting: list[list[Batch]] = [[] for _ in range(FAN_OUT)]
         self._rows = [0] * FAN_OUT
-        self.files = [space.file(types) for _ in range(FAN_OUT)]
+        self.files = [memory.file(types) for _ in range(FAN_OUT)]
         # What waits to be written is bounded, so it may wait when nothing is left.
         memory.try_grow(memory.share // 2)
 

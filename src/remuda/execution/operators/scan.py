@@ -5,10 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 
 from remuda.execution.batch import Batch
-from remuda.execution.context import Cursor, FragmentContext
+from remuda.execution.context import Cursor, FragmentContext, ScanOf
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.predicate import Predicate
+from remuda.execution.operators.shared_scan import SharedScan
 from remuda.plan.physical import Placement, TableScan
 
 
@@ -28,9 +29,18 @@ def scan_positions(node: TableScan) -> tuple[list[int], dict[int, int]]:
 
 
 class TableScanOperator(Operator):
-    """Reads only the columns of output and filter; filtered rows leave as a selection."""
+    """Reads only the columns of output and filter; filtered rows leave as a selection.
 
-    def __init__(self, node: TableScan, context: FragmentContext, fragment: int) -> None:
+    ``partitions`` limits it (None: all of this member); ``shared``: with the other instances of the
+    fragment."""
+
+    def __init__(
+        self,
+        node: TableScan,
+        context: FragmentContext,
+        partitions: frozenset[int] | None = None,
+        shared: SharedScan | None = None,
+    ) -> None:
         self._node = node
         self._context = context
         self._read, places = scan_positions(node)
@@ -41,13 +51,13 @@ class TableScanOperator(Operator):
             if node.filter is None
             else Predicate(node.filter, Compiler(places, context.parameters))
         )
-        self._partitions = self._partitions_to_scan(fragment)
+        self._shared = shared
+        self._partitions = self._partitions_to_scan(partitions)
         self._cursor: Cursor | None = None
         self._rest: pa.RecordBatch | None = None
         self._batch = Batch([], 0)
 
-    def _partitions_to_scan(self, fragment: int) -> frozenset[int] | None:
-        pruned = self._context.partitions.get(fragment)
+    def _partitions_to_scan(self, pruned: frozenset[int] | None) -> frozenset[int] | None:
         if self._node.partitioned_replica:
             member = self._context.member
             owned = frozenset(
@@ -75,14 +85,15 @@ class TableScanOperator(Operator):
         return Progress.FETCHED
 
     def _open(self) -> Cursor:
-        node, context = self._node, self._context
-        return context.sources.scan(
-            node.map_id,
-            node.schema_version,
-            context.read_timestamp,
-            self._read,
-            self._partitions,
-        )
+        sources = self._context.sources
+        if self._shared is None:
+            return sources.scan(self._what())
+        return self._shared.open(lambda: sources.scan(self._what()))
+
+    def _what(self) -> ScanOf:
+        node = self._node
+        at = self._context.read_timestamp
+        return ScanOf(node.map_id, node.schema_version, at, self._read, self._partitions)
 
     def _next_rows(self, cursor: Cursor) -> pa.RecordBatch | None:
         rows = self._rest if self._rest is not None else cursor.next()

@@ -20,33 +20,28 @@ from remuda.execution.memory import Reservation
 from remuda.execution.operators.input import EMPTY, Upstream
 from remuda.limits import BATCH_ROWS
 from remuda.plan.physical import ExchangeKind
+from remuda.query.ids import Endpoint
 
 _SMALL_ROWS = BATCH_ROWS // 4
 
 
 class Splitter:
-    """UNICAST: rows to the owners of their partitions."""
+    """UNICAST: rows to the owners of their partitions. ``places[p]`` is the place of the owner of
+    partition ``p`` among ``receivers`` (``Sites.places``)."""
 
     def __init__(
         self,
         positions: Sequence[int],
         types: Sequence[SqlType],
-        owners: Sequence[int],
-        receivers: Sequence[int],
+        places: npt.NDArray[Any],
+        receivers: Sequence[Endpoint],
     ) -> None:
         self._positions = positions
         self._types = types
-        number = {member: place for place, member in enumerate(receivers)}
-        dtype: Any = np.uint8 if len(receivers) < 256 else np.uint16
-        # A receiving fragment may run on fewer members than own partitions: the partitions of the
-        # others are dealt out, the same way by every sender.
-        places = [
-            number.get(owner, partition % len(receivers)) for partition, owner in enumerate(owners)
-        ]
-        self._place_of: npt.NDArray[Any] = np.array(places, dtype)
+        self._place_of = places
         self._receivers = receivers
 
-    def split(self, batch: Batch) -> list[tuple[int, Batch]]:
+    def split(self, batch: Batch) -> list[tuple[Endpoint, Batch]]:
         """(receiver, its rows), for receivers that get any."""
         keys = [
             canonical(batch.column(position), type_)
@@ -85,7 +80,12 @@ class _Collected:
 
 class SendOperator(Operator):
     """Reads no further while anything waits for credit, so it holds at most one input batch and
-    the small remainders. Ends early when no receiver needs more rows."""
+    the small remainders. Ends early when no receiver needs more rows.
+
+    Where receivers merge (design rule 12), it reads on while one of them has nothing to come: then
+    a sender stands still only when it has filled the windows of all its receivers, so none of them
+    waits for it, and no circle of waiting can close.
+    """
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class SendOperator(Operator):
         if self._outbox.unwanted:
             self._outbox.stop()
             self._source.done = True
-        if not self._outbox.flush():
+        if not self._outbox.flush() and (self._source.done or not self._someone_starves()):
             return Progress.WAIT
         if self._source.done:
             return Progress.FETCHED_DONE
@@ -124,7 +124,15 @@ class SendOperator(Operator):
             self._outbox.end()
         if self._outbox.flush():
             return Progress.FETCHED_DONE if self._source.done else Progress.FETCHED
-        return Progress.WAIT
+        return Progress.FETCHED if self._outbox.starving else Progress.WAIT
+
+    def _someone_starves(self) -> bool:
+        """After the small remainders of those who do were sent."""
+        for receiver in self._outbox.starving:
+            if self._collected[receiver].rows:
+                self._outbox.put(receiver, self._collected[receiver].take())
+        self._outbox.flush()
+        return bool(self._outbox.starving)
 
     def _put(self, batch: Batch) -> None:
         if self._kind is ExchangeKind.BROADCAST and len(self._outbox.receivers) > 1:

@@ -67,9 +67,7 @@ class SortedRuns:
         return max(_BLOCK_ROWS_MIN, min(BATCH_ROWS, fitting))
 
     def _store(self, next_block: Callable[[int], Batch | None]) -> None:
-        space = self._memory.spill
-        assert space is not None, "the caller found that it may spill"
-        file = space.file(self._types)
+        file = self._memory.file(self._types)
         self._files.append(file)
         while (block := next_block(file.rows)) is not None:
             file.write(block)
@@ -90,6 +88,9 @@ class _Merge:
     def next(self) -> Batch | None:
         self._fill()
         heads = [head for head in self._heads if head is not None]
+        if heads and not self._keys:  # no order but that in which they came
+            self._heads[self._heads.index(heads[0])] = None
+            return heads[0]
         if len(heads) < 2:
             self._heads = [None] * len(self._heads)
             return heads[0] if heads else None

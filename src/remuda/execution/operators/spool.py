@@ -10,11 +10,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from remuda.datatypes.sql import SqlType
 from remuda.execution.batch import Batch
 from remuda.execution.context import FragmentContext
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.input import EMPTY, Upstream
+from remuda.execution.spill import SpilledBlocks, Usage
 from remuda.plan.explain import preorder
 from remuda.plan.physical import Fragment, SpoolScan, Store
 
@@ -22,12 +24,15 @@ from remuda.plan.physical import Fragment, SpoolScan, Store
 class Spool:
     """One stored result on one member. One thread writes; after ``complete`` any may read.
 
-    The rows are freed when all ``readers`` have closed. Readers close in threads of their own.
+    What does not fit into memory goes to disk, from there on all of it. The rows are freed when all
+    ``readers`` have closed. Readers close in threads of their own.
     """
 
-    def __init__(self, readers: int, memory: Reservation) -> None:
+    def __init__(self, readers: int, types: Sequence[SqlType], memory: Reservation) -> None:
         self.complete = False
-        self.batches: list[Batch] = []
+        self._types = types
+        self._batches: list[Batch] = []
+        self._blocks: SpilledBlocks | None = None
         self._memory = memory
         self._readers = readers
         self._lock = threading.Lock()
@@ -42,12 +47,34 @@ class Spool:
         """No reader needs any more rows."""
         return self._readers == 0
 
+    @property
+    def usage(self) -> Usage:
+        return self._memory.usage
+
     def add(self, batch: Batch) -> None:
+        """Raises OutOfMemory where nothing spills, DiskFull."""
         columns = batch.columns()
+        size = sum(column.nbytes for column in columns)
         with self._lock:
-            if not self.unwanted:
-                self._memory.grow(sum(column.nbytes for column in columns))
-                self.batches.append(Batch(columns, batch.rows))
+            if self.unwanted:
+                return
+            if self._blocks is None and self._memory.try_grow(size):
+                self._batches.append(Batch(columns, batch.rows))
+                return
+            if self._blocks is None:
+                self._blocks = self._memory.blocks(self._types)
+            self._blocks.write(Batch(columns, batch.rows))
+
+    def __len__(self) -> int:
+        """Batches that are stored."""
+        return len(self._batches) + (0 if self._blocks is None else len(self._blocks))
+
+    def read(self, number: int) -> Batch:
+        held = len(self._batches)
+        if number < held:
+            return self._batches[number]
+        assert self._blocks is not None
+        return self._blocks.read(number - held)
 
     def finish(self) -> None:
         self.complete = True
@@ -59,8 +86,10 @@ class Spool:
         with self._lock:
             self._readers -= 1
             if self.unwanted:
-                self.batches = []
+                self._batches = []
                 self._memory.clear()
+                if self._blocks is not None:
+                    self._blocks.close()
 
 
 class StoreOperator(Operator):
@@ -104,14 +133,14 @@ class SpoolScanOperator(Operator):
         spool = self._spool
         if not spool.complete:
             return Progress.WAIT
-        if self._next == len(spool.batches):
+        if self._next == len(spool):
             self._batch = EMPTY
             return Progress.FETCHED_DONE
-        stored = spool.batches[self._next]
+        stored = spool.read(self._next)
         self._next += 1
         columns = [stored.column(position) for position in self._positions]
         self._batch = Batch(columns, stored.rows)
-        return Progress.FETCHED_DONE if self._next == len(spool.batches) else Progress.FETCHED
+        return Progress.FETCHED_DONE if self._next == len(spool) else Progress.FETCHED
 
     def current_batch(self) -> Batch:
         return self._batch
@@ -129,7 +158,11 @@ def spools_of(fragments: Sequence[Fragment], context: FragmentContext) -> dict[i
         node.spool for f in fragments for node in preorder(f.root) if isinstance(node, SpoolScan)
     )
     return {
-        f.root.spool: Spool(readers[f.root.spool], Reservation(context.memory, "Store"))
+        f.root.spool: Spool(
+            readers[f.root.spool],
+            [column.type for column in f.root.output],
+            Reservation(context.memory, "Store"),
+        )
         for f in fragments
         if isinstance(f.root, Store)
     }

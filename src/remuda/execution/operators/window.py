@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.sql import SqlType
@@ -14,11 +15,12 @@ from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.input import EMPTY, Gathered, Outgoing, Upstream
 from remuda.execution.operators.ordering import BoundKey, codes, order_of, sorted_rows
+from remuda.execution.operators.running_window import RunningWindow, is_running
 from remuda.execution.operators.sorted_runs import SortedRuns
 from remuda.execution.operators.whole_partitions import WholePartitions
-from remuda.execution.operators.window_aggregates import Frames, window_aggregate
+from remuda.execution.operators.window_aggregates import window_aggregate
 from remuda.execution.operators.window_calls import BoundFrame, BoundWindowCall
-from remuda.execution.operators.window_frames import Segments, frame_rows, segments
+from remuda.execution.operators.window_frames import Frames, Segments, frames_of, segments
 from remuda.execution.operators.window_functions import (
     NUMBERINGS,
     first_value,
@@ -38,7 +40,7 @@ class WindowOperator(Operator):
     """Stable: peers stay in the order in which they came.
 
     All rows are held in memory, or, beyond it, sorted on disk: then what is held is the largest
-    partition.
+    partition; without partitions, if all calls can go along with the rows, next to nothing.
     """
 
     def __init__(
@@ -58,7 +60,11 @@ class WindowOperator(Operator):
         self._calls = calls
         self._memory = memory
         self._gathered = Gathered(types, memory)
-        self._spills = bool(partition) and bool(types) and memory.spill is not None
+        self._running: RunningWindow | None = None
+        if not partition and all(is_running(call, order) for call in calls):
+            self._running = RunningWindow(types, order, calls, memory.beside())
+        can = bool(partition) or self._running is not None
+        self._spills = can and bool(types) and memory.spill is not None
         self._runs = SortedRuns(types, [*partition, *order], memory)
         self._whole = WholePartitions(types, partition, memory.beside())
         self._results: Outgoing | None = None
@@ -111,12 +117,19 @@ class WindowOperator(Operator):
     def _spill(self) -> None:
         batch = self._gathered.batch()
         keys = [*self._partition, *self._order]
-        self._runs.add(batch, sorted_rows([batch.column(key.position) for key in keys], keys))
+        columns = [batch.column(key.position) for key in keys]
+        self._runs.add(batch, sorted_rows(columns, keys) if keys else np.arange(batch.rows))
         self._memory.clear()
+        if self._running is not None:
+            self._running.see(batch)
 
     def _next_partitions(self) -> Progress:
         """Rows come sorted from disk; those of whole partitions are computed at once."""
         batch = self._runs.next()
+        if self._running is not None:
+            made = self._running.rest() if batch is None else self._running.add(batch)
+            self._batch = EMPTY if made is None else made
+            return Progress.FETCHED if batch is not None else Progress.FETCHED_DONE
         ended = self._whole.rest() if batch is None else self._whole.add(batch)
         self._batch = EMPTY
         if ended is not None:
@@ -153,6 +166,8 @@ class WindowOperator(Operator):
         self._gathered.clear()
         self._runs.close()
         self._whole.close()
+        if self._running is not None:
+            self._running.close()
         self._memory.clear()
         self._source.close()
 
@@ -178,8 +193,7 @@ def _results(calls: Sequence[BoundWindowCall], found: Segments, batch: Batch) ->
         else:
             frame = frames.get(call.frame)
             if frame is None:
-                frame = Frames(found, *frame_rows(call.frame, found, batch))
-                frames[call.frame] = frame
+                frame = frames[call.frame] = frames_of(call.frame, found, batch)
             results.append(_framed(call, arguments, batch, frame))
     return results
 
@@ -187,14 +201,13 @@ def _results(calls: Sequence[BoundWindowCall], found: Segments, batch: Batch) ->
 def _framed(
     call: BoundWindowCall, arguments: list[pa.Array], batch: Batch, frames: Frames
 ) -> pa.Array:
-    start, end = frames.start, frames.end
     match call.function:
         case "first_value":
-            return first_value(arguments[0], start, end)
+            return first_value(arguments[0], frames)
         case "last_value":
-            return last_value(arguments[0], start, end)
+            return last_value(arguments[0], frames)
         case "nth_value":
-            return nth_value(arguments[0], arguments[1], start, end)
+            return nth_value(arguments[0], arguments[1], frames)
     return window_aggregate(
         call.function,
         arguments,

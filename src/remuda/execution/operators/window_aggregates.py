@@ -38,21 +38,12 @@ from remuda.execution.evaluate.numbers import (
 )
 from remuda.execution.operators.aggregate_choice import KEEPS_NULLS, new_state
 from remuda.execution.operators.ordering import BoundKey, codes
-from remuda.execution.operators.window_frames import Segments
+from remuda.execution.operators.window_frames import Frames
 
 _PAIRS_AT_ONCE: Final = 1 << 20
 _RUNNING_ROWS: Final = 32
 """Rows per partition from which one running pass per partition is worth its call."""
 _LOW: Final = 2**32 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Frames:
-    """The frame of every row: rows ``start`` to ``end`` (exclusive)."""
-
-    found: Segments
-    start: Indices
-    end: Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +83,7 @@ def window_aggregate(
     arguments, result = types
     dropping = columns and function not in KEEPS_NULLS
     counted = _counted(columns[0] if dropping else None, condition)
-    counts = frames.end - frames.start
-    if counted is not None:
-        before = np.append(0, np.cumsum(counted, dtype=np.int64))
-        counts = before[frames.end] - before[frames.start]
+    counts = frames.size() if counted is None else _difference(counted.astype(np.int64), frames)
     if function == "count":
         return array_from(counts, pa.int64())
     given = _Input(columns, arguments, counted, counts > 0, frames)
@@ -122,14 +110,25 @@ def _exact_sum(given: _Input, result: SqlType) -> pa.Array:
     assert isinstance(data, np.ndarray)
     if given.counted is not None:
         data = np.where(given.counted, data, 0)
-    totals = _difference(data, given.frames.start, given.frames.end)
+    totals = _difference(data, given.frames)
     invalid = None if given.valid is None else ~given.some
     if result.kind is Kind.DECIMAL:
         return decimal_array(totals, result, invalid=invalid)
     return integer_array(totals, result, engine_type(result), invalid=invalid)
 
 
-def _difference(data: Data, start: Indices, end: Indices) -> Data:
+def _difference(data: Data, frames: Frames) -> Data:
+    """Sums of integers over the rows of every frame."""
+    totals = _between(data, frames.start, frames.end)
+    for start, end in frames.more:
+        more = _between(data, start, end)
+        if totals.dtype != object and max(map(abs, (*bounds(totals), *bounds(more)))) >= 2**62:
+            totals = totals.astype(object)
+        totals = totals + more
+    return _shrunk(totals) if frames.more and totals.dtype == object else totals
+
+
+def _between(data: Data, start: Indices, end: Indices) -> Data:
     """Sums of integers between rows; of the two halves of each where 64 bits could overflow."""
     if data.dtype == object:
         before = np.concatenate([np.array([0], object), np.cumsum(data)])
@@ -194,6 +193,10 @@ def _is_own_code(values: pa.Array, type_: SqlType) -> bool:
 
 def fold(function: np.ufunc, data: Data, nothing: Any, frames: Frames) -> Data:
     """``function`` over the rows of every frame; ``nothing`` is its neutral element."""
+    if frames.more:
+        results = [fold(function, data, nothing, Frames(frames.found, *p)) for p in frames.parts]
+        joined: Data = function.reduce(results)
+        return joined
     found = frames.found
     if np.array_equal(frames.start, found.first):
         if np.array_equal(frames.end, found.end):
@@ -239,22 +242,24 @@ def _blocks(function: np.ufunc, data: Data, nothing: Any, frames: Frames) -> Dat
 
 def frame_by_frame(function: str, given: _Input, result: SqlType) -> pa.Array:
     """By the states of aggregation: every frame is a group of its rows. Equal frames count once."""
-    ends = np.stack([given.frames.start, given.frames.end])
-    frames, which = np.unique(ends, axis=1, return_inverse=True)
-    starts, lengths = frames[0], frames[1] - frames[0]
-    counted = given.counted
+    edges = np.stack([edge for part in given.frames.parts for edge in part])
+    frames, which = np.unique(edges, axis=1, return_inverse=True)
+    starts, lengths = frames[0::2], frames[1::2] - frames[0::2]
+    parts, counted = len(starts), given.counted
     state = new_state(function, given.types, result)
-    state.resize(len(starts))
-    after = np.cumsum(lengths)
+    state.resize(starts.shape[1])
+    # The rows of a frame are those of its parts, one part after the other.
+    begins, sizes = starts.T.reshape(-1), lengths.T.reshape(-1)
+    after = np.cumsum(sizes)
     first = 0
-    while first < len(starts):
+    while first < len(begins):
         before = int(after[first - 1]) if first else 0
         last = int(np.searchsorted(after, before + _PAIRS_AT_ONCE, "right"))
         last = max(last, first + 1)
-        part = lengths[first:last]
-        groups = np.repeat(np.arange(first, last), part)
-        rows = np.arange(len(groups)) - np.repeat(np.cumsum(part) - part, part)
-        rows += np.repeat(starts[first:last], part)
+        size = sizes[first:last]
+        groups = np.repeat(np.arange(first, last) // parts, size)
+        rows = np.arange(len(groups)) - np.repeat(np.cumsum(size) - size, size)
+        rows += np.repeat(begins[first:last], size)
         if counted is not None:
             kept = counted[rows]
             groups, rows = groups[kept], rows[kept]

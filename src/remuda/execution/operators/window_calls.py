@@ -11,7 +11,7 @@ import pyarrow as pa
 from remuda.datatypes.sql import SqlType
 from remuda.execution.batch import Batch
 from remuda.execution.operators.ordering import BoundKey
-from remuda.plan.windows import BoundKind, FrameUnit
+from remuda.plan.windows import BoundKind, Exclusion, FrameUnit
 
 Column: TypeAlias = Callable[[Batch], pa.Array]
 
@@ -36,6 +36,7 @@ class BoundFrame:
     end: BoundLimit
     key: BoundKey | None = None
     values: Column | None = None
+    exclude: Exclusion = Exclusion.NO_OTHERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +47,5 @@ class BoundWindowCall:
     result: SqlType
     condition: Column | None
     frame: BoundFrame
+    shift: int | None = None
+    """How many rows lag and lead go, where that is the same for all rows."""

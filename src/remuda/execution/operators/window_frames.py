@@ -13,7 +13,7 @@ from remuda.execution.batch import Batch
 from remuda.execution.operators.input import unify
 from remuda.execution.operators.ordering import BoundKey, codes
 from remuda.execution.operators.window_calls import BoundFrame, BoundLimit
-from remuda.plan.windows import BoundKind, FrameUnit
+from remuda.plan.windows import BoundKind, Exclusion, FrameUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,54 @@ def _numbered(marks: Mask) -> tuple[Indices, Indices, Indices]:
     return np.cumsum(marks, dtype=np.int64) - 1, starts, np.append(starts[1:], len(marks))
 
 
-def frame_rows(frame: BoundFrame, found: Segments, batch: Batch) -> tuple[Indices, Indices]:
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """The frame of every row: rows ``start`` to ``end`` (exclusive), then those of ``more`` parts
+    behind it, where rows in between are left out."""
+
+    found: Segments
+    start: Indices
+    end: Indices
+    more: tuple[tuple[Indices, Indices], ...] = ()
+
+    @property
+    def parts(self) -> tuple[tuple[Indices, Indices], ...]:
+        return ((self.start, self.end), *self.more)
+
+    def place(self, number: Indices) -> Indices:
+        """Of every frame, its row of this number, from 0; -1 where it has none."""
+        rows = np.full(self.found.rows, -1)
+        for start, end in self.parts:
+            size = end - start
+            rows = np.where((rows < 0) & (number >= 0) & (number < size), start + number, rows)
+            number = number - size
+        return rows
+
+    def size(self) -> Indices:
+        """Of every frame, the number of its rows."""
+        return sum((end - start for start, end in self.more), self.end - self.start)
+
+
+def frames_of(frame: BoundFrame, found: Segments, batch: Batch) -> Frames:
+    """The frames of all rows, without what they exclude."""
+    start, end = _frame_rows(frame, found, batch)
+    here = np.arange(found.rows)
+    match frame.exclude:
+        case Exclusion.NO_OTHERS:
+            return Frames(found, start, end)
+        case Exclusion.CURRENT_ROW:
+            holes = (here, here + 1)
+        case Exclusion.GROUP | Exclusion.TIES:
+            holes = (found.peer_first, found.peer_end)
+    first = np.clip(holes[0], start, end)
+    last = np.clip(holes[1], start, end)
+    if frame.exclude is Exclusion.TIES:
+        own = (np.clip(here, start, end), np.clip(here + 1, start, end))
+        return Frames(found, start, first, (own, (last, end)))
+    return Frames(found, start, first, ((last, end),))
+
+
+def _frame_rows(frame: BoundFrame, found: Segments, batch: Batch) -> tuple[Indices, Indices]:
     """(first row, row after the last) of the frame of every row; both equal if it is empty."""
     match frame.unit:
         case FrameUnit.ROWS:

@@ -21,7 +21,7 @@ from remuda.execution.arrays import (
     validity_mask,
 )
 from remuda.execution.evaluate.decimals import canonical
-from remuda.execution.operators.window_frames import Segments
+from remuda.execution.operators.window_frames import Frames, Segments
 
 Numbering: TypeAlias = Callable[[Segments], pa.Array]
 
@@ -103,21 +103,20 @@ def shifted(
     return pc.if_else(pa.array(inside), taken, default)
 
 
-def first_value(values: pa.Array, start: Indices, end: Indices) -> pa.Array:
-    return take_or_null(values, np.where(start < end, start, -1))
+def first_value(values: pa.Array, frames: Frames) -> pa.Array:
+    return take_or_null(values, frames.place(np.zeros(frames.found.rows, np.int64)))
 
 
-def last_value(values: pa.Array, start: Indices, end: Indices) -> pa.Array:
-    return take_or_null(values, np.where(start < end, end - 1, -1))
+def last_value(values: pa.Array, frames: Frames) -> pa.Array:
+    return take_or_null(values, frames.place(frames.size() - 1))
 
 
-def nth_value(values: pa.Array, number: pa.Array, start: Indices, end: Indices) -> pa.Array:
+def nth_value(values: pa.Array, number: pa.Array, frames: Frames) -> pa.Array:
     known = validity_mask(number)
     count = data_of(number).astype(np.int64)
     if known is not None:
         count = np.where(known, count, 1)
     if (count <= 0).any():
         raise InvalidNthValueArgument("argument of nth_value must be greater than zero")
-    row = start + count - 1
-    inside = row < end if known is None else (row < end) & known
-    return take_or_null(values, np.where(inside, row, -1))
+    rows = frames.place(count - 1)
+    return take_or_null(values, rows if known is None else np.where(known, rows, -1))

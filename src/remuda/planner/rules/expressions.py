@@ -133,6 +133,8 @@ def _simplify(expression: Expression) -> Expression:
             if len(unique) == 1:
                 return Call(BOOLEAN, "=", (operand, unique[0]))
             return expression if len(unique) == len(values) else replace(expression, values=unique)
+        case Call(function="any_of", arguments=(Literal(value="="), operand, array)):
+            return _elements_to_list(expression, operand, array)
         case Cast(type=type_, operand=operand) if operand.type == type_:
             return operand
         case Case(branches=branches, otherwise=otherwise):
@@ -178,6 +180,20 @@ def _equalities_to_list(call: Call) -> Expression:
         values.extend(found)
     assert operand is not None
     return InList(BOOLEAN, operand, tuple(dict.fromkeys(values)))
+
+
+def _elements_to_list(call: Call, operand: Expression, array: Expression) -> Expression:
+    """``a = ANY (ARRAY[1, b])`` is ``a IN (1, b)``, NULLs included."""
+    match array:
+        case Call(function="array", arguments=elements) if elements:
+            values = elements
+        case Literal(value=tuple() | list() as items) if items and array.type.element:
+            values = tuple(Literal(array.type.element, item) for item in items)
+        case _:
+            return call
+    if any(value.type != operand.type for value in values):
+        return call
+    return _simplify(InList(BOOLEAN, operand, values))
 
 
 def _simplify_not(expression: Expression, operand: Expression) -> Expression:

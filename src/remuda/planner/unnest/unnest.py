@@ -92,6 +92,8 @@ class _Unnester:
         if not any(subqueries_of(node)):
             return node
         node = self._prepared(node)
+        if not any(subqueries_of(node)):
+            return node  # they stood in an arm that is never taken
         match node:
             case Filter():
                 return self._filter(node)

@@ -20,6 +20,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FRAGMENT_STATUS: _ClassVar[RpcType]
     QUERY_STATUS: _ClassVar[RpcType]
     CUSTOM: _ClassVar[RpcType]
+    SASL_MESSAGE: _ClassVar[RpcType]
     QUERY_START: _ClassVar[RpcType]
     QUERY_CANCEL: _ClassVar[RpcType]
     QUERY_CHECK: _ClassVar[RpcType]
@@ -34,6 +35,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     INDEX_STATUS: _ClassVar[RpcType]
     MAP_STATISTICS: _ClassVar[RpcType]
     SYSTEM_STATE: _ClassVar[RpcType]
+    QUERY_PROFILES: _ClassVar[RpcType]
     COMMIT_PREPARE: _ClassVar[RpcType]
     COMMIT_FINISH: _ClassVar[RpcType]
     STAGE_ROWS: _ClassVar[RpcType]
@@ -51,6 +53,7 @@ RECEIVER_FINISHED: RpcType
 FRAGMENT_STATUS: RpcType
 QUERY_STATUS: RpcType
 CUSTOM: RpcType
+SASL_MESSAGE: RpcType
 QUERY_START: RpcType
 QUERY_CANCEL: RpcType
 QUERY_CHECK: RpcType
@@ -65,6 +68,7 @@ CATALOG_INSTALL: RpcType
 INDEX_STATUS: RpcType
 MAP_STATISTICS: RpcType
 SYSTEM_STATE: RpcType
+QUERY_PROFILES: RpcType
 COMMIT_PREPARE: RpcType
 COMMIT_FINISH: RpcType
 STAGE_ROWS: RpcType
@@ -75,20 +79,22 @@ COMMIT_STATUS: RpcType
 FORWARD: RpcType
 
 class ControlHandshake(_message.Message):
-    __slots__ = ("rpc_version", "channel", "member", "rpc_version_min", "context", "refusal")
+    __slots__ = ("rpc_version", "channel", "member", "authenticationMechanisms", "rpc_version_min", "context", "refusal")
     RPC_VERSION_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
+    AUTHENTICATIONMECHANISMS_FIELD_NUMBER: _ClassVar[int]
     RPC_VERSION_MIN_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     rpc_version: int
     channel: _user_pb2.RpcChannel
     member: _common_pb2.Member
+    authenticationMechanisms: _containers.RepeatedScalarFieldContainer[str]
     rpc_version_min: int
     context: _common_pb2.Context
     refusal: _user_pb2.PBError
-    def __init__(self, rpc_version: _Optional[int] = ..., channel: _Optional[_Union[_user_pb2.RpcChannel, str]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., rpc_version_min: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ...) -> None: ...
+    def __init__(self, rpc_version: _Optional[int] = ..., channel: _Optional[_Union[_user_pb2.RpcChannel, str]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., authenticationMechanisms: _Optional[_Iterable[str]] = ..., rpc_version_min: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ...) -> None: ...
 
 class QueryStart(_message.Message):
     __slots__ = ("context", "query_id", "plan_digest", "plan", "parameters", "participants", "read_timestamp", "timeout", "catalog_version", "sites", "analyze")
@@ -117,16 +123,18 @@ class QueryStart(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., plan_digest: _Optional[bytes] = ..., plan: _Optional[bytes] = ..., parameters: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ..., participants: _Optional[_Iterable[int]] = ..., read_timestamp: _Optional[int] = ..., timeout: _Optional[float] = ..., catalog_version: _Optional[int] = ..., sites: _Optional[_Iterable[_Union[FragmentSites, _Mapping]]] = ..., analyze: _Optional[bool] = ...) -> None: ...
 
 class FragmentSites(_message.Message):
-    __slots__ = ("fragment", "members", "limited", "partitions")
+    __slots__ = ("fragment", "members", "limited", "partitions", "instances")
     FRAGMENT_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     LIMITED_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    INSTANCES_FIELD_NUMBER: _ClassVar[int]
     fragment: int
     members: _containers.RepeatedScalarFieldContainer[int]
     limited: bool
     partitions: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, fragment: _Optional[int] = ..., members: _Optional[_Iterable[int]] = ..., limited: _Optional[bool] = ..., partitions: _Optional[_Iterable[int]] = ...) -> None: ...
+    instances: int
+    def __init__(self, fragment: _Optional[int] = ..., members: _Optional[_Iterable[int]] = ..., limited: _Optional[bool] = ..., partitions: _Optional[_Iterable[int]] = ..., instances: _Optional[int] = ...) -> None: ...
 
 class QueryCancel(_message.Message):
     __slots__ = ("context", "query_id", "cancel_initiator", "error")
@@ -149,44 +157,74 @@ class QueryCheck(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., suspected: _Optional[_Iterable[_Union[_common_pb2.QueryId, _Mapping]]] = ...) -> None: ...
 
 class QueryCheckResponse(_message.Message):
-    __slots__ = ("context", "inactive")
+    __slots__ = ("context", "inactive", "ended")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     INACTIVE_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     inactive: _containers.RepeatedCompositeFieldContainer[_common_pb2.QueryId]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., inactive: _Optional[_Iterable[_Union[_common_pb2.QueryId, _Mapping]]] = ...) -> None: ...
+    ended: _containers.RepeatedCompositeFieldContainer[EndedInstance]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., inactive: _Optional[_Iterable[_Union[_common_pb2.QueryId, _Mapping]]] = ..., ended: _Optional[_Iterable[_Union[EndedInstance, _Mapping]]] = ...) -> None: ...
+
+class EndedInstance(_message.Message):
+    __slots__ = ("query_id", "member", "fragment", "instance")
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    FRAGMENT_FIELD_NUMBER: _ClassVar[int]
+    INSTANCE_FIELD_NUMBER: _ClassVar[int]
+    query_id: _common_pb2.QueryId
+    member: int
+    fragment: int
+    instance: int
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., member: _Optional[int] = ..., fragment: _Optional[int] = ..., instance: _Optional[int] = ...) -> None: ...
 
 class OperatorProfile(_message.Message):
-    __slots__ = ("operator", "rows", "batches", "bytes", "seconds", "name")
+    __slots__ = ("operator", "rows", "batches", "bytes", "seconds", "name", "wait", "waits", "memory", "spilled", "files", "first", "last")
     OPERATOR_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BATCHES_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    WAIT_FIELD_NUMBER: _ClassVar[int]
+    WAITS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    SPILLED_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
     operator: int
     rows: int
     batches: int
     bytes: int
     seconds: float
     name: str
-    def __init__(self, operator: _Optional[int] = ..., rows: _Optional[int] = ..., batches: _Optional[int] = ..., bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., name: _Optional[str] = ...) -> None: ...
+    wait: float
+    waits: int
+    memory: int
+    spilled: int
+    files: int
+    first: float
+    last: float
+    def __init__(self, operator: _Optional[int] = ..., rows: _Optional[int] = ..., batches: _Optional[int] = ..., bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., name: _Optional[str] = ..., wait: _Optional[float] = ..., waits: _Optional[int] = ..., memory: _Optional[int] = ..., spilled: _Optional[int] = ..., files: _Optional[int] = ..., first: _Optional[float] = ..., last: _Optional[float] = ...) -> None: ...
 
 class FragmentDone(_message.Message):
-    __slots__ = ("context", "query_id", "fragment", "operators", "seconds", "peak_memory")
+    __slots__ = ("context", "instance", "query_id", "fragment", "operators", "seconds", "peak_memory")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    INSTANCE_FIELD_NUMBER: _ClassVar[int]
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     FRAGMENT_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     PEAK_MEMORY_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
+    instance: int
     query_id: _common_pb2.QueryId
     fragment: int
     operators: _containers.RepeatedCompositeFieldContainer[OperatorProfile]
     seconds: float
     peak_memory: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., fragment: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorProfile, _Mapping]]] = ..., seconds: _Optional[float] = ..., peak_memory: _Optional[int] = ...) -> None: ...
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., instance: _Optional[int] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., fragment: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorProfile, _Mapping]]] = ..., seconds: _Optional[float] = ..., peak_memory: _Optional[int] = ...) -> None: ...
 
 class Join(_message.Message):
     __slots__ = ("context", "member", "cluster")
@@ -207,10 +245,14 @@ class ViewInstall(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("context",)
+    __slots__ = ("context", "memory_held", "memory_limit")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_HELD_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_LIMIT_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    memory_held: int
+    memory_limit: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., memory_held: _Optional[int] = ..., memory_limit: _Optional[int] = ...) -> None: ...
 
 class CatalogChange(_message.Message):
     __slots__ = ("context", "create", "drop", "edits")
@@ -405,14 +447,16 @@ class CommitTurn(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., job: _Optional[str] = ...) -> None: ...
 
 class JobTouch(_message.Message):
-    __slots__ = ("context", "job", "active")
+    __slots__ = ("context", "job", "active", "user")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     ACTIVE_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     job: str
     active: bool
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., active: _Optional[bool] = ...) -> None: ...
+    user: str
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., active: _Optional[bool] = ..., user: _Optional[str] = ...) -> None: ...
 
 class CommitStatus(_message.Message):
     __slots__ = ("context", "job", "lost")
@@ -477,7 +521,7 @@ class MapPart(_message.Message):
     def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class RunningStatement(_message.Message):
-    __slots__ = ("query_id", "text", "state", "started", "rows", "bytes", "serving")
+    __slots__ = ("query_id", "text", "state", "started", "rows", "bytes", "serving", "planning", "queued", "user")
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -485,6 +529,9 @@ class RunningStatement(_message.Message):
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     SERVING_FIELD_NUMBER: _ClassVar[int]
+    PLANNING_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     query_id: _common_pb2.QueryId
     text: str
     state: str
@@ -492,30 +539,87 @@ class RunningStatement(_message.Message):
     rows: int
     bytes: int
     serving: _common_pb2.QueryId
-    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., started: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., serving: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ...) -> None: ...
+    planning: float
+    queued: float
+    user: str
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., started: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., serving: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., user: _Optional[str] = ...) -> None: ...
+
+class QueryProfilesRequest(_message.Message):
+    __slots__ = ("context", "full")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    FULL_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    full: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., full: _Optional[bool] = ...) -> None: ...
+
+class QueryProfiles(_message.Message):
+    __slots__ = ("context", "queries")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    QUERIES_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    queries: _containers.RepeatedCompositeFieldContainer[KeptQuery]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., queries: _Optional[_Iterable[_Union[KeptQuery, _Mapping]]] = ...) -> None: ...
+
+class KeptQuery(_message.Message):
+    __slots__ = ("query", "user", "text", "state", "started", "planning", "queued", "execution", "rows", "bytes", "memory", "spilled", "error", "sqlstate", "profile")
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    STARTED_FIELD_NUMBER: _ClassVar[int]
+    PLANNING_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_FIELD_NUMBER: _ClassVar[int]
+    EXECUTION_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    SPILLED_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    SQLSTATE_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    query: str
+    user: str
+    text: str
+    state: str
+    started: int
+    planning: float
+    queued: float
+    execution: float
+    rows: int
+    bytes: int
+    memory: int
+    spilled: int
+    error: str
+    sqlstate: str
+    profile: str
+    def __init__(self, query: _Optional[str] = ..., user: _Optional[str] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., started: _Optional[int] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., execution: _Optional[float] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., memory: _Optional[int] = ..., spilled: _Optional[int] = ..., error: _Optional[str] = ..., sqlstate: _Optional[str] = ..., profile: _Optional[str] = ...) -> None: ...
 
 class RunningFragment(_message.Message):
-    __slots__ = ("query_id", "fragment", "state", "operators", "seconds", "memory")
+    __slots__ = ("query_id", "fragment", "state", "operators", "seconds", "memory", "instance")
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     FRAGMENT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
+    INSTANCE_FIELD_NUMBER: _ClassVar[int]
     query_id: _common_pb2.QueryId
     fragment: int
     state: str
     operators: _containers.RepeatedCompositeFieldContainer[OperatorProfile]
     seconds: float
     memory: int
-    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., fragment: _Optional[int] = ..., state: _Optional[str] = ..., operators: _Optional[_Iterable[_Union[OperatorProfile, _Mapping]]] = ..., seconds: _Optional[float] = ..., memory: _Optional[int] = ...) -> None: ...
+    instance: int
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., fragment: _Optional[int] = ..., state: _Optional[str] = ..., operators: _Optional[_Iterable[_Union[OperatorProfile, _Mapping]]] = ..., seconds: _Optional[float] = ..., memory: _Optional[int] = ..., instance: _Optional[int] = ...) -> None: ...
 
 class Forward(_message.Message):
-    __slots__ = ("context", "rpc_type", "body")
+    __slots__ = ("context", "rpc_type", "body", "user")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     RPC_TYPE_FIELD_NUMBER: _ClassVar[int]
     BODY_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     rpc_type: int
     body: bytes
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rpc_type: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...
+    user: str
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rpc_type: _Optional[int] = ..., body: _Optional[bytes] = ..., user: _Optional[str] = ...) -> None: ...

@@ -1,4 +1,5 @@
 from remuda.rpc.messages import common_pb2 as _common_pb2
+from remuda.rpc.messages import vectors_pb2 as _vectors_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -66,6 +67,14 @@ class HandshakeStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AUTH_FAILED: _ClassVar[HandshakeStatus]
     UNKNOWN_FAILURE: _ClassVar[HandshakeStatus]
     AUTH_REQUIRED: _ClassVar[HandshakeStatus]
+
+class SaslStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SASL_UNKNOWN: _ClassVar[SaslStatus]
+    SASL_START: _ClassVar[SaslStatus]
+    SASL_IN_PROGRESS: _ClassVar[SaslStatus]
+    SASL_SUCCESS: _ClassVar[SaslStatus]
+    SASL_FAILED: _ClassVar[SaslStatus]
 
 class QueryType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -137,6 +146,11 @@ RPC_VERSION_MISMATCH: HandshakeStatus
 AUTH_FAILED: HandshakeStatus
 UNKNOWN_FAILURE: HandshakeStatus
 AUTH_REQUIRED: HandshakeStatus
+SASL_UNKNOWN: SaslStatus
+SASL_START: SaslStatus
+SASL_IN_PROGRESS: SaslStatus
+SASL_SUCCESS: SaslStatus
+SASL_FAILED: SaslStatus
 UNKNOWN_TYPE: QueryType
 SQL: QueryType
 LOGICAL: QueryType
@@ -248,6 +262,18 @@ class BitToUserHandshake(_message.Message):
     refusal: PBError
     def __init__(self, rpc_version: _Optional[int] = ..., status: _Optional[_Union[HandshakeStatus, str]] = ..., errorId: _Optional[str] = ..., errorMessage: _Optional[str] = ..., server_infos: _Optional[_Union[RpcEndpointInfos, _Mapping]] = ..., authenticationMechanisms: _Optional[_Iterable[str]] = ..., supported_methods: _Optional[_Iterable[int]] = ..., encrypted: _Optional[bool] = ..., maxWrappedSize: _Optional[int] = ..., arrow_results: _Optional[bool] = ..., member: _Optional[int] = ..., rpc_version_min: _Optional[int] = ..., refusal: _Optional[_Union[PBError, _Mapping]] = ...) -> None: ...
 
+class SaslMessage(_message.Message):
+    __slots__ = ("mechanism", "data", "status", "refusal")
+    MECHANISM_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    mechanism: str
+    data: bytes
+    status: SaslStatus
+    refusal: PBError
+    def __init__(self, mechanism: _Optional[str] = ..., data: _Optional[bytes] = ..., status: _Optional[_Union[SaslStatus, str]] = ..., refusal: _Optional[_Union[PBError, _Mapping]] = ...) -> None: ...
+
 class PreparedStatementHandle(_message.Message):
     __slots__ = ("server_info",)
     SERVER_INFO_FIELD_NUMBER: _ClassVar[int]
@@ -290,23 +316,17 @@ class RunQuery(_message.Message):
     session: bytes
     def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ..., session: _Optional[bytes] = ...) -> None: ...
 
-class NamePart(_message.Message):
-    __slots__ = ("type", "name")
-    TYPE_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    type: int
-    name: str
-    def __init__(self, type: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
-
 class RecordBatchDef(_message.Message):
-    __slots__ = ("record_count", "carries_two_byte_selection_vector", "affected_rows_count")
+    __slots__ = ("record_count", "field", "carries_two_byte_selection_vector", "affected_rows_count")
     RECORD_COUNT_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
     CARRIES_TWO_BYTE_SELECTION_VECTOR_FIELD_NUMBER: _ClassVar[int]
     AFFECTED_ROWS_COUNT_FIELD_NUMBER: _ClassVar[int]
     record_count: int
+    field: _containers.RepeatedCompositeFieldContainer[_vectors_pb2.SerializedField]
     carries_two_byte_selection_vector: bool
     affected_rows_count: int
-    def __init__(self, record_count: _Optional[int] = ..., carries_two_byte_selection_vector: _Optional[bool] = ..., affected_rows_count: _Optional[int] = ...) -> None: ...
+    def __init__(self, record_count: _Optional[int] = ..., field: _Optional[_Iterable[_Union[_vectors_pb2.SerializedField, _Mapping]]] = ..., carries_two_byte_selection_vector: _Optional[bool] = ..., affected_rows_count: _Optional[int] = ...) -> None: ...
 
 class QueryData(_message.Message):
     __slots__ = ("query_id", "row_count", "affected_rows_count", "columns")
@@ -383,11 +403,78 @@ class AnswerForm(_message.Message):
     route_parameters: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., route_types: _Optional[_Iterable[_Union[_common_pb2.SqlType, _Mapping]]] = ..., route_parameters: _Optional[_Iterable[int]] = ...) -> None: ...
 
+class DrillbitEndpoint(_message.Message):
+    __slots__ = ("address", "user_port", "control_port", "data_port", "version")
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    USER_PORT_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_PORT_FIELD_NUMBER: _ClassVar[int]
+    DATA_PORT_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    address: str
+    user_port: int
+    control_port: int
+    data_port: int
+    version: str
+    def __init__(self, address: _Optional[str] = ..., user_port: _Optional[int] = ..., control_port: _Optional[int] = ..., data_port: _Optional[int] = ..., version: _Optional[str] = ...) -> None: ...
+
+class ParsingError(_message.Message):
+    __slots__ = ("start_column", "start_row", "end_column", "end_row")
+    START_COLUMN_FIELD_NUMBER: _ClassVar[int]
+    START_ROW_FIELD_NUMBER: _ClassVar[int]
+    END_COLUMN_FIELD_NUMBER: _ClassVar[int]
+    END_ROW_FIELD_NUMBER: _ClassVar[int]
+    start_column: int
+    start_row: int
+    end_column: int
+    end_row: int
+    def __init__(self, start_column: _Optional[int] = ..., start_row: _Optional[int] = ..., end_column: _Optional[int] = ..., end_row: _Optional[int] = ...) -> None: ...
+
+class ExceptionWrapper(_message.Message):
+    __slots__ = ("exception_class", "message")
+    EXCEPTION_CLASS_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    exception_class: str
+    message: str
+    def __init__(self, exception_class: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
+
 class PBError(_message.Message):
-    __slots__ = ("error_id", "error_type", "message", "kind", "sqlstate", "detail", "hint", "member", "position")
+    __slots__ = ("error_id", "endpoint", "error_type", "message", "exception", "parsing_error", "kind", "sqlstate", "detail", "hint", "member", "position")
+    class ErrorType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        CONNECTION: _ClassVar[PBError.ErrorType]
+        DATA_READ: _ClassVar[PBError.ErrorType]
+        DATA_WRITE: _ClassVar[PBError.ErrorType]
+        FUNCTION: _ClassVar[PBError.ErrorType]
+        PARSE: _ClassVar[PBError.ErrorType]
+        PERMISSION: _ClassVar[PBError.ErrorType]
+        PLAN: _ClassVar[PBError.ErrorType]
+        RESOURCE: _ClassVar[PBError.ErrorType]
+        SYSTEM: _ClassVar[PBError.ErrorType]
+        UNSUPPORTED_OPERATION: _ClassVar[PBError.ErrorType]
+        VALIDATION: _ClassVar[PBError.ErrorType]
+        EXECUTION_ERROR: _ClassVar[PBError.ErrorType]
+        INTERNAL_ERROR: _ClassVar[PBError.ErrorType]
+        UNSPECIFIED_ERROR: _ClassVar[PBError.ErrorType]
+    CONNECTION: PBError.ErrorType
+    DATA_READ: PBError.ErrorType
+    DATA_WRITE: PBError.ErrorType
+    FUNCTION: PBError.ErrorType
+    PARSE: PBError.ErrorType
+    PERMISSION: PBError.ErrorType
+    PLAN: PBError.ErrorType
+    RESOURCE: PBError.ErrorType
+    SYSTEM: PBError.ErrorType
+    UNSUPPORTED_OPERATION: PBError.ErrorType
+    VALIDATION: PBError.ErrorType
+    EXECUTION_ERROR: PBError.ErrorType
+    INTERNAL_ERROR: PBError.ErrorType
+    UNSPECIFIED_ERROR: PBError.ErrorType
     ERROR_ID_FIELD_NUMBER: _ClassVar[int]
+    ENDPOINT_FIELD_NUMBER: _ClassVar[int]
     ERROR_TYPE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    EXCEPTION_FIELD_NUMBER: _ClassVar[int]
+    PARSING_ERROR_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     SQLSTATE_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
@@ -395,15 +482,80 @@ class PBError(_message.Message):
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     error_id: str
-    error_type: int
+    endpoint: DrillbitEndpoint
+    error_type: PBError.ErrorType
     message: str
+    exception: ExceptionWrapper
+    parsing_error: _containers.RepeatedCompositeFieldContainer[ParsingError]
     kind: str
     sqlstate: str
     detail: str
     hint: str
     member: str
     position: _common_pb2.Position
-    def __init__(self, error_id: _Optional[str] = ..., error_type: _Optional[int] = ..., message: _Optional[str] = ..., kind: _Optional[str] = ..., sqlstate: _Optional[str] = ..., detail: _Optional[str] = ..., hint: _Optional[str] = ..., member: _Optional[str] = ..., position: _Optional[_Union[_common_pb2.Position, _Mapping]] = ...) -> None: ...
+    def __init__(self, error_id: _Optional[str] = ..., endpoint: _Optional[_Union[DrillbitEndpoint, _Mapping]] = ..., error_type: _Optional[_Union[PBError.ErrorType, str]] = ..., message: _Optional[str] = ..., exception: _Optional[_Union[ExceptionWrapper, _Mapping]] = ..., parsing_error: _Optional[_Iterable[_Union[ParsingError, _Mapping]]] = ..., kind: _Optional[str] = ..., sqlstate: _Optional[str] = ..., detail: _Optional[str] = ..., hint: _Optional[str] = ..., member: _Optional[str] = ..., position: _Optional[_Union[_common_pb2.Position, _Mapping]] = ...) -> None: ...
+
+class ResultColumnMetadata(_message.Message):
+    __slots__ = ("catalog_name", "schema_name", "table_name", "column_name", "label", "data_type", "is_nullable", "precision", "scale", "signed", "display_size", "is_aliased", "searchability", "updatability", "auto_increment", "case_sensitivity", "sortable", "class_name", "is_currency")
+    class Searchability(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        UNKNOWN_SEARCHABILITY: _ClassVar[ResultColumnMetadata.Searchability]
+        NONE: _ClassVar[ResultColumnMetadata.Searchability]
+        CHAR: _ClassVar[ResultColumnMetadata.Searchability]
+        NUMBER: _ClassVar[ResultColumnMetadata.Searchability]
+        ALL: _ClassVar[ResultColumnMetadata.Searchability]
+    UNKNOWN_SEARCHABILITY: ResultColumnMetadata.Searchability
+    NONE: ResultColumnMetadata.Searchability
+    CHAR: ResultColumnMetadata.Searchability
+    NUMBER: ResultColumnMetadata.Searchability
+    ALL: ResultColumnMetadata.Searchability
+    class Updatability(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        UNKNOWN_UPDATABILITY: _ClassVar[ResultColumnMetadata.Updatability]
+        READ_ONLY: _ClassVar[ResultColumnMetadata.Updatability]
+        WRITABLE: _ClassVar[ResultColumnMetadata.Updatability]
+    UNKNOWN_UPDATABILITY: ResultColumnMetadata.Updatability
+    READ_ONLY: ResultColumnMetadata.Updatability
+    WRITABLE: ResultColumnMetadata.Updatability
+    CATALOG_NAME_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_NAME_FIELD_NUMBER: _ClassVar[int]
+    TABLE_NAME_FIELD_NUMBER: _ClassVar[int]
+    COLUMN_NAME_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    DATA_TYPE_FIELD_NUMBER: _ClassVar[int]
+    IS_NULLABLE_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    SIGNED_FIELD_NUMBER: _ClassVar[int]
+    DISPLAY_SIZE_FIELD_NUMBER: _ClassVar[int]
+    IS_ALIASED_FIELD_NUMBER: _ClassVar[int]
+    SEARCHABILITY_FIELD_NUMBER: _ClassVar[int]
+    UPDATABILITY_FIELD_NUMBER: _ClassVar[int]
+    AUTO_INCREMENT_FIELD_NUMBER: _ClassVar[int]
+    CASE_SENSITIVITY_FIELD_NUMBER: _ClassVar[int]
+    SORTABLE_FIELD_NUMBER: _ClassVar[int]
+    CLASS_NAME_FIELD_NUMBER: _ClassVar[int]
+    IS_CURRENCY_FIELD_NUMBER: _ClassVar[int]
+    catalog_name: str
+    schema_name: str
+    table_name: str
+    column_name: str
+    label: str
+    data_type: str
+    is_nullable: bool
+    precision: int
+    scale: int
+    signed: bool
+    display_size: int
+    is_aliased: bool
+    searchability: ResultColumnMetadata.Searchability
+    updatability: ResultColumnMetadata.Updatability
+    auto_increment: bool
+    case_sensitivity: bool
+    sortable: bool
+    class_name: str
+    is_currency: bool
+    def __init__(self, catalog_name: _Optional[str] = ..., schema_name: _Optional[str] = ..., table_name: _Optional[str] = ..., column_name: _Optional[str] = ..., label: _Optional[str] = ..., data_type: _Optional[str] = ..., is_nullable: _Optional[bool] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., signed: _Optional[bool] = ..., display_size: _Optional[int] = ..., is_aliased: _Optional[bool] = ..., searchability: _Optional[_Union[ResultColumnMetadata.Searchability, str]] = ..., updatability: _Optional[_Union[ResultColumnMetadata.Updatability, str]] = ..., auto_increment: _Optional[bool] = ..., case_sensitivity: _Optional[bool] = ..., sortable: _Optional[bool] = ..., class_name: _Optional[str] = ..., is_currency: _Optional[bool] = ...) -> None: ...
 
 class CreatePreparedStatementReq(_message.Message):
     __slots__ = ("sql_query",)
@@ -412,16 +564,18 @@ class CreatePreparedStatementReq(_message.Message):
     def __init__(self, sql_query: _Optional[str] = ...) -> None: ...
 
 class PreparedStatement(_message.Message):
-    __slots__ = ("result_columns", "server_handle", "parameter_types", "route_parameters")
+    __slots__ = ("columns", "result_columns", "server_handle", "parameter_types", "route_parameters")
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
     RESULT_COLUMNS_FIELD_NUMBER: _ClassVar[int]
     SERVER_HANDLE_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_TYPES_FIELD_NUMBER: _ClassVar[int]
     ROUTE_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    columns: _containers.RepeatedCompositeFieldContainer[ResultColumnMetadata]
     result_columns: _containers.RepeatedCompositeFieldContainer[_common_pb2.Column]
     server_handle: PreparedStatementHandle
     parameter_types: _containers.RepeatedCompositeFieldContainer[_common_pb2.SqlType]
     route_parameters: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, result_columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., server_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., parameter_types: _Optional[_Iterable[_Union[_common_pb2.SqlType, _Mapping]]] = ..., route_parameters: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, columns: _Optional[_Iterable[_Union[ResultColumnMetadata, _Mapping]]] = ..., result_columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., server_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., parameter_types: _Optional[_Iterable[_Union[_common_pb2.SqlType, _Mapping]]] = ..., route_parameters: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CreatePreparedStatementResp(_message.Message):
     __slots__ = ("status", "prepared_statement", "error")

@@ -1,0 +1,29 @@
+"""The client for asyncio: everything of ``remuda.Client``, as coroutines.
+
+    import asyncio
+
+    import remuda.aio
+
+    async def main() -> None:
+        async with remuda.aio.connect("127.0.0.1:31010") as client:
+            flights = client.map("flights")
+            first, second = await asyncio.gather(flights.get(1), flights.get(2))
+            async for row in await client.sql("SELECT carrier, delay FROM flights"):
+                print(row.carrier, row.delay)
+
+    asyncio.run(main())
+
+A client belongs to the event loop that it was connected on; any number of its tasks may use it.
+"""
+
+from __future__ import annotations
+
+from remuda.client.asynchronous.client import Client
+from remuda.client.asynchronous.connect import connect
+from remuda.client.asynchronous.cursor import Cursor
+from remuda.client.asynchronous.job_writer import JobWriter
+from remuda.client.asynchronous.jobs import Job
+from remuda.client.asynchronous.map import Map
+from remuda.client.asynchronous.prepared import Statement
+
+__all__ = ["Client", "Cursor", "Job", "JobWriter", "Map", "Statement", "connect"]

@@ -1,0 +1,190 @@
+"""Users, their roles, and the file that holds both.
+
+A role holds for one map, or for all (``*``). ``read``: SELECT and get. ``write``: INSERT, UPDATE,
+DELETE, put, jobs. ``admin``: both, and the definition of the map; for all maps also the cluster
+itself: making maps, cancelling queries of others, the state of members.
+
+The file is JSON::
+
+    {"users": {"ann": {"password": "SCRAM-SHA-256$...", "roles": {"*": ["read"]}}}}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Final
+
+from remuda.catalog.passwords import PasswordHash, parse_hash
+from remuda.errors import DuplicateObject, InputError, InsufficientPrivilege, UndefinedObject
+
+ALL: Final = "*"
+USER_NAME_MAX: Final = 63
+USERS_MAX: Final = 10_000
+
+
+class Role(Enum):
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """``roles``: by map, or ``ALL``."""
+
+    name: str
+    password: PasswordHash
+    roles: Mapping[str, frozenset[Role]] = field(default_factory=dict)
+
+    def has(self, role: Role, name: str) -> bool:
+        """``name``: a map, or ``ALL``."""
+        for scope in (name, ALL):
+            found = self.roles.get(scope)
+            if found is not None and (role in found or Role.ADMIN in found):
+                return True
+        return False
+
+    def require(self, role: Role, name: str) -> None:
+        """Raises InsufficientPrivilege."""
+        if not self.has(role, name):
+            raise lacking(self.name, role, name)
+
+    def sees(self, name: str) -> bool:
+        """Whether the map may be shown at all: with any role on it."""
+        return bool(self.roles.get(name) or self.roles.get(ALL))
+
+
+def lacking(user: str, role: Role, name: str) -> InsufficientPrivilege:
+    scope = "all maps" if name == ALL else f'map "{name}"'
+    return InsufficientPrivilege(
+        f'user "{user}" lacks the role {role.value} on {scope}',
+        hint=f"An administrator may give it: remuda user grant {user} {role.value} "
+        f"{'--all' if name == ALL else f'--map {name}'}",
+    )
+
+
+def role_of(text: str) -> Role:
+    """Raises InputError."""
+    try:
+        return Role(text)
+    except ValueError:
+        names = ", ".join(role.value for role in Role)
+        raise InputError(f"there is no role {text!r}", hint=f"Roles are {names}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """All of them, by name. Changes give a new value."""
+
+    by_name: Mapping[str, User] = field(default_factory=dict)
+
+    def find(self, name: str) -> User | None:
+        return self.by_name.get(name)
+
+    def get(self, name: str) -> User:
+        """Raises UndefinedObject."""
+        found = self.by_name.get(name)
+        if found is None:
+            raise UndefinedObject(f'user "{name}" does not exist')
+        return found
+
+    def added(self, name: str, password: PasswordHash, *, replace_it: bool) -> Users:
+        """With a new user, or, if ``replace_it``, another password of one that there is. Raises
+        DuplicateObject, UndefinedObject, InputError for a name that cannot be."""
+        if replace_it:
+            return self._with(replace(self.get(name), password=password))
+        _check_name(name)
+        if name in self.by_name:
+            raise DuplicateObject(
+                f'user "{name}" exists already', hint="remuda user password changes the password."
+            )
+        return self._with(User(name, password))
+
+    def removed(self, name: str) -> Users:
+        self.get(name)
+        return Users({n: user for n, user in self.by_name.items() if n != name})
+
+    def granted(self, name: str, role: Role, scope: str) -> Users:
+        user = self.get(name)
+        roles = dict(user.roles)
+        roles[scope] = roles.get(scope, frozenset()) | {role}
+        return self._with(replace(user, roles=roles))
+
+    def revoked(self, name: str, role: Role, scope: str) -> Users:
+        """Raises UndefinedObject if the user does not have it."""
+        user = self.get(name)
+        held = user.roles.get(scope, frozenset())
+        if role not in held:
+            where = "all maps" if scope == ALL else f'map "{scope}"'
+            raise UndefinedObject(f'user "{name}" does not have the role {role.value} on {where}')
+        roles = {s: r for s, r in user.roles.items() if s != scope}
+        if held - {role}:
+            roles[scope] = held - {role}
+        return self._with(replace(user, roles=roles))
+
+    def _with(self, user: User) -> Users:
+        return Users({**self.by_name, user.name: user})
+
+
+def _check_name(name: str) -> None:
+    size = len(name.encode("utf-8", "surrogatepass"))
+    if not 0 < size <= USER_NAME_MAX or not name.isprintable():
+        raise InputError(
+            f"a user's name has 1 to {USER_NAME_MAX} bytes, all of them printable, not {name!r}"
+        )
+
+
+# --- the file ----------------------------------------------------------------------------------
+
+
+def encode_users(users: Users) -> bytes:
+    content = {
+        name: {
+            "password": user.password.text(),
+            "roles": {
+                scope: sorted(role.value for role in roles)
+                for scope, roles in sorted(user.roles.items())
+            },
+        }
+        for name, user in sorted(users.by_name.items())
+    }
+    return (json.dumps({"users": content}, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def decode_users(content: bytes, source: str) -> Users:
+    """Raises InputError naming the ``source`` and the user."""
+    try:
+        document = json.loads(content)
+    except ValueError as problem:
+        raise InputError(f"{source} is not valid JSON: {problem}") from None
+    entries = document.get("users") if isinstance(document, dict) else None
+    if not isinstance(entries, dict) or len(document) != 1:
+        raise InputError(f'{source} must hold one object, "users"')
+    if len(entries) > USERS_MAX:
+        raise InputError(f"{source} has more than {USERS_MAX} users")
+    found = {}
+    for name, entry in entries.items():
+        try:
+            found[name] = _decode_user(name, entry)
+        except InputError as error:
+            raise InputError(f'{source}, user "{name}": {error.message}') from None
+    return Users(found)
+
+
+def _decode_user(name: str, entry: Any) -> User:
+    _check_name(name)
+    if not isinstance(entry, dict) or not set(entry) <= {"password", "roles"}:
+        raise InputError('an entry has "password" and "roles", and nothing else')
+    password, roles = entry.get("password"), entry.get("roles", {})
+    if not isinstance(password, str):
+        raise InputError("there is no password")
+    if not isinstance(roles, dict) or not all(isinstance(r, list) for r in roles.values()):
+        raise InputError('"roles" must hold a list of roles for each map')
+    return User(
+        name,
+        parse_hash(password),
+        {scope: frozenset(role_of(role) for role in held) for scope, held in roles.items()},
+    )

@@ -1,0 +1,207 @@
+"""``Client``: a smart client on an event loop, and the logic of the blocking one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from remuda.client import requests
+from remuda.client.address import format_address
+from remuda.client.asynchronous.cursor import Cursor
+from remuda.client.asynchronous.job_writer import JobWriter
+from remuda.client.asynchronous.jobs import Job
+from remuda.client.asynchronous.map import Map
+from remuda.client.asynchronous.prepared import Statement
+from remuda.client.commit import abort_job, commit_job
+from remuda.client.core import Core
+from remuda.client.job_writer import JobTarget
+from remuda.client.known_headers import KnownHeaders
+from remuda.client.many import execute_many
+from remuda.client.reader import Reader
+from remuda.client.requests import NO_OPTIONS, ClusterInfo, JobTask, MapDescription, RunOptions
+from remuda.client.values import one_sequence, parameters_of, statement_text, timeout_seconds
+from remuda.datatypes.schema import MapSchema
+
+
+class Client:
+    """Maps and SQL of one cluster, for the tasks of the event loop that it was connected on.
+
+    Connections are opened when they are needed and kept; the requests of many tasks are under way
+    on each of them at the same time. After a lost connection the requests that met it fail with an
+    error that names the member, and the next one connects again. A task that is cancelled cancels
+    its own request, and nothing else.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._headers = KnownHeaders()
+
+    # --- maps and statements ---
+
+    def map(
+        self, name: str, value_type: type | None = None, *, key_type: type | None = None
+    ) -> Map:
+        """A handle of the map ``name``; see ``Map`` for what the types do."""
+        return Map(self._core, name, value_type, key_type)
+
+    async def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:
+        """Run one statement; ``?`` stands for the parameters, given one by one or as one sequence.
+
+        Returns when the first rows are there, or the statement has ended. ``timeout``: seconds
+        until the statement is cancelled everywhere with ``QueryTimeout``; None leaves it to the
+        member.
+
+        Raises InputError (SqlSyntaxError, UndefinedColumn, ...) for a wrong statement or wrong
+        parameters, and TransientError (MemberUnavailable, ConnectionBroken, ...) when the cluster
+        could not run it. What goes wrong later is raised by the cursor.
+        """
+        return Cursor(await self.run(text, params, timeout))
+
+    async def prepare(self, text: str) -> Statement:
+        """Parse and plan a statement once; await a call of the result with parameters to run it.
+
+        Raises InputError for a wrong statement.
+        """
+        return await Statement(self._core, text).prepare()
+
+    async def execute_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Run one statement once per row of parameters; the number of rows that were written.
+
+        ``INSERT INTO m (a, b) VALUES (?, ?)``, with nothing but parameters, inserts thousands of
+        rows at a time, each of these parts completely or not at all. Other statements run one after
+        the other. What has been written before an error stays.
+        """
+        return await execute_many(self._core, await self.prepare(text), rows)
+
+    # --- the cluster and its catalog ---
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """host:port of every member."""
+        return tuple(
+            format_address(member.host, member.user_port) for member in self._core.view.members
+        )
+
+    async def cluster_info(self, member: int | None = None) -> ClusterInfo:
+        """View, maps and clock, as ``member`` (None: any) knows them."""
+        return await self._core.call(member, requests.cluster_info(self._core.clock), read=True)
+
+    async def describe(self, name: str) -> MapSchema:
+        """The schema of a map; UndefinedMap."""
+        return (await self.describe_map(name)).schema
+
+    async def describe_map(self, name: str) -> MapDescription:
+        """Schema, and estimates of rows and bytes; UndefinedMap."""
+        return await self._core.call(None, requests.describe_map(name), read=True)
+
+    async def create_map(self, schema: MapSchema, if_not_exists: bool = False) -> MapSchema:
+        """Create a map; the schema as the cluster has it then. DuplicateMap."""
+        return (await self._core.call(None, requests.create_map(schema, if_not_exists))).schema
+
+    async def drop_map(self, name: str, if_exists: bool = False) -> None:
+        """Drop a map with all its entries; UndefinedMap unless ``if_exists``."""
+        await self._core.call(None, requests.drop_map(name, if_exists))
+
+    # --- for Spark and tools ---
+
+    async def query(
+        self,
+        sql: str,
+        params: Sequence[Any] = (),
+        *,
+        member: int | None = None,
+        partitions: Sequence[int] | None = None,
+        at: int | None = None,
+        local: bool = False,
+        timeout: float | None = None,
+        page_rows: int | None = None,
+    ) -> Cursor:
+        """``sql`` with every choice: which member runs it, over which partitions, at which time.
+
+        ``at`` is a hybrid timestamp (``ClusterInfo.clock``); ``SnapshotTooOld`` when its versions
+        have been collected. ``partitions`` and ``local`` restrict the statement to data that
+        ``member`` owns itself. ``timeout`` as in ``sql``; ``page_rows`` is rows per message.
+        """
+        options = RunOptions(
+            timeout=None if timeout is None else timeout_seconds(timeout),
+            read_timestamp=at,
+            partitions=None if partitions is None else tuple(partitions),
+            local_only=local,
+            page_rows=page_rows,
+        )
+        return Cursor(await self.run_with(sql, params, options, member))
+
+    async def begin_job(self, map_name: str, overwrite: bool = False, label: str = "") -> Job:
+        """Begin a staged bulk write into a map; see ``remuda.client.jobs``.
+
+        ``overwrite``: its commit replaces all entries of the map. ``label`` is for logs. Raises
+        UndefinedMap, and MemberUnavailable when a member is lost.
+        """
+        job, schema = await self._core.call(None, requests.job_begin(map_name, overwrite, label))
+        target = JobTarget(job, schema, self._core.view, self._core.settings.security)
+        return Job(self, job, schema, target)
+
+    async def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int:
+        """Make the rows of the named task attempts visible together; the number of rows.
+
+        Committing again what has been committed gives the same answer. Raises UniqueViolation when
+        a key occurs twice, JobAborted when the job has ended, MemberUnavailable when a member with
+        rows was lost; nothing is visible then.
+        """
+        return await commit_job(self._core, job, tasks)
+
+    async def abort_job(self, job: str) -> None:
+        """Drop all rows of a job that was not committed."""
+        await abort_job(self._core, job)
+
+    def job_writer(self, target: JobTarget, task: str) -> JobWriter:
+        """A writer of one task attempt over this client's connections."""
+        return JobWriter(target, task, self._core.pool)
+
+    # --- statements, without a cursor around their result ---
+
+    async def run(self, text: str, params: tuple[Any, ...], timeout: float | None) -> Reader:
+        """What ``sql`` does."""
+        text = statement_text(text)
+        values = one_sequence(params)
+        physical, types = parameters_of(values)
+        options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
+        header = self._headers.get(text)
+        member = None
+        if header is not None and header.route is not None:
+            member = self._core.owner(header.route, values)
+        reader = await self._core.execute(
+            text, physical, types, options, header=header, member=member
+        )
+        self._headers.learn(text, reader.header)
+        return reader
+
+    async def run_with(
+        self, sql: str, params: Sequence[Any], options: RunOptions, member: int | None
+    ) -> Reader:
+        """What ``query`` does."""
+        physical, types = parameters_of(params)
+        text = statement_text(sql)
+        return await self._core.execute(text, physical, types, options, member=member)
+
+    # --- ending ---
+
+    async def close(self) -> None:
+        """Close all connections; what is under way fails with ConnectionBroken. Closing twice does
+        nothing."""
+        self._core.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<Client of {', '.join(self.addresses)}>"

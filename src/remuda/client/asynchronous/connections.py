@@ -1,0 +1,191 @@
+"""The ports of an event loop: a few connections per member, many requests under way on each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TypeVar
+
+from remuda.client.asynchronous.line import Line, Talk
+from remuda.client.contact import CLIENT_CLOSED, Contact
+from remuda.client.ports import Settings
+from remuda.client.requests import Call
+from remuda.errors import (
+    ConnectionBroken,
+    ConnectionRefused,
+    InputError,
+    QueryTimeout,
+    RemudaError,
+    from_report,
+)
+from remuda.rpc import transport
+from remuda.rpc.connection import ChannelKind
+
+T = TypeVar("T")
+
+MAX_CONNECTIONS = 4
+"""To one member, unless told otherwise: they are shared, so more would not serve more tasks."""
+_BUSY = 32
+"""Requests and conversations under way on the least used connection before another is opened."""
+
+
+class AsyncioPorts:
+    """Connections on the running event loop, and for it alone."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    def member(self, number: int | None, host: str, port: int, settings: Settings) -> Lines:
+        return Lines(number, host, port, settings, self._loop)
+
+    async def pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def lock(self) -> asyncio.Lock:
+        return asyncio.Lock()
+
+    async def together(self, calls: Sequence[tuple[Lines, Call[T]]]) -> list[T]:
+        if len(calls) == 1:
+            ((lines, call),) = calls
+            return [await lines.call(call)]
+        found = await asyncio.gather(
+            *(lines.call(call) for lines, call in calls), return_exceptions=True
+        )
+        results: list[T] = []
+        for item in found:
+            if isinstance(item, BaseException):
+                raise item
+            results.append(item)
+        return results
+
+
+class Lines(Contact):
+    """The connections to one member. A request takes the least used one, and opens another one for
+    those after it when that is busy."""
+
+    def __init__(
+        self,
+        number: int | None,
+        host: str,
+        port: int,
+        settings: Settings,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        super().__init__(number, host, port, settings)
+        self._loop = loop
+        self._limit = settings.max_connections or MAX_CONNECTIONS
+        self._lines: list[Line] = []
+        self._connecting: asyncio.Task[Line] | None = None
+
+    async def reach(self) -> None:
+        """Make a connection unless one is there. MemberUnavailable when nobody answers."""
+        await self._line()
+
+    async def call(self, call: Call[T], timeout: float | None = None) -> T:
+        """Send one request, wait for its answer (``request_timeout`` unless told) and read it."""
+        if timeout is None:
+            timeout = self.request_timeout
+        line = await self._line()
+        line.take()
+        try:
+            if not line.channel.writable:
+                await line.until_writable()
+            reply = await line.channel.request(call.rpc_type, call.body, call.dbody, timeout)
+        except (ConnectionBroken, QueryTimeout) as error:
+            line.retired = True
+            raise self.broken(error, timeout) from error
+        finally:
+            line.give()
+        return call.parse(reply.pbody)
+
+    async def converse(self) -> Talk:
+        """Begin a conversation on a connection that others use as well."""
+        return (await self._line()).talk()
+
+    def close(self) -> None:
+        """Close all connections; what is under way fails with ConnectionBroken."""
+        self.closed = True
+        if self._loop.is_closed():
+            return  # and its sockets with it
+        if self._connecting is not None:
+            self._connecting.cancel()
+        lines, self._lines = self._lines, []
+        for line in lines:
+            line.channel.close(ConnectionBroken(CLIENT_CLOSED))
+
+    # --- lines ---
+
+    async def _line(self) -> Line:
+        if asyncio.get_running_loop() is not self._loop:
+            raise InputError(
+                "this client belongs to another event loop",
+                hint="Connect in the loop (and in the process, after a fork) that uses it.",
+            )
+        if self.closed:
+            raise ConnectionBroken(CLIENT_CLOSED)
+        best: Line | None = None
+        for line in self._lines:
+            if line.usable and (best is None or line.load < best.load):
+                best = line
+        if best is None:
+            return await self._first()
+        if best.load >= _BUSY and len(self._lines) < self._limit and self._connecting is None:
+            self._connect()
+        return best
+
+    async def _first(self) -> Line:
+        """The connection that is being made; who waits for it may be cancelled without harm."""
+        task = self._connecting or self._connect()
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():  # by ``close``
+                raise ConnectionBroken(CLIENT_CLOSED) from None
+            raise
+        except RemudaError as error:  # an object of its own for each who waits
+            raise from_report(error.to_report()) from error
+
+    def _connect(self) -> asyncio.Task[Line]:
+        task = self._loop.create_task(self._open())
+        self._connecting = task
+        task.add_done_callback(self._connected)
+        return task
+
+    def _connected(self, task: asyncio.Task[Line]) -> None:
+        self._connecting = None
+        if not task.cancelled():
+            task.exception()  # those who wait have it; nobody need
+
+    async def _open(self) -> Line:
+        begin = self.require_reachable()
+        line = Line(self._idle)
+        try:
+            channel = await transport.connect(
+                self.host,
+                self.port,
+                ChannelKind.USER,
+                self.hello(),
+                line.on_request,
+                timeout=self.settings.connect_timeout,
+                tls=self.security.client_tls(),
+                login=self.security.exchange(),
+            )
+        except (ConnectionRefused, ConnectionBroken, QueryTimeout) as error:
+            raise self.unreachable(begin, error) from error
+        self.backoff.succeeded()
+        line.opened(channel)
+        channel.on_closed.append(lambda _: self._forget(line))
+        if self.closed:
+            channel.close(ConnectionBroken(CLIENT_CLOSED))
+            raise ConnectionBroken(CLIENT_CLOSED)
+        self._lines.append(line)
+        return line
+
+    def _forget(self, line: Line) -> None:
+        if line in self._lines:
+            self._lines.remove(line)
+
+    def _idle(self, line: Line) -> None:
+        """Nothing is under way on a connection: one that is not trusted any more goes."""
+        if line.retired and not line.channel.closed:
+            line.channel.close()

@@ -1,0 +1,112 @@
+"""``Statement``: a statement that is parsed and planned once and run many times: all its logic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Self
+
+from remuda.client import requests
+from remuda.client.asynchronous.cursor import Cursor
+from remuda.client.core import Core
+from remuda.client.latest import Latest
+from remuda.client.pages import Header
+from remuda.client.reader import Reader
+from remuda.client.requests import NO_OPTIONS, PreparedPlan, RunOptions
+from remuda.client.values import (
+    one_sequence,
+    parameters_of,
+    statement_text,
+    timeout_seconds,
+    typed_parameters,
+)
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import SchemaChanged, UndefinedStatement, ViewChanged
+
+
+class Statement:
+    """A prepared statement: await a call with its parameters. Needs no closing.
+
+    A statement that reads one key of one map goes straight to the member that owns the key.
+    """
+
+    def __init__(self, core: Core, text: str) -> None:
+        self.text = statement_text(text)
+        self._core = core
+        self._plans: dict[int, PreparedPlan] = {}
+        self._asked: dict[int, Latest[PreparedPlan]] = {}
+        self._header: Header | None = None
+        self._first: PreparedPlan
+
+    async def prepare(self) -> Self:
+        """Parse and plan it, on the member whose turn it is. InputError for a wrong statement."""
+        self._first = await self._plan(self._core.next_member())
+        return self
+
+    @property
+    def parameter_types(self) -> tuple[SqlType, ...]:
+        """The SQL types of the parameters, as the member inferred them."""
+        return self._first.parameter_types
+
+    async def __call__(self, *params: Any, timeout: float | None = None) -> Cursor:
+        """Run it; parameters one by one or as one sequence. Else as ``Client.sql``."""
+        return Cursor(await self.run(params, timeout))
+
+    async def run(self, params: tuple[Any, ...], timeout: float | None) -> Reader:
+        """What a call does, without a cursor around its result."""
+        values = one_sequence(params)
+        physical, types = self._physical(values)
+        options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
+        member = self._member(values)
+        try:
+            return await self._run(member, physical, types, options)
+        except (UndefinedStatement, SchemaChanged, ViewChanged) as error:
+            if isinstance(error, ViewChanged):
+                await self._core.refresh()
+            self._plans.pop(member, None)
+            return await self._run(self._member(values), physical, types, options)
+
+    def __repr__(self) -> str:
+        return f"<Statement {self.text!r}>"
+
+    async def _run(
+        self,
+        member: int,
+        physical: list[PhysicalValue],
+        types: tuple[SqlType, ...],
+        options: RunOptions,
+    ) -> Reader:
+        plan = self._plans.get(member) or await self._plan(member)
+        reader = await self._core.execute(
+            self.text,
+            physical,
+            types,
+            options,
+            handle=plan.handle,
+            header=self._header,
+            member=member,
+        )
+        self._header = reader.header
+        return reader
+
+    async def _plan(self, member: int) -> PreparedPlan:
+        """Prepare on one more member: a handle means something only to the member that gave it."""
+        asked = self._asked.get(member)
+        if asked is None:
+            ask = partial(self._core.call, member, requests.prepare(self.text), True)
+            asked = self._asked.setdefault(member, Latest(self._core.ports, ask))
+        plan = await asked.get()
+        self._plans[member] = plan
+        return plan
+
+    def _physical(self, values: Sequence[Any]) -> tuple[list[PhysicalValue], tuple[SqlType, ...]]:
+        declared = self._first.parameter_types
+        if not declared and values:
+            return parameters_of(values)
+        return typed_parameters(values, declared), declared
+
+    def _member(self, values: Sequence[Any]) -> int:
+        route = self._first.route
+        owner = None if route is None else self._core.owner(route, values)
+        return self._core.next_member() if owner is None else owner

@@ -1,0 +1,137 @@
+"""What the client's logic asks of the network. ``connections`` answers on blocking sockets,
+``asynchronous.connections`` on an event loop; nothing else of the client knows which it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from remuda.client.login import NO_SECURITY, Security
+from remuda.client.requests import Buffers, Call
+from remuda.errors import InputError, RemudaError
+from remuda.limits import CONNECT_TIMEOUT
+from remuda.rpc.blocking import Incoming
+from remuda.rpc.request import Body
+
+T = TypeVar("T")
+
+REQUEST_TIMEOUT = 60.0
+"""Seconds until a request that is no query counts as unanswered."""
+COMMIT_TIMEOUT = 600.0
+"""The same of the commit of a staged job, which grows with its rows and waits for its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What ``connect`` was asked for; times in seconds."""
+
+    application: str = "python"
+    retry_reads: int = 0
+    connect_timeout: float = CONNECT_TIMEOUT
+    request_timeout: float = REQUEST_TIMEOUT
+    max_connections: int | None = None
+    """To one member; None: as many as suit the face."""
+    security: Security = NO_SECURITY
+
+
+def checked_settings(
+    *,
+    application: str,
+    retry_reads: int,
+    connect_timeout: float,
+    request_timeout: float,
+    max_connections: int | None,
+    security: Security = NO_SECURITY,
+) -> Settings:
+    """The settings that ``connect`` was given. InputError for one that makes no sense."""
+    if not isinstance(retry_reads, int) or retry_reads < 0:
+        raise InputError(f"retry_reads is a number of attempts, 0 or more, found {retry_reads!r}")
+    for name, value in (("connect_timeout", connect_timeout), ("request_timeout", request_timeout)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise InputError(f"{name} is a number of seconds above 0, found {value!r}")
+    if max_connections is not None and (
+        not isinstance(max_connections, int)
+        or isinstance(max_connections, bool)
+        or max_connections < 1
+    ):
+        raise InputError(f"max_connections is 1 or more, found {max_connections!r}")
+    return Settings(
+        application, retry_reads, connect_timeout, request_timeout, max_connections, security
+    )
+
+
+class Conversation(Protocol):
+    """Several messages in both directions that belong together: a statement, or the frames of a
+    bulk write. Whoever began it ends it by ``release`` or ``abandon``."""
+
+    async def send(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> int:
+        """Send a request; its answer comes from ``receive`` under the returned number."""
+        ...
+
+    async def receive(self, timeout: float | None) -> Incoming:
+        """The next answer, or request of the member. QueryTimeout, ConnectionBroken."""
+        ...
+
+    def acknowledge(self, incoming: Incoming) -> None:
+        """Answer a request of the member, at the latest when the next message is waited for."""
+        ...
+
+    def release(self) -> None:
+        """Nothing is under way any more: others may have the connection."""
+        ...
+
+    def abandon(self) -> None:
+        """Nobody reads the rest: the member is told so, by a cancel or by a closed connection."""
+        ...
+
+
+class MemberPort(Protocol):
+    """The connections to one member. ``name`` is for messages; ``member`` what errors carry: its
+    number, as the members themselves write it ("" when it is not known)."""
+
+    name: str
+    member: str
+    host: str
+    port: int
+    request_timeout: float
+
+    async def call(self, call: Call[T], timeout: float | None = None) -> T:
+        """Send one request, wait for its answer (``request_timeout`` unless told) and read it."""
+        ...
+
+    async def reach(self) -> None:
+        """Make a connection unless one is there. MemberUnavailable when nobody answers."""
+        ...
+
+    async def converse(self) -> Conversation:
+        """Begin a conversation. MemberUnavailable when nobody answers."""
+        ...
+
+    def broken(self, error: RemudaError, timeout: float | None = None) -> RemudaError:
+        """The error of a lost connection or an unanswered request, naming the member."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Ports(Protocol):
+    """One face's way to the members."""
+
+    def member(self, number: int | None, host: str, port: int, settings: Settings) -> MemberPort:
+        """The connections to one member; nothing is connected yet."""
+        ...
+
+    async def pause(self, seconds: float) -> None: ...
+
+    def lock(self) -> AbstractAsyncContextManager[object]:
+        """A lock, for ``async with``, among the threads or the tasks that use the client."""
+        ...
+
+    async def together(self, calls: Sequence[tuple[Any, Call[T]]]) -> list[T]:
+        """One request to each of several of these ``member`` ports at once; answers in the order
+        of ``calls``. The first error is raised after every other answer has come, so that no
+        request is still under way when the caller sees it."""
+        ...

@@ -1,0 +1,113 @@
+"""Clients of the cluster, one for each user of the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from remuda.aio import Client
+
+USERS_MAX: Final = 100
+"""Clients kept; the one that was used longest ago goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Passed on to the members, which know whether they are right. Empty: none were given."""
+
+    user: str = ""
+    password: str = ""
+
+    @property
+    def key(self) -> str:
+        text = f"{len(self.user)}:{self.user}{self.password}".encode()
+        return hashlib.sha256(text).hexdigest()
+
+
+NOBODY: Final = Credentials()
+
+
+@dataclass(slots=True)
+class _Kept:
+    client: Client
+    users: int = 0
+    dropped: bool = False
+
+
+class Grids:
+    """``connect(credentials)`` makes a client (a coroutine)."""
+
+    def __init__(self, connect: Callable[[Credentials], Any]) -> None:
+        self._connect = connect
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._making: dict[str, asyncio.Task[_Kept]] = {}
+
+    @asynccontextmanager
+    async def client(self, credentials: Credentials) -> AsyncIterator[Client]:
+        """Raises AuthenticationFailed, MemberUnavailable."""
+        kept = await self._of(credentials)
+        while kept.dropped:
+            kept = await self._of(credentials)
+        kept.users += 1
+        try:
+            yield kept.client
+        finally:
+            kept.users -= 1
+            if kept.dropped and not kept.users:
+                await kept.client.close()
+
+    async def _of(self, credentials: Credentials) -> _Kept:
+        """Requests of one user wait for one connection, and nobody waits for another user's."""
+        key = credentials.key
+        kept = self._kept.get(key)
+        if kept is None:
+            making = self._making.get(key)
+            if making is None:
+                making = asyncio.create_task(self._keep(key, credentials))
+                making.add_done_callback(lambda task: task.cancelled() or task.exception())
+                self._making[key] = making
+            return await asyncio.shield(making)
+        self._kept.move_to_end(key)
+        return kept
+
+    async def _keep(self, key: str, credentials: Credentials) -> _Kept:
+        try:
+            kept = self._kept[key] = _Kept(await self._made(credentials))
+        finally:
+            del self._making[key]
+        if len(self._kept) > USERS_MAX:
+            await self._drop(next(iter(self._kept)))
+        return kept
+
+    async def _made(self, credentials: Credentials) -> Client:
+        client: Client = await self._connect(credentials)
+        try:
+            # Its statements are in Drill's dialect; the setting travels with each of them.
+            await (await client.sql("SET sql_dialect = 'drill'")).close()
+        except BaseException:
+            await client.close()
+            raise
+        return client
+
+    async def forget(self, credentials: Credentials) -> None:
+        """The user's next request gets a new client, with a session as it should be."""
+        if credentials.key in self._kept:
+            await self._drop(credentials.key)
+
+    async def _drop(self, key: str) -> None:
+        kept = self._kept.pop(key)
+        kept.dropped = True
+        if not kept.users:
+            await kept.client.close()
+
+    async def close(self) -> None:
+        for making in list(self._making.values()):
+            making.cancel()
+        for key in list(self._kept):
+            kept = self._kept.pop(key)
+            await kept.client.close()

@@ -1,0 +1,173 @@
+"""The HTTP server: routes, what is refused before anything is read, errors as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from aiohttp import web
+
+from remuda.aio import connect
+from remuda.errors import ConnectionRefused, InputError, InternalError, RemudaError
+from remuda.gateway.failures import Refused, failure_text, refusal_text, status_of
+from remuda.gateway.grids import Credentials, Grids
+from remuda.gateway.login import Logins
+from remuda.gateway.pages import Pages
+from remuda.gateway.queries import Queries
+from remuda.limits import MIB, STATEMENT_LENGTH_MAX
+
+log = logging.getLogger(__name__)
+http_log = logging.getLogger(f"{__name__}.http")
+http_log.setLevel(logging.CRITICAL)  # what clients send wrong is answered; bugs are in ``log``
+
+HTTP_PORT: Final = 8047
+BODY_SIZE_MAX: Final = 2 * STATEMENT_LENGTH_MAX + MIB
+"""A statement of the largest length in JSON, where characters may take more room."""
+SHUTDOWN_TIMEOUT: Final = 2.0
+_LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "::1")
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """``connect`` names members; ``options`` go to ``remuda.aio.connect`` with them. ``remote``: it
+    may listen where other machines reach it, without encryption. InputError otherwise."""
+
+    connect: str
+    host: str = "127.0.0.1"
+    port: int = HTTP_PORT
+    remote: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.remote and not is_loopback(self.host):
+            raise InputError(
+                f"{self.host} can be reached from other machines, and HTTP is not encrypted",
+                hint="Listen on 127.0.0.1 behind a proxy with TLS, or say --allow-remote.",
+            )
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Gateway:
+    """``await start()``, then it serves until ``await stop()``."""
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self._settings = settings
+        self._grids = Grids(self._client)
+        logins = Logins(self._grids)
+        self.queries = Queries(self._grids, logins)
+        guards = [self._errors, self._guard]
+        app = web.Application(client_max_size=BODY_SIZE_MAX, middlewares=guards)
+        app.add_routes(
+            [
+                *Pages(self._grids, logins).routes(),
+                web.post("/query.json", self.queries.on_query),
+                web.get("/profiles/cancel/{query}", self.queries.on_cancel),
+                web.post("/j_security_check", logins.on_login),
+                web.post("/logout", logins.on_logout),
+            ]
+        )
+        # A request whose client has gone is cancelled, and with it its statement.
+        self._runner = web.AppRunner(
+            app,
+            handler_cancellation=True,
+            access_log=None,
+            logger=http_log,
+            shutdown_timeout=SHUTDOWN_TIMEOUT,
+        )
+        self.address = ""
+
+    async def start(self) -> None:
+        """Raises ConnectionRefused when it cannot listen."""
+        await self._runner.setup()
+        settings = self._settings
+        site = web.TCPSite(self._runner, settings.host, settings.port)
+        try:
+            await site.start()
+        except OSError as problem:
+            await self.stop()
+            raise ConnectionRefused(
+                f"cannot listen on {settings.host}:{settings.port}: {problem.strerror or problem}"
+            ) from problem
+        host, port = self._runner.addresses[0][:2]
+        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    async def stop(self) -> None:
+        await self._runner.cleanup()
+        await self._grids.close()
+
+    async def _client(self, credentials: Credentials) -> Any:
+        options = dict(self._settings.options)
+        if credentials.user or credentials.password:
+            options |= {"user": credentials.user, "password": credentials.password}
+        return await connect(self._settings.connect, application="remuda gateway", **options)
+
+    # --- in front of every handler ------------------------------------------------------------
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Other web pages, open in the same browser, must not reach the grid through it."""
+        if request.headers.get("Sec-Fetch-Site", "none") in ("cross-site", "same-site"):
+            raise Refused(403, "requests of other web pages are refused")
+        origin = request.headers.get("Origin")
+        if origin is not None and origin.partition("://")[2] != request.host:
+            raise Refused(403, f"requests of pages from {origin} are refused")
+        if not self._settings.remote and not self._is_own_name(request.host):
+            raise Refused(403, f"{request.host!r} is not a name of this machine's loopback")
+        return await handler(request)
+
+    def _is_own_name(self, host: str) -> bool:
+        """Against names of others that were made to point here (DNS rebinding)."""
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        name = name.removeprefix("[").removesuffix("]").lower()
+        return name in _LOCAL_NAMES or name == self._settings.host.lower()
+
+    @web.middleware
+    async def _errors(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        status, text, headers = 500, "", {}
+        try:
+            return await handler(request)
+        except Refused as error:
+            status, text = error.status, refusal_text(error.message)
+        except web.RequestPayloadError:
+            status, text = 400, refusal_text("the body of the request cannot be read")
+        except web.HTTPException as error:
+            status, text = error.status, refusal_text(_explained(error, request))
+        except RemudaError as error:
+            status, text = status_of(error), failure_text(error, "")
+        except (ConnectionResetError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            log.exception("request %s %s failed", request.method, request.path)
+            bug = InternalError(f"{type(error).__name__}: {error}")
+            text = failure_text(bug, "")
+        if status == web.HTTPUnauthorized.status_code:
+            headers["WWW-Authenticate"] = 'Basic realm="Remuda", charset="UTF-8"'
+        return web.Response(
+            status=status, text=text, content_type="application/json", headers=headers
+        )
+
+
+def _explained(error: web.HTTPException, request: web.Request) -> str:
+    match error.status:
+        case web.HTTPNotFound.status_code:
+            return f"there is no {request.path} here; statements go to POST /query.json"
+        case web.HTTPMethodNotAllowed.status_code:
+            return f"{request.path} cannot be asked by {request.method}"
+        case web.HTTPRequestEntityTooLarge.status_code:
+            return f"a request has at most {BODY_SIZE_MAX} bytes"
+        case _:
+            return error.reason

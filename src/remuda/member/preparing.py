@@ -1,0 +1,67 @@
+"""CREATE_PREPARED_STATEMENT: the handle is the text, so any member can run it."""
+
+from __future__ import annotations
+
+from remuda.datatypes.schema import Column
+from remuda.errors import RemudaError
+from remuda.member.core import Call, Core
+from remuda.member.page_forms import is_stock
+from remuda.member.plans import Plans
+from remuda.member.statement import parameter_types, readable
+from remuda.rpc import codec
+from remuda.rpc.drill_errors import encode_drill_error
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.session.client_session import NO_SESSION
+from remuda.session.dialect import STOCK_SESSION, postgres_text
+from remuda.session.drill_columns import result_column
+from remuda.session.explaining import PLAN_COLUMNS
+from remuda.session.planning import Planned, PlannedChange, PlannedExplain, PlannedQuery
+
+
+class Preparing:
+    def __init__(self, core: Core, plans: Plans) -> None:
+        self._core = core
+        self._plans = plans
+
+    async def on_prepare(self, call: Call) -> None:
+        """Parameters are Remuda's own: Drill has none in prepared statements."""
+        message = user_pb2.CreatePreparedStatementReq.FromString(call.pbody)
+        response = user_pb2.CreatePreparedStatementResp(status=user_pb2.OK)
+        stock = isinstance(call, Request) and is_stock(call.channel)
+        try:
+            self._core.require_serving()
+            session = STOCK_SESSION if stock else NO_SESSION
+            text = postgres_text(readable(message.sql_query), session, self._core.catalog)
+            found = await self._plans.plan(text, None, local=False)
+            self._core.access.check(call.user, found)
+        except RemudaError as error:
+            response.status = user_pb2.FAILED_
+            code = encode_drill_error(error, "prepare") if stock else codec.encode_error(error)
+            response.error.CopyFrom(code)
+            call.reply(RpcType.PREPARED_STATEMENT, response)
+            return
+        prepared = response.prepared_statement
+        prepared.server_handle.server_info = message.sql_query.encode()
+        prepared.parameter_types.extend(codec.encode_type(t) for t in parameter_types(found))
+        columns = _columns(found)
+        if stock:
+            prepared.columns.extend(result_column(column) for column in columns)
+        elif not isinstance(found, PlannedExplain):
+            prepared.result_columns.extend(codec.encode_column(c) for c in columns)
+        if isinstance(found, PlannedQuery):
+            prepared.route_parameters.extend(found.route or ())
+        call.reply(RpcType.PREPARED_STATEMENT, response)
+
+
+def _columns(found: Planned) -> tuple[Column, ...]:
+    match found:
+        case PlannedQuery(columns=columns):
+            return columns
+        case PlannedChange(columns=columns):
+            return columns
+        case PlannedExplain():
+            return PLAN_COLUMNS
+        case _:
+            return ()

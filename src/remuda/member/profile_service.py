@@ -1,0 +1,119 @@
+"""QUERY_PROFILES: the profiles of statements, asked from the members that initiated them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from remuda.execution.context import FragmentProfile
+from remuda.limits import FRAME_SIZE_MAX
+from remuda.member.core import Core
+from remuda.member.fragment_reports import decode_operator
+from remuda.member.peers import Peers
+from remuda.member.query_history import QueryHistory
+from remuda.member.statement import Statement
+from remuda.member.system_state import SystemState
+from remuda.query.ids import QueryId
+from remuda.query.wire import decode_query_id
+from remuda.rpc.messages import control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.session.query_profiles import QueryFacts, profile_json
+
+_ANSWER_SIZE_MAX: Final = FRAME_SIZE_MAX // 4
+"""The profiles of one member that travel; the latest ones."""
+
+
+class ProfileService:
+    def __init__(
+        self,
+        core: Core,
+        peers: Peers,
+        state: SystemState,
+        history: QueryHistory,
+        statements: Callable[[], Iterable[tuple[Statement, int, int]]],
+    ) -> None:
+        """``statements``: see ``SystemState``."""
+        self._core = core
+        self._peers = peers
+        self._state = state
+        self._history = history
+        self._statements = statements
+
+    async def all(self, *, full: bool) -> list[tuple[int, control_pb2.KeptQuery]]:
+        """(member, statement) of every live member, the latest statement of a member first.
+        ``full``: with their profiles, and those that still run. Raises MemberUnavailable."""
+        core = self._core
+        others = [number for number in core.live_members() if number != core.number]
+        message = control_pb2.QueryProfilesRequest(context=core.context(), full=full)
+        replies = await asyncio.gather(
+            *(self._peers.request(number, RpcType.QUERY_PROFILES, message) for number in others)
+        )
+        found = {core.number: await self._here(full)}
+        for number, reply in zip(others, replies, strict=True):
+            answer = control_pb2.QueryProfiles.FromString(reply.pbody)
+            core.observe(answer.context)
+            found[number] = answer
+        return [(number, kept) for number in sorted(found) for kept in found[number].queries]
+
+    async def on_request(self, request: Request) -> None:
+        message = control_pb2.QueryProfilesRequest.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        request.reply(RpcType.QUERY_PROFILES, await self._here(message.full))
+
+    async def _here(self, full: bool) -> control_pb2.QueryProfiles:
+        answer = control_pb2.QueryProfiles(context=self._core.context())
+        facts = [*await self._running(), *self._history.finished()] if full else [
+            *self._history.finished()
+        ]  # fmt: skip
+        size = 0
+        for found in facts:
+            kept = _encoded(found)
+            if full:
+                kept.profile = json.dumps(profile_json(found), ensure_ascii=False)
+                size += len(kept.profile) + len(kept.text)
+                if size > _ANSWER_SIZE_MAX:
+                    break
+                await asyncio.sleep(0)  # a long plan takes a millisecond to print
+            answer.queries.append(kept)
+        return answer
+
+    async def _running(self) -> list[QueryFacts]:
+        statements = list(self._statements())
+        if not statements:
+            return []
+        profiles: dict[QueryId, list[FragmentProfile]] = {}
+        for number, state in (await self._state.all()).items():
+            for fragment in state.fragments:
+                profile = FragmentProfile(
+                    fragment=fragment.fragment,
+                    member=number,
+                    operators=tuple(decode_operator(found) for found in fragment.operators),
+                    seconds=fragment.seconds,
+                    peak_memory=fragment.memory,
+                    instance=fragment.instance,
+                )
+                profiles.setdefault(decode_query_id(fragment.query_id), []).append(profile)
+        return list(self._history.running(statements, self._state.state_of, profiles))
+
+
+def _encoded(facts: QueryFacts) -> control_pb2.KeptQuery:
+    error = facts.error
+    return control_pb2.KeptQuery(
+        query=facts.query,
+        user=facts.user,
+        text=facts.text,
+        state=facts.state,
+        started=facts.started,
+        planning=facts.planning,
+        queued=facts.queued,
+        execution=facts.execution,
+        rows=facts.rows,
+        bytes=facts.bytes,
+        memory=facts.memory,
+        spilled=facts.spilled,
+        error="" if error is None else error.message,
+        sqlstate="" if error is None else error.sqlstate,
+    )

@@ -1,0 +1,70 @@
+"""Those who have connected and not shown yet who they are: how they may, and how many may wait."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from remuda.errors import LimitExceeded, RemudaError
+from remuda.limits import STRANGERS_MAX
+from remuda.rpc.sasl import Credentials, ServerExchange
+from remuda.rpc.tls_transport import TlsLayer
+
+if TYPE_CHECKING:
+    from remuda.rpc.transport import Channel
+
+Verifier: TypeAlias = Callable[[Credentials, str, Callable[[str | RemudaError], None]], None]
+"""``verifier(credentials, host of the other side, told)``: ``told`` hears, on the loop and at some
+time, which user that is, or what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What lets strangers in: an exchange for each, and, for users, who checks their passwords."""
+
+    exchange: Callable[[], ServerExchange]
+    verifier: Verifier | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTls:
+    """How to connect with TLS. ``server_name``: what the certificate must name; "" = the host."""
+
+    context: ssl.SSLContext
+    server_name: str = ""
+
+
+class Strangers:
+    """The strangers of one port: so many, and no more; the oldest goes first."""
+
+    def __init__(self, most: int = STRANGERS_MAX) -> None:
+        self._most = most
+        self._waiting: dict[Channel, TlsLayer | None] = {}  # in the order of their coming
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, channel: Channel, layer: TlsLayer | None) -> None:
+        """``layer``: what is below the channel until TLS is through."""
+        if len(self._waiting) >= self._most:
+            oldest = next(iter(self._waiting))
+            self._drop(oldest, LimitExceeded(f"{self._most} others wait to be let in"))
+        self._waiting[channel] = layer
+        channel.on_closed.append(lambda _: self.let_go(channel))
+
+    def let_go(self, channel: Channel) -> None:
+        """It is a stranger no more, or gone."""
+        self._waiting.pop(channel, None)
+
+    def close(self, error: RemudaError | None) -> None:
+        for channel in list(self._waiting):
+            self._drop(channel, error)
+
+    def _drop(self, channel: Channel, error: RemudaError | None) -> None:
+        layer = self._waiting.pop(channel, None)
+        if channel.connected:
+            channel.close(error)
+        elif layer is not None:
+            layer.abort()

@@ -1,0 +1,18 @@
+"""Statements of clients that write another dialect."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from remuda.catalog.catalog import Catalog
+from remuda.session.client_session import ClientSession
+from remuda.sql.drill_dialect import in_postgres
+
+STOCK_SESSION: Final = ClientSession({"sql_dialect": "drill"})
+"""What Drill's own clients begin with."""
+
+
+def postgres_text(text: str, session: ClientSession, catalog: Catalog) -> str:
+    """Raises SqlSyntaxError, NotSupported, UndefinedMap, UndefinedSchema for what Drill has and
+    Remuda has not."""
+    return in_postgres(text, catalog) if session.drill else text

@@ -1,0 +1,122 @@
+"""Queries that meet a map that was altered or dropped before they gave a row are planned anew; and
+statements that read what they change are atomic."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from remuda.errors import DivisionByZero, SchemaChanged, UndefinedMap
+from remuda.member.statements import SCHEMA_ATTEMPTS
+
+ROWS = [(1, 10), (2, 20), (3, 30)]
+
+
+async def make(client: Any) -> None:
+    await client.sql("CREATE TABLE m (a INTEGER PRIMARY KEY, b INTEGER)")
+    await client.sql("INSERT INTO m VALUES (1, 10), (2, 20), (3, 30)")
+
+
+def failing(member: Any, times: int) -> list[object]:
+    """The first ``times`` queries of the member fail as if a map had been altered; the list counts
+    all that begin."""
+    queries = member.statements._queries
+    begin, begun = queries.begin, []
+
+    def begins(query: object, start: Any, ended: Any, *rest: Any) -> object:
+        begun.append(query)
+        if len(begun) > times:
+            return begin(query, start, ended, *rest)
+        return ended(SchemaChanged('map "m" was altered meanwhile'))
+
+    queries.begin = begins
+    return begun
+
+
+def test_a_query_is_run_again_as_long_as_it_has_told_nothing(in_cluster: Any) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await make(client)
+        begun = failing(cluster.member(1), 3)
+        assert sorted(await client.sql("SELECT a, b FROM m WHERE b > 5")) == ROWS
+        assert len(begun) == 4
+        assert len(set(begun)) == 4
+        await cluster.idle()
+
+    in_cluster(scenario, members=2)
+
+
+def test_attempts_are_bounded_and_the_error_names_the_map(in_cluster: Any) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await make(client)
+        begun = failing(cluster.member(1), 10_000)
+        with pytest.raises(SchemaChanged, match='map "m" was altered'):
+            await client.sql("SELECT a, b FROM m WHERE b > 5")
+        assert len(begun) == SCHEMA_ATTEMPTS
+        await cluster.idle()
+
+    in_cluster(scenario, members=1)
+
+
+def test_changed_maps_are_named_also_after_they_were_dropped(in_cluster: Any) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await make(client)
+        core = cluster.member(1).core
+        schema = core.catalog.get("m")
+        await client.sql("ALTER TABLE m ADD COLUMN c INTEGER")
+        with pytest.raises(SchemaChanged, match='map "m" was altered meanwhile') as altered:
+            core.store(schema.map_id, schema.version)
+        assert altered.value.hint
+        await client.sql("DROP TABLE m")
+        with pytest.raises(SchemaChanged, match='map "m" was dropped meanwhile'):
+            core.readable(schema.map_id, schema.version)
+        with pytest.raises(UndefinedMap):
+            await client.sql("SELECT * FROM m")
+
+    in_cluster(scenario, members=1)
+
+
+def test_maps_that_change_all_the_time_disturb_no_reader(in_cluster: Any) -> None:
+    async def scenario(cluster: Any) -> None:
+        writer, reader = await cluster.client(1), await cluster.client(2)
+        await make(writer)
+        done = asyncio.Event()
+
+        async def alter() -> None:
+            for number in range(12):
+                await writer.sql(f"ALTER TABLE m ADD COLUMN c{number} INTEGER DEFAULT {number}")
+                await writer.sql(f"ALTER TABLE m DROP COLUMN c{number}")
+            done.set()
+
+        changing = asyncio.ensure_future(alter())
+        while not done.is_set():
+            found = await reader.sql("SELECT x.a, y.b FROM m x JOIN m y ON x.a = y.a")
+            assert sorted(found) == ROWS
+        await changing
+        await cluster.idle()
+
+    in_cluster(scenario, members=3)
+
+
+def test_a_change_whose_answer_fails_changes_nothing(in_cluster: Any) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(2)
+        await make(client)
+        with pytest.raises(DivisionByZero):
+            await client.sql(
+                "WITH x AS (DELETE FROM m RETURNING a, b) SELECT 1 / (b - 20) FROM x ORDER BY a"
+            )
+        assert sorted(await client.sql("SELECT * FROM m")) == ROWS
+        gone = await client.sql(
+            "WITH x AS (DELETE FROM m WHERE b > 10 RETURNING a) "
+            "SELECT m.a, x.a FROM m LEFT JOIN x ON x.a = m.a ORDER BY 1"
+        )
+        assert gone == [(1, None), (2, 2), (3, 3)]  # the query reads what was there before
+        assert await client.sql("SELECT * FROM m") == [(1, 10)]
+        await cluster.idle()
+
+    in_cluster(scenario, members=3)

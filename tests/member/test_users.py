@@ -1,0 +1,540 @@
+"""Users of a cluster: passwords, roles over SQL, map operations and jobs, on every member."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import contextmanager
+
+import pytest
+
+from remuda.catalog.passwords import ITERATIONS_MIN, hashed
+from remuda.catalog.users import ALL, Role, Users, encode_users
+from remuda.client.login import Security
+from remuda.config import MemberConfig
+from remuda.errors import (
+    AuthenticationFailed,
+    InputError,
+    InsufficientPrivilege,
+    QueryCanceled,
+    WrongPassword,
+)
+from remuda.member.access import _NEEDS, CHECKED_ELSEWHERE
+from remuda.member.member import Member
+from remuda.rpc import codec
+from remuda.rpc.connection import ChannelKind
+from remuda.rpc.frame import REQUEST, FrameReader, encode_head
+from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.transport import connect
+from remuda.world import system_world
+
+READ, WRITE, ADMIN = Role
+PASSWORD = "correct horse"
+ROOT, READER, WRITER, OWNER, NOBODY = (
+    Security(name, PASSWORD) for name in ("root", "reader", "writer", "owner", "nobody")
+)
+
+
+def people() -> Users:
+    found = Users()
+    for index, name in enumerate(("root", "reader", "writer", "owner", "nobody")):
+        found = found.added(
+            name, hashed(PASSWORD, bytes([index]) * 16, ITERATIONS_MIN), replace_it=False
+        )
+    for name, role, scope in (
+        ("root", ADMIN, ALL),
+        ("reader", READ, "t"),
+        ("writer", WRITE, "t"),
+        ("owner", ADMIN, "t"),
+    ):
+        found = found.granted(name, role, scope)
+    return found
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    monkeypatch.setattr("remuda.rpc.connection.AUTHENTICATION_PENALTY", 0.01)
+    monkeypatch.setattr("remuda.member.passwords.AUTHENTICATION_PENALTY", 0.01)
+    secret, users = tmp_path / "secret", tmp_path / "users.json"
+    secret.write_text("a secret of the cluster")
+    users.write_bytes(encode_users(people()))
+    for path in (secret, users):
+        path.chmod(0o600)
+    return {"secret_file": str(secret), "users_file": str(users)}
+
+
+@contextmanager
+def refused(match: str):
+    with pytest.raises(InsufficientPrivilege, match=match) as caught:
+        yield
+    assert caught.value.sqlstate == "42501"
+
+
+async def prepared(cluster):
+    """Maps t and u with a few rows; a client of every user, spread over the members."""
+    root = await cluster.client(1, ROOT)
+    for name in ("t", "u"):
+        await root.sql(f"CREATE TABLE {name} (k BIGINT PRIMARY KEY, v TEXT)")
+        await root.sql(f"INSERT INTO {name} SELECT g, 'v' || g FROM generate_series(1, 50) g(g)")
+    await root.sql("CREATE INDEX i ON t (v)")
+    await root.sql("CREATE VIEW both_maps AS SELECT t.k, u.v FROM t JOIN u ON t.k = u.k")
+    await root.sql("CREATE VIEW one_map AS SELECT v FROM t")
+    others = [
+        await cluster.client(1 + index % len(cluster.members), who)
+        for index, who in enumerate((READER, WRITER, OWNER, NOBODY), 1)
+    ]
+    return root, *others
+
+
+class TestWhoIsThere:
+    def test_right_and_wrong_passwords(self, in_cluster, settings):
+        async def scenario(cluster):
+            client = await cluster.client(1, ROOT)
+            assert await client.sql("SELECT current_user, session_user, user") == [
+                ("root", "root", "root")
+            ]
+            named = await client.run("SELECT current_user, session_user")
+            assert named.columns == ["current_user", "session_user"]
+            reader = await cluster.client(1, READER)  # the plan is cached, the user is not
+            assert await reader.sql("SELECT current_user, session_user, user") == [
+                ("reader", "reader", "reader")
+            ]
+            for who in (Security("root", "wrong"), Security("eve", PASSWORD), Security("root", "")):
+                with pytest.raises(WrongPassword, match="do not belong together") as caught:
+                    await cluster.client(1, who)
+                assert caught.value.sqlstate == "28P01"
+            with pytest.raises(AuthenticationFailed, match="asks for user and password"):
+                await cluster.client(1)
+
+        in_cluster(scenario, 1, **settings)
+
+    def test_the_user_in_defaults_and_views(self, in_cluster, settings):
+        async def scenario(cluster):
+            root = await cluster.client(1, ROOT)
+            await root.sql(
+                "CREATE TABLE t (k BIGINT PRIMARY KEY, who TEXT DEFAULT current_user, "
+                "CHECK (k > 0 OR who = 'nobody'))"
+            )
+            await root.sql("CREATE VIEW mine AS SELECT k FROM t WHERE who = user")
+            owner = await cluster.client(2, OWNER)
+            for number, client in enumerate((root, owner), 1):
+                await client.sql(f"INSERT INTO t (k) VALUES ({number})")
+                await client.sql("INSERT INTO t (k) SELECT ?::BIGINT", number + 10)
+                await client.sql(f"INSERT INTO t VALUES ({number + 20}, DEFAULT)")
+            rows = await root.sql("SELECT who, count(*) FROM t GROUP BY who ORDER BY who")
+            assert rows == [("owner", 3), ("root", 3)]
+            text = "SELECT k FROM mine ORDER BY k"
+            assert await root.sql(text) == [(1,), (11,), (21,)]
+            assert await owner.sql(text) == [(2,), (12,), (22,)]
+            text = "SELECT count(*) FROM t WHERE who = current_user AND k = 1"
+            assert (await root.sql(text), await owner.sql(text)) == ([(1,)], [(0,)])
+
+        in_cluster(scenario, 2, **settings)
+
+    def test_nothing_goes_before_the_password(self, in_cluster, settings):
+        async def scenario(cluster):
+            info = cluster.member(1).info
+            reader, writer = await asyncio.open_connection(info.host, info.user_port)
+            hello = user_pb2.UserToBitHandshake(
+                channel=user_pb2.USER, rpc_version=5, sasl_support=1
+            )
+            hello.credentials.user_name = "root"
+            query = user_pb2.RunQuery(type=user_pb2.SQL, plan="SELECT 1")
+            writer.write(encode_head(REQUEST, 1, 0, hello.SerializeToString()))
+            writer.write(encode_head(REQUEST, 2, 3, query.SerializeToString()))
+            data = await reader.read()
+            writer.close()
+            frames = FrameReader()
+            frames.buffer()[: len(data)] = data
+            welcome, failure = frames.received(len(data))
+            answer = user_pb2.BitToUserHandshake.FromString(welcome.pbody)
+            assert answer.status == user_pb2.AUTH_REQUIRED
+            assert list(answer.authenticationMechanisms) == ["PLAIN"]
+            error = codec.decode_error(user_pb2.PBError.FromString(failure.pbody))
+            assert isinstance(error, AuthenticationFailed)
+            assert cluster.member(1).gauges()["clients"] == 0
+
+        in_cluster(scenario, 1, **settings)
+
+    def test_clients_that_do_not_know_sasl(self, in_cluster, settings):
+        async def scenario(cluster):
+            info = cluster.member(1).info
+
+            async def attempt(user, password):
+                hello = user_pb2.UserToBitHandshake(channel=user_pb2.USER)
+                hello.properties.properties.add(key="remuda.results", value="arrow")
+                if user:
+                    hello.credentials.user_name = user
+                if password:
+                    hello.properties.properties.add(key="password", value=password)
+                return await connect(info.host, info.user_port, ChannelKind.USER, hello)
+
+            channel = await attempt("root", PASSWORD)
+            assert channel.handshake.status == user_pb2.SUCCESS
+            await channel.request(RpcType.MEMBER_STATE, user_pb2.Empty())
+            channel.close()
+            for user, password in (("root", "wrong"), ("eve", PASSWORD)):
+                with pytest.raises(WrongPassword):
+                    await attempt(user, password)
+            for user, password in (("root", ""), ("", PASSWORD), ("", "")):
+                with pytest.raises(AuthenticationFailed, match="asks for user and password"):
+                    await attempt(user, password)
+
+        in_cluster(scenario, 1, **settings)
+
+    def test_guessing_is_slow_and_others_get_in(self, in_cluster, settings, monkeypatch):
+        async def scenario(cluster):
+            known = await cluster.client(1, ROOT)
+            monkeypatch.setattr("remuda.rpc.connection.AUTHENTICATION_PENALTY", 0.2)
+            monkeypatch.setattr("remuda.member.passwords.AUTHENTICATION_PENALTY", 5.0)
+            guesses = [cluster.client(1, Security("root", f"guess {n}")) for n in range(12)]
+            outcomes = await asyncio.gather(*guesses, return_exceptions=True)
+            assert all(isinstance(error, AuthenticationFailed) for error in outcomes)
+            many = [e for e in outcomes if "too many wrong passwords" in e.message]
+            assert len(many) >= 1
+            # Who has been right before is let in all the same; the loop was never held.
+            again = await cluster.client(1, ROOT)
+            assert await again.sql("SELECT 1") == await known.sql("SELECT 1")
+
+        in_cluster(scenario, 1, **settings)
+
+    def test_the_file_is_read_again(self, in_cluster, settings, monkeypatch):
+        monkeypatch.setattr("remuda.member.access.REREAD_INTERVAL", 0.005)
+        path = settings["users_file"]
+
+        def write(users):
+            with open(path + ".new", "wb") as file:
+                file.write(users if isinstance(users, bytes) else encode_users(users))
+            os.replace(path + ".new", path)
+
+        async def until(cluster, generation):
+            while cluster.member(1).core.access._file.generation != generation:
+                await asyncio.sleep(0.002)
+
+        async def scenario(cluster):
+            _, reader, _, _, nobody = await prepared(cluster)
+            with refused("reader.*role write on map .t."):
+                await reader.sql("DELETE FROM t WHERE k = 1")
+            write(people().granted("reader", WRITE, "t").removed("nobody"))
+            await until(cluster, 1)
+            await reader.sql("DELETE FROM t WHERE k = 1")
+            with refused('user "nobody" does not exist any more'):
+                await nobody.sql("SELECT 1")
+            with pytest.raises(WrongPassword):
+                await cluster.client(1, NOBODY)
+            write(b"{ half a file")  # keeps what was there
+            other = hashed("another password", bytes(16), ITERATIONS_MIN)
+            assert await reader.sql("SELECT count(*) FROM t") == [(49,)]
+            write(people().added("reader", other, replace_it=True))
+            await until(cluster, 2)
+            with pytest.raises(WrongPassword):
+                await cluster.client(1, READER)
+            await cluster.client(1, Security("reader", "another password"))
+
+        in_cluster(scenario, 1, **settings)
+
+    def test_a_member_does_not_start_without_its_users(self, settings, tmp_path):
+        async def start(**changed):
+            member = Member(MemberConfig(**{**settings, **changed}), system_world())
+            try:
+                await member.start()
+            finally:
+                await member.stop()
+
+        with pytest.raises(Exception, match="cannot read"):
+            asyncio.run(start(users_file=str(tmp_path / "none.json")))
+        bad = tmp_path / "bad.json"
+        bad.write_text("[]")
+        with pytest.raises(InputError, match='must hold one object, "users"'):
+            asyncio.run(start(users_file=str(bad)))
+        with pytest.raises(InputError, match="users_file needs secret_file"):
+            MemberConfig(users_file="x")
+
+
+class TestStatements:
+    READS = (
+        "SELECT * FROM t",
+        "SELECT v FROM t WHERE k = 7",
+        "SELECT count(*) FROM one_map",
+        "WITH x AS (SELECT k FROM t) SELECT * FROM x",
+        "SELECT (SELECT max(v) FROM t)",
+        "EXPLAIN SELECT * FROM t",
+        "WITH RECURSIVE r(k) AS (SELECT min(k) FROM t UNION SELECT k + 1 FROM r) TABLE r LIMIT 3",
+        "SHOW COLUMNS FROM t",
+    )
+    ALSO_U = (
+        "SELECT * FROM u",
+        "SELECT v FROM u WHERE k = 7",
+        "SELECT * FROM both_maps",
+        "SELECT * FROM t WHERE k IN (SELECT k FROM u)",
+        "SELECT * FROM t WHERE EXISTS (SELECT FROM u WHERE u.k = t.k)",
+        "WITH RECURSIVE r(k) AS (SELECT k FROM t UNION SELECT u.k FROM u JOIN r USING (k)) TABLE r",
+        "EXPLAIN SELECT * FROM u",
+        "SELECT 1 FROM u WHERE false",
+        "SHOW COLUMNS FROM u",
+        "DESCRIBE both_maps",
+        "SELECT k FROM t UNION ALL SELECT k FROM u",
+        "SELECT * FROM t, LATERAL (SELECT v FROM u WHERE u.k = t.k) x",
+    )
+    WRITES = (
+        "INSERT INTO t VALUES (1001, 'x')",
+        "UPDATE t SET v = v || '!' WHERE k = 3",
+        "DELETE FROM t WHERE k = 4",
+        "INSERT INTO t VALUES (3, 'y') ON CONFLICT (k) DO UPDATE SET v = 'z'",
+        "SINK INTO t VALUES (5, 'five')",
+        "MERGE INTO t USING (VALUES (5)) s(k) ON t.k = s.k WHEN MATCHED THEN DELETE",
+        "ANALYZE t",
+        "TRUNCATE t",
+    )
+    DEFINES = (
+        "ALTER TABLE t ADD COLUMN extra INT",
+        "CREATE INDEX j ON t (v)",
+        "DROP INDEX i",
+        "COMMENT ON TABLE t IS 'mine'",
+    )
+    CLUSTER = (
+        "CREATE TABLE fresh (k BIGINT PRIMARY KEY)",
+        "CREATE TABLE copied AS SELECT * FROM t",
+        "CREATE VIEW seen AS SELECT * FROM t",
+        "DROP VIEW both_maps",
+        "DROP TABLE u CASCADE",
+    )
+
+    @pytest.mark.parametrize("members", [1, 3])
+    def test_roles(self, in_cluster, settings, members):
+        async def scenario(cluster):
+            root, reader, writer, owner, nobody = await prepared(cluster)
+            for text in self.READS:
+                await reader.sql(text)
+                await owner.sql(text)
+                with refused('user "nobody" lacks the role read on map "t"'):
+                    await nobody.sql(text)
+            for text in self.ALSO_U:
+                for who in (reader, owner, nobody):
+                    with refused('lacks the role read on map "[tu]"'):
+                        await who.sql(text)
+                await root.sql(text)
+            for text in self.WRITES:
+                for who, name in ((reader, "reader"), (nobody, "nobody")):
+                    with refused(f'user "{name}" lacks the role write on map "t"'):
+                        await who.sql(text)
+            for text in self.DEFINES + self.CLUSTER:
+                for who in (reader, writer, nobody):
+                    with refused("lacks the role admin on map"):
+                        await who.sql(text)
+            await root.sql("CREATE TABLE w (k BIGINT PRIMARY KEY)")
+            for text in (*self.CLUSTER, "ALTER TABLE w RENAME TO w2"):
+                with refused("lacks the role admin on map"):
+                    await owner.sql(text)
+            for text in self.WRITES:
+                await writer.sql(text)
+            for text in self.WRITES + self.DEFINES:
+                await owner.sql(text)
+            for text in self.CLUSTER:
+                await root.sql(text)
+            await cluster.idle()
+
+        in_cluster(scenario, members, **settings)
+
+    def test_writers_read_nothing(self, in_cluster, settings):
+        async def scenario(cluster):
+            _, _, writer, _, _ = await prepared(cluster)
+            for text in (
+                "SELECT * FROM t",
+                "INSERT INTO t VALUES (2001, 'x') RETURNING *",
+                "UPDATE t SET v = 'x' WHERE k = 2 RETURNING v",
+                "DELETE FROM t WHERE k = 2 RETURNING k",
+            ):
+                with refused("lacks the role read on map .t."):
+                    await writer.sql(text)
+            for text in (
+                "INSERT INTO t SELECT k + 5000, v FROM u",
+                "UPDATE t SET v = u.v FROM u WHERE u.k = t.k",
+                "DELETE FROM t USING u WHERE u.k = t.k",
+                "UPDATE t SET v = (SELECT max(v) FROM u)",
+            ):
+                with refused("lacks the role read on map .u."):
+                    await writer.sql(text)
+
+        in_cluster(scenario, 1, **settings)
+
+    def test_prepared_statements(self, in_cluster, settings):
+        async def scenario(cluster):
+            root, reader, *_ = await prepared(cluster)
+            for text, works in (("SELECT v FROM t WHERE k = ?", True), ("SELECT v FROM u", False)):
+                request = user_pb2.CreatePreparedStatementReq(sql_query=text)
+                answer = await reader.ask(
+                    RpcType.CREATE_PREPARED_STATEMENT, request, user_pb2.CreatePreparedStatementResp
+                )
+                assert (answer.status == user_pb2.OK) == works
+                if not works:
+                    assert isinstance(codec.decode_error(answer.error), InsufficientPrivilege)
+            made = await reader.run("PREPARE p AS SELECT v FROM u WHERE k = $1")
+            if made.error is None:
+                with refused("read on map .u."):
+                    await reader.sql("EXECUTE p(1)", session=made.session)
+            # A plan of somebody else's is cached: by key, and not.
+            for text in ("SELECT v FROM u WHERE k = 9", "SELECT count(*) FROM u"):
+                await root.sql(text)
+                with refused("read on map .u."):
+                    await reader.sql(text)
+
+        in_cluster(scenario, 1, **settings)
+
+    def test_what_is_shown(self, in_cluster, settings):
+        async def scenario(cluster):
+            root, reader, writer, owner, nobody = await prepared(cluster)
+            seen = {"t", "one_map"}
+            for text in (
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'",
+                "SELECT relname FROM pg_class WHERE relnamespace = 2200 AND relkind IN ('r', 'v')",
+            ):
+                assert {n for (n,) in await root.sql(text)} == {"t", "u", "both_maps", "one_map"}
+                assert {n for (n,) in await reader.sql(text)} == seen, text
+                assert await nobody.sql(text) == []
+            for column, relation in (("name", "maps"), ("name", "map_parts"), ("map", "columns")):
+                text = f"SELECT DISTINCT {column} FROM sys.{relation}"
+                assert await writer.sql(text) == [("t",)]
+                assert await nobody.sql(text) == []
+            assert [row[0] for row in await owner.sql("SHOW MAPS")] == ["t"]
+            info = await reader.ask(RpcType.CLUSTER_INFO, user_pb2.Empty(), user_pb2.ClusterInfo)
+            assert [schema.name for schema in info.maps] == ["t"]
+
+        in_cluster(scenario, 2, **settings)
+
+    def test_statements_of_others(self, in_cluster, settings):
+        async def scenario(cluster):
+            root, reader, writer, _, _ = await prepared(cluster)
+            reader.hold = True
+            endless = "SELECT a.k, 'mark' FROM t a, t b, t c, t d"
+            running = await reader.start(endless)
+            await running.first_page.wait()
+            asked = "SELECT text FROM sys.queries"
+            assert (endless,) in await root.sql(asked)
+            texts = await writer.sql(asked)
+            assert (endless,) not in texts
+            assert ("<insufficient privilege>",) in texts
+            assert (asked,) in texts
+            activity = await writer.sql("SELECT usename, query FROM pg_stat_activity")
+            assert ("reader", "<insufficient privilege>") in activity
+            member_of = await cluster.client(reader_member(cluster), OWNER)
+            with refused("lacks the role admin on all maps"):
+                await member_of.cancel(running)
+            mighty = await cluster.client(reader_member(cluster), ROOT)
+            await mighty.cancel(running)
+            reader.release()
+            await running.done.wait()
+            assert isinstance(running.error, QueryCanceled)
+            again = await reader.start(endless)
+            await reader.cancel(again)  # one's own
+            await again.done.wait()
+
+        in_cluster(scenario, 2, **settings)
+
+
+def reader_member(cluster):
+    """Where ``prepared`` has connected the reader."""
+    return 1 + 1 % len(cluster.members)
+
+
+class TestRequests:
+    def test_map_operations(self, in_cluster, settings):
+        async def scenario(cluster):
+            root, reader, writer, owner, nobody = await prepared(cluster)
+            t, u = await root.schema("t"), await root.schema("u")
+            for who in (reader, owner):
+                assert len(await who.get(t, *range(1, 9))) == 8  # of all members
+                assert (
+                    await who.ask(RpcType.MAP_SIZE, user_pb2.MapName(name="t"), user_pb2.Count)
+                ).count == 50
+                with refused("role read on map .u."):
+                    await who.get(u, 1)
+                await who.schema("t")
+            for who in (writer, nobody):
+                with refused("role read on map .t."):
+                    await who.get(t, 1)
+                with refused("role read on map .t."):
+                    await who.ask(RpcType.MAP_SIZE, user_pb2.MapName(name="t"), user_pb2.Count)
+            with refused("role read on map .u."):
+                await reader.schema("u")
+            for who in (reader, nobody):
+                with refused("role write on map .t."):
+                    await who.put(t, (1, "x"))
+                with refused("role write on map .t."):
+                    await who.remove(t, 1)
+            with refused("role read on map .t."):
+                await writer.put(t, (1, "x"))  # wants the old row
+            with refused("role read on map .t."):
+                await writer.remove(t, 1)
+            message = writer.keys_request(t, 1)
+            await writer.ask(RpcType.MAP_REMOVE, message, user_pb2.RowsResponse)
+            for who in (reader, writer, owner):
+                create = user_pb2.CreateMap(schema=codec.encode_schema(t))
+                create.schema.name = "fresh"
+                with refused("role admin on map .fresh."):
+                    await who.ask(RpcType.CREATE_MAP, create, user_pb2.MapDescription)
+                with refused("role admin on map .u."):
+                    await who.ask(RpcType.DROP_MAP, user_pb2.MapName(name="u"), common_pb2.Ack)
+                with refused("role admin on all maps"):
+                    await who.ask(RpcType.MEMBER_STATE, user_pb2.Empty(), user_pb2.MemberState)
+            await root.ask(RpcType.MEMBER_STATE, user_pb2.Empty(), user_pb2.MemberState)
+            await root.sql("DROP VIEW both_maps, one_map")
+            await owner.ask(RpcType.DROP_MAP, user_pb2.MapName(name="t"), common_pb2.Ack)
+
+        in_cluster(scenario, 3, **settings)
+
+    def test_a_map_under_the_name_of_another(self, in_cluster, settings):
+        """Requests are served by the id of the map, so that is what is checked."""
+
+        async def scenario(cluster):
+            root, reader, writer, *_ = await prepared(cluster)
+            u = await root.schema("u")
+            message = reader.keys_request(u, 1)
+            message.map = "t"
+            with refused("role read on map .u."):
+                await reader.ask(RpcType.MAP_GET, message, user_pb2.RowsResponse)
+            put = user_pb2.PutBatchRequest(map="t", map_id=u.map_id, schema_version=u.version)
+            with refused("role write on map .u."):
+                await writer.ask(RpcType.MAP_PUT_BATCH, put, user_pb2.Count)
+
+        in_cluster(scenario, 1, **settings)
+
+    def test_jobs(self, in_cluster, settings):
+        async def scenario(cluster):
+            root, reader, writer, owner, _ = await prepared(cluster)
+            begin = user_pb2.JobBegin(map="t")
+            with refused("role write on map .t."):
+                await reader.ask(RpcType.JOB_BEGIN, begin, user_pb2.JobHandle)
+            with refused("role write on map .u."):
+                await writer.ask(RpcType.JOB_BEGIN, user_pb2.JobBegin(map="u"), user_pb2.JobHandle)
+            job = (await writer.ask(RpcType.JOB_BEGIN, begin, user_pb2.JobHandle)).job
+            for who in (reader, owner):  # on other members than the job's
+                with refused("is not one of user"):
+                    await who.ask(RpcType.JOB_COMMIT, user_pb2.JobCommit(job=job), user_pb2.Count)
+                with refused("is not one of user"):
+                    await who.ask(RpcType.JOB_ABORT, user_pb2.JobAbort(job=job), common_pb2.Ack)
+                with refused("is not one of user"):
+                    write = user_pb2.JobWrite(job=job, task="0:0", sequence=0)
+                    await who.ask(RpcType.JOB_WRITE, write, user_pb2.Count)
+            await writer.ask(RpcType.JOB_COMMIT, user_pb2.JobCommit(job=job), user_pb2.Count)
+            job = (await writer.ask(RpcType.JOB_BEGIN, begin, user_pb2.JobHandle)).job
+            await root.ask(RpcType.JOB_ABORT, user_pb2.JobAbort(job=job), common_pb2.Ack)
+
+        in_cluster(scenario, 3, **settings)
+
+    def test_every_request_is_checked_somewhere(self, in_cluster, settings):
+        async def scenario(cluster):
+            served = set(cluster.member(1)._user_routes.supported)
+            assert served <= set(_NEEDS) | CHECKED_ELSEWHERE
+
+        in_cluster(scenario, 1, **settings)
+
+
+def test_without_users_everybody_is_remuda(in_cluster):
+    async def scenario(cluster):
+        client = await cluster.client(1, Security("somebody", "whatever"))
+        assert await client.sql("SELECT current_user") == [("remuda",)]
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+
+    in_cluster(scenario, 1)

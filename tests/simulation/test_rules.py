@@ -1,0 +1,42 @@
+"""Each rule holds in its scenario, and each way to break it turns a scenario red."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from sim_mutations import MUTATIONS
+from sim_rules import SCENARIOS
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS, key=lambda name: SCENARIOS[name].rule))
+def test_the_rule_holds(name: str) -> None:
+    SCENARIOS[name].run()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
+def test_the_rule_holds_for_many_seeds(name: str) -> None:
+    for seed in range(2, 40):
+        SCENARIOS[name].run(seed)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_a_broken_rule_is_noticed(mutation: Callable[[Any], str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        name = mutation(patch)
+        with pytest.raises((AssertionError, TimeoutError)):
+            SCENARIOS[name].run()
+
+
+def test_every_rule_has_a_scenario_and_a_mutation() -> None:
+    assert {scenario.rule for scenario in SCENARIOS.values()} >= set(range(1, 13))
+    with pytest.MonkeyPatch.context() as patch:
+        broken = {mutation(patch) for mutation in MUTATIONS}
+    assert broken == set(SCENARIOS)
