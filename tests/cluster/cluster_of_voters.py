@@ -111,13 +111,13 @@ class Process:
                 self.boot(view)
 
     def tick(self) -> None:
-        if self.out or (self.membership is not None and self.membership.may_go(self.clock)):
+        if self.out or (self.membership is not None and self.membership.may_go):
             self.alive = False
             if not self.leaving:  # it was given up, and comes back as another member
                 self.world.add_new()
         elif self.membership is None:
             self.world.ask_to_join(self)
-        elif self.membership.member:
+        else:
             self.step(ms.Tick())
             if self.leaving:
                 self.step(ms.LeaveAsked(self.membership.me))
@@ -275,8 +275,9 @@ class World:
             for member in last.members
             if (process := self.processes[member.uuid]).alive and not process.leaving
         ]
-        if len(live) <= len(last.members) // 2:
-            return
+        knows = any(p.alive and p.disk_view == last for p in self.processes.values())
+        if len(live) <= len(last.members) // 2 or not knows:
+            return  # too many were lost at once, or all who knew of the decision
         for process in live:
             if process.membership is None or process.membership.view != last:
                 raise Violation(f"{process.uuid} is still in {process.membership}")

@@ -103,7 +103,17 @@ class Decided:
         return f"decided {_text(self.value)}"
 
 
-Message = Prepare | Promise | Accept | Accepted | Refused | Ask | Decided
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The answer to ``Decided``: the sender is in view number ``view``."""
+
+    view: int
+
+    def __str__(self) -> str:
+        return f"in view {self.view}"
+
+
+Message = Prepare | Promise | Accept | Accepted | Refused | Ask | Decided | Installed
 
 # --- events and effects -------------------------------------------------------------------------
 
@@ -279,8 +289,12 @@ class Agreement:
     # --- the acceptor ---------------------------------------------------------------------------
 
     def _on_message(self, now: float, sender: int, message: Message) -> list[Effect]:
+        if isinstance(message, Installed):
+            return []  # whoever waits for it has seen it
         if isinstance(message, Decided):
-            return self._install(message.value) if message.value.number > self.view.number else []
+            newer = message.value.number > self.view.number
+            out = self._install(message.value) if newer else []
+            return [*out, Send(sender, Installed(self.view.number))]
         if message.view != self.view.number or isinstance(message, Ask):
             return self._on_view_of(sender, message.view)
         match message:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from remuda.cluster import agreement as ag
 from remuda.cluster.agreement import Agreement
+from remuda.cluster.decree import majority
 from remuda.cluster.lease import Lease, takeover_delay
 from remuda.datatypes.view import MemberInfo, View
 
@@ -163,8 +164,8 @@ class Membership:
         if view.number > 1:  # who joins or comes back does not know how long ago that was
             self.takeover_at += takeover_delay(times.lease, times.drift)
         self._beat_due = now
-        self._behind = now
-        """When somebody was last heard from an older view, or this one was installed."""
+        self._aware: set[int] = set()
+        """Who is known to have installed this view."""
         self._known: dict[int, _Known] = {n: _Known(now) for n in view.by_number if n != me}
 
     def _installed(self, now: float, view: View) -> None:
@@ -173,7 +174,7 @@ class Membership:
         self.lease = Lease(self.me, view.by_number, self.times.lease, before)
         self.takeover_at = now + takeover_delay(self.times.lease, self.times.drift)
         self._beat_due = now  # the new lease soon
-        self._behind = now
+        self._aware = set()
         self._known = {n: _Known(now) for n in view.by_number if n != self.me}
         present = {member.uuid for member in view.members}
         self._wishes.joining = {
@@ -188,11 +189,12 @@ class Membership:
         """Whether this process still is one of the cluster's."""
         return self.me in self.view.by_number
 
-    def may_go(self, now: float) -> bool:
-        """Whether a process that is no member any more may end: not while somebody may still have
-        to hear from it that a view without it was decided. Of two members it may be the only one
-        who knows."""
-        return not self.member and now - self._behind >= self.times.timeout
+    @property
+    def may_go(self) -> bool:
+        """Whether a process that is no member any more may end: not before a majority of the view
+        without it knows of that view, for it may be the only one that could tell them."""
+        members = self.view.by_number
+        return not self.member and len(self._aware & members.keys()) >= majority(len(members))
 
     def serves(self, now: float) -> bool:
         """Whether it may act as a primary, for reads and for prepares."""
@@ -223,7 +225,9 @@ class Membership:
                 return self._on_join(now, info)
             case LeaveAsked(member):
                 return self._on_leave(now, member)
-            case ag.Received():
+            case ag.Received(sender, message):
+                if isinstance(message, ag.Installed) and message.view >= self.view.number:
+                    self._aware.add(sender)
                 return self._agree(now, event)
             case Tick():
                 return self._on_tick(now)
@@ -231,7 +235,7 @@ class Membership:
     def _on_beat(self, now: float, beat: Beat) -> list[Effect]:
         if beat.view != self.view.number:
             if beat.view < self.view.number:
-                self._behind = now
+                self._aware = set()
             return self._agree(now, ag.HeardOf(beat.sender, beat.view))
         known = self._known.get(beat.sender)
         if known is None:
@@ -242,10 +246,13 @@ class Membership:
 
     def _on_tick(self, now: float) -> list[Effect]:
         out: list[Effect] = []
-        if not self.member:
-            return out
-        if now >= self._beat_due:
+        due = now >= self._beat_due
+        if due:
             self._beat_due = now + self.times.interval
+        if not self.member:
+            unaware = self.view.by_number.keys() - self._aware if due else ()
+            return [ag.Send(to, ag.Decided(self.view)) for to in unaware]
+        if due:
             out += [SendBeat(number, now) for number in self._known]
         for number, known in self._known.items():
             silence = now - known.heard
