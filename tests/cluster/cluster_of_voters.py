@@ -91,6 +91,10 @@ class Process:
                 case ag.Install(view):
                     self.disk_view, self.disk = view, None
                     self.world.installed(view)
+                    # An old wish of its own to join has made it another member meanwhile: it must
+                    # become that one, or the view has a member that nobody is.
+                    if any(m.uuid == self.uuid for m in view.members) and self.stranger:
+                        self.boot(view)
                 case ag.Send(to, message):
                     self.world.send(self, to, ag.Received(self.membership.me, message))
                 case ms.SendBeat(to, sent):
@@ -121,6 +125,10 @@ class Process:
             self.step(ms.Tick())
             if self.leaving:
                 self.step(ms.LeaveAsked(self.membership.me))
+
+    @property
+    def stranger(self) -> bool:
+        return self.membership is not None and not self.membership.member
 
     @property
     def serves(self) -> bool:
