@@ -52,7 +52,7 @@ class Run:
     spilled: int
 
 
-def measure(table: pa.Table, memory: int, rounds: int) -> dict[str, Run]:
+def measure(table: pa.Table, memory: int, rounds: int, names: list[str]) -> dict[str, Run]:
     os.environ["REMUDA_STATEMENT_MEMORY"] = str(memory)
     with remuda.start(members=MEMBERS) as cluster, cluster.connect() as client:
         for name in ("t", "u"):
@@ -60,25 +60,27 @@ def measure(table: pa.Table, memory: int, rounds: int) -> dict[str, Run]:
                 pass
             client.map(name).put_all(table)
         times = {
-            name: statistics.median(seconds(client, text) for _ in range(rounds))
-            for name, text in STATEMENTS.items()
+            name: statistics.median(seconds(client, STATEMENTS[name]) for _ in range(rounds))
+            for name in names
         }
         found = client.sql(
             "SELECT text, max(memory), max(spilled) FROM sys.query_history GROUP BY text"
         ).fetchall()
         held = {text: (most, disk) for text, most, disk in found}
-        return {name: Run(times[name], *held[text]) for name, text in STATEMENTS.items()}
+        return {name: Run(times[name], *held[STATEMENTS[name]]) for name in names}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=12_000_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="names of statements, with commas")
     options = parser.parse_args()
+    names = options.only.split(",") if options.only else list(STATEMENTS)
     table = rows(options.rows)
     little = table.nbytes // MEMBERS // LITTLE_SHARE
-    enough = measure(table, 16 << 30, options.rounds)
-    spilled = measure(table, little, options.rounds)
+    enough = measure(table, 16 << 30, options.rounds, names)
+    spilled = measure(table, little, options.rounds, names)
     print(
         f"{options.rows:,} rows of {table.nbytes // options.rows} bytes in each map; "
         f"statement_memory {little >> 20} MiB on each of {MEMBERS} members\n"
@@ -87,7 +89,7 @@ def main() -> None:
         "| statement | in memory s | spilled s | ratio | held MiB, in memory | spilling | on disk |"
     )
     print("|---|---|---|---|---|---|---|")
-    for name in STATEMENTS:
+    for name in names:
         full, little_ = enough[name], spilled[name]
         print(
             f"| {name} | {full.seconds:.2f} | {little_.seconds:.2f} "

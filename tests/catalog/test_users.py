@@ -94,6 +94,7 @@ BAD = {
     "a role is unknown": json.dumps(
         {"users": {"a": {"password": HASH.text(), "roles": {"t": ["own"]}}}}
     ).encode(),
+    "too deep": b"[" * 100_000,
     "an empty name": json.dumps({"users": {"": {"password": HASH.text()}}}).encode(),
 }
 

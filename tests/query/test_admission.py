@@ -1,4 +1,4 @@
-"""Which queries begin and which wait: storms of queries over members with little memory, from seeds.
+"""Which queries begin and which wait: storms of queries over members with little memory, by seeds.
 
 Whatever comes: nobody waits for ever, nobody is let in while a member that it needs is short, later
 ones never overtake, and when everything is over nothing is left.

@@ -313,6 +313,23 @@ class TestStrangeClients:
         assert kinds(server.receive(start)) == [Write, Close]
         assert server.verified("a") == []
 
+    def test_one_guess_whatever_its_coordination_id(self):
+        """Ids of 0 must not go on guessing while the answer to the first guess is held back."""
+        server = self.waiting()
+        fields = {"mechanism": "PLAIN", "data": b"\0a\0b", "status": user_pb2.SASL_START}
+        pbody = SaslMessage(**fields).SerializeToString()
+        assert kinds(server.receive(Frame(REQUEST, 0, 24, pbody, b""))) == [Verify]
+        assert kinds(server.receive(Frame(REQUEST, 0, 24, pbody, b""))) == [Write, Close]
+        kind = ChannelKind.CONTROL
+        client, server = sides(kind, guard=SecretServer(KEY, kind, S), login=None)
+        server.receive(*frames(client.start()))
+        sasl = MESSAGE_TYPES[kind]
+        start = SaslMessage(mechanism=SECRET, data=C, status=user_pb2.SASL_START)
+        server.receive(Frame(REQUEST, 0, sasl, start.SerializeToString(), b""))
+        guess = SaslMessage(data=b"x" * 32, status=user_pb2.SASL_IN_PROGRESS).SerializeToString()
+        assert kinds(server.receive(Frame(REQUEST, 0, sasl, guess, b""))) == [Delay]
+        assert kinds(server.receive(Frame(REQUEST, 0, sasl, guess, b""))) == [Write, Close]
+
     def test_messages_that_are_none(self):
         for frame in (
             Frame(REQUEST, 7, 24, b"\xff", b""),

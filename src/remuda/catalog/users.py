@@ -158,7 +158,7 @@ def decode_users(content: bytes, source: str) -> Users:
     """Raises InputError naming the ``source`` and the user."""
     try:
         document = json.loads(content)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:  # the latter: brackets nested too deeply
         raise InputError(f"{source} is not valid JSON: {problem}") from None
     entries = document.get("users") if isinstance(document, dict) else None
     if not isinstance(entries, dict) or len(document) != 1:

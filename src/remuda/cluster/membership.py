@@ -142,7 +142,7 @@ class _Wishes:
 class Membership:
     """Of member number ``me``, in ``view``; a view of one member has founded the cluster.
 
-    A process whose uuid has another number in an installed view (a wish of its own to join came late)
+    A process whose uuid has another number in an installed view (its wish to join came late)
     makes a new ``Membership`` with that number, and keeps nothing of the old one: a view must not
     have a member that nobody is.
     """

@@ -185,8 +185,10 @@ class Connection(Generic[K]):
         self._guard, self._login = guard, login
         self._asking: Asking | None = None
         self._showing: Showing | None = None
+        self._checking = False
+        """A message of the client waits for a check of credentials, or its refusal."""
         self._asked_by = 0
-        """Coordination id of the message that waits for a check of credentials, or its refusal."""
+        """The coordination id of that message; it may be 0."""
         self._welcome: Message | None = None
         """What opens the channel once the other side has shown itself."""
         self._abandoned: set[int] = set()
@@ -388,7 +390,7 @@ class Connection(Generic[K]):
                         hint="Connect with user and password.",
                     )
                 self._hello, self._welcome = hello, message
-                self._asked_by = frame.coordination_id
+                self._checking, self._asked_by = True, frame.coordination_id
                 self.state = State.AUTHENTICATION
                 return [Verify(credentials)]
         self._hello, self._asking = hello, Asking(guard)
@@ -400,13 +402,13 @@ class Connection(Generic[K]):
         """The accepting side: a step of the client."""
         identifier = frame.coordination_id
         sasl = frame.mode == REQUEST and frame.rpc_type == MESSAGE_TYPES[self.protocol.kind]
-        if self._asking is None or self._asked_by or not sasl:
+        if self._asking is None or self._checking or not sasl:
             error = AuthenticationFailed(
                 f"{self.peer} sent {frame!r} before it has shown who it is",
                 hint="Finish the authentication first.",
             )
             return [Write((self.failure(identifier, error),)), *self._broken(error, linger=True)]
-        self._asked_by = identifier
+        self._checking, self._asked_by = True, identifier
         try:
             step = self._asking.receive(frame.pbody)
         except RemudaError as error:
@@ -416,7 +418,7 @@ class Connection(Generic[K]):
         if isinstance(step, Shown):
             return self._shown(step)
         assert isinstance(step, Challenge)
-        self._asked_by = 0
+        self._checking = False
         message = user_pb2.SaslMessage(status=user_pb2.SASL_IN_PROGRESS, data=step.data)
         return [Write((self._sasl(RESPONSE, identifier, message),))]
 

@@ -124,7 +124,7 @@ class ScanCursor:
     def share(self) -> ScanCursor:
         """Another cursor over what is left: together they give every row once."""
         other = copy.copy(self)
-        other._held = None
+        other._held = None  # noqa: SLF001 (of its own class)
         return other
 
 
