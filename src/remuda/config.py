@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -103,9 +104,11 @@ class MemberConfig:
             "admission_timeout",
             "parallel_rows",
         ):
+            self._check_finite(name)
             if getattr(self, name) <= 0:
                 raise InputError(f"{name} must be above 0, not {getattr(self, name)}")
         for name in ("workers", "batch_rows", "query_timeout", "spill_limit", "member_memory"):
+            self._check_finite(name)
             if getattr(self, name) < 0:
                 raise InputError(f"{name} must not be negative")
         if self.spill_directory and not Path(self.spill_directory).is_dir():
@@ -120,6 +123,11 @@ class MemberConfig:
         if self.join:
             split_address(self.join, "join")
         self._check_protection()
+
+    def _check_finite(self, name: str) -> None:
+        """No time is ever past a NaN: whoever waits until then waits for ever."""
+        if not math.isfinite(getattr(self, name)):
+            raise InputError(f"{name} must be a finite number, not {getattr(self, name)}")
 
     def _check_protection(self) -> None:
         if self.insecure not in ("", INSECURE_WORDS):

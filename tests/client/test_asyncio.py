@@ -298,6 +298,35 @@ class TestCancellation:
 
         run(grid, scenario)
 
+    def test_a_second_reader_is_refused_and_harms_nobody(self, grid, script):
+        """Two that waited for the same page would take it from each other: one waited for ever."""
+        pages = [page(start, 100) for start in range(0, 1000, 100)]
+        grid.scripts["long"] = script(COLUMNS, pages)
+
+        async def scenario(client):
+            cursor = await client.query("long", member=1)
+            first = asyncio.ensure_future(cursor.fetchall())
+            await until(lambda: cursor._reader.execution._reading)
+            with pytest.raises(InputError, match="another task or thread reads this result"):
+                await cursor.fetchall()
+            assert [row.id for row in await first] == list(range(1000))
+
+        run(grid, scenario)
+
+    def test_closed_by_another_task_while_it_is_read(self, grid, script):
+        grid.scripts["endless"] = script(COLUMNS, (page(0, 1),), endless=True)
+
+        async def scenario(client):
+            cursor = await client.query("endless", member=1)
+            reading = asyncio.ensure_future(cursor.fetchall())
+            await until(lambda: cursor._reader.execution._reading)
+            await cursor.close()
+            with pytest.raises(InputError, match="closed"):
+                await reading
+            await until(lambda: grid.members[0].running[0].over and loads(client) == 0)
+
+        run(grid, scenario)
+
     def test_cancel_from_another_task(self, grid, script):
         grid.scripts["endless"] = script(COLUMNS, (page(0, 1),), endless=True)
 

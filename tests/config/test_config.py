@@ -34,6 +34,8 @@ def test_default_then_file_then_environment_then_flag(tmp_path: Path) -> None:
         ({"join": "host"}, "join must be HOST:PORT"),
         ({"log_format": "xml"}, "log_format must be one of text, json"),
         ({"workers": True}, "must be a whole number"),
+        ({"admission_timeout": "nan"}, "admission_timeout must be a finite number, not nan"),
+        ({"query_timeout": "inf"}, "query_timeout must be a finite number, not inf"),
     ],
 )
 def test_wrong_settings_are_named(flags: dict[str, Any], message: str) -> None:

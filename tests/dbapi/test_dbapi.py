@@ -171,6 +171,8 @@ class TestErrors:
             cursor.execute("SELECT ?", "a")
         with pytest.raises(dbapi.ProgrammingError, match="not dict"):
             cursor.execute("SELECT ?", {"a": 1})
+        with pytest.raises(dbapi.ProgrammingError, match="not NoneType"):
+            cursor.executemany("INSERT INTO t VALUES (?, ?, ?)", None)
         with pytest.raises(dbapi.InterfaceError, match="paramstyle is one of"):
             dbapi.connect(cluster.addresses, paramstyle="dollar")
         with pytest.raises(dbapi.OperationalError, match="is not reachable"):

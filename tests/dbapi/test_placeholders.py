@@ -43,6 +43,7 @@ def test_values():
         ("named", ":a", {"b": 1}, 'no value for the parameter "a"'),
         ("numeric", ":2", (1,), "takes 2 parameters, 1 were given"),
         ("format", "%s", "x", "not str"),
+        ("qmark", "?", 5, "a sequence of values, not int"),
         ("format", "%s", {"a": 1}, "not dict"),
     ]:
         with pytest.raises(ProgrammingError, match=match):

@@ -115,6 +115,22 @@ def test_one_key_that_is_too_large_fails_clearly() -> None:
     assert account.spill.used == 0
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.95, 0.99, 1.0])
+def test_a_spill_limit_that_is_reached_at_any_moment_leaves_nothing(share: float) -> None:
+    """At 1.0 by the last block of all, when the files of the right side are complete."""
+    left, right = some_rows(400, 1, 2_000), some_rows(4_000, 2, 2_000)
+    whole = small_account(300_000)
+    join(JoinKind.INNER, left, right, [0], whole)
+    assert whole.spill is not None
+    assert whole.spill.opened == 2 * FAN_OUT, "no part is split again"
+    account = small_account(300_000, int(share * whole.spill.written) - 1)
+    with pytest.raises(OutOfMemory, match="spill limit"):
+        join(JoinKind.INNER, left, right, [0], account)
+    assert account.held == 0
+    assert account.spill is not None
+    assert account.spill.used == 0
+
+
 @pytest.mark.parametrize("nulls_on_the_right", [False, True])
 @pytest.mark.parametrize("right_count", [0, 30_000])
 def test_not_in_knows_of_nulls_in_other_parts(nulls_on_the_right: bool, right_count: int) -> None:

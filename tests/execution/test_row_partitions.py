@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from remuda.datatypes.sql import BIGINT
+from remuda.errors import DiskFull
 from remuda.execution.batch import Batch
-from remuda.execution.memory import Reservation
+from remuda.execution.memory import MemoryAccount, Reservation
 from remuda.execution.operators.row_partitions import FAN_OUT, FileScan, RowPartitions
+from remuda.execution.spill import SpillSpace
 from remuda.limits import BATCH_ROWS
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -41,3 +45,20 @@ def test_every_row_comes_back_once(memory: int, distinct: int) -> None:
     assert all(key == number % distinct for key, number in found)
     assert account.spill is not None
     assert account.spill.used == 0
+
+
+def test_a_disk_that_is_full_leaves_no_file_open() -> None:
+    """There was room for some of the files when they were made."""
+    opened: list[BinaryIO] = []
+
+    def scratch() -> BinaryIO:
+        if len(opened) == FAN_OUT // 2:
+            raise DiskFull("no space left")
+        opened.append(io.BytesIO())
+        return opened[-1]
+
+    account = MemoryAccount(1 << 20, SpillSpace(scratch, 1 << 20))
+    with pytest.raises(DiskFull):
+        RowPartitions([BIGINT], [0], [BIGINT], 0, Reservation(account, "test"))
+    assert all(file.closed for file in opened)
+    assert len(opened) == FAN_OUT // 2

@@ -7,7 +7,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from remuda.errors import OutOfMemory, QueryCanceled, QueryTimeout
+from remuda.execution.context import FragmentProfile
+from remuda.member.admission import AdmissionGate
+from remuda.member.fragments import Listener
 
 InCluster = Callable[..., None]
 MIB = 1 << 20
@@ -98,6 +103,80 @@ def test_failures_and_cancels_are_kept_with_their_errors(in_cluster: InCluster) 
             f"WHERE q.text = '{text}'"
         ):
             yield row
+
+    in_cluster(scenario)
+
+
+def test_a_fragment_that_ends_with_the_root_is_in_the_profile(
+    in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The news that it is done comes when the query is over already."""
+    done = Listener.on_done
+
+    def late(self: Listener, profile: FragmentProfile) -> None:
+        if (profile.fragment, profile.member) != (1, 1):
+            done(self, profile)
+
+    monkeypatch.setattr(Listener, "on_done", late)
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client()
+        await fill(client, 100)
+        text = "SELECT a, count(*) FROM t GROUP BY a"
+        await client.sql(text)
+        [run] = (await profile_of(client, text))["runs"]
+        assert [
+            f["seconds"] > 0 for f in run["fragments"] if (f["fragment"], f["member"]) == (1, 1)
+        ]
+
+    in_cluster(scenario)
+
+
+def test_a_change_waits_for_each_member_once(
+    in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, ...]] = []
+    through = AdmissionGate.pass_
+
+    async def noted(self: Any, statement: Any, plan: Any, members: tuple[int, ...]) -> None:
+        asked.append(members)
+        await through(self, statement, plan, members)
+
+    monkeypatch.setattr(AdmissionGate, "pass_", noted)
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client()
+        await fill(client, 100)
+        asked.clear()
+        await client.sql("UPDATE t SET a = 0")
+
+    in_cluster(scenario)
+    assert (1, 2, 3) in asked
+    assert all(len(set(members)) == len(members) for members in asked)
+
+
+def test_a_recursive_query_that_runs_is_seen(in_cluster: InCluster) -> None:
+    """Its fragments belong to queries of their own, one after the other."""
+
+    async def scenario(cluster: Any) -> None:
+        client, other = await cluster.client(), await cluster.client(2)
+        await fill(client, 100)
+        text = (
+            "WITH RECURSIVE r(n) AS (SELECT 1::bigint UNION ALL "
+            "SELECT n + 1 FROM r JOIN t ON k = 1) SELECT count(*) FROM r"
+        )
+        result = await client.start(text)
+        seen = f"SELECT query, state FROM sys.queries WHERE text = '{text}'"
+        rows = await other.sql(seen)
+        while rows and rows[0][1] == "preparing":
+            rows = await other.sql(seen)
+        [(query, state)] = rows
+        assert state == "running"
+        served = "SELECT DISTINCT query FROM sys.fragments WHERE member = 1"
+        while (query,) not in await other.sql(served):
+            assert not result.done.is_set()
+        await client.cancel(result)
+        await result.done.wait()
 
     in_cluster(scenario)
 

@@ -8,7 +8,9 @@ import pytest
 
 from remuda.catalog.statistics import ColumnStatistics
 from remuda.datatypes.keyhash import hash_arrays
-from remuda.datatypes.sql import BIGINT
+from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.sql import BIGINT, VARCHAR
+from remuda.member import statistics_service
 from remuda.member.statistics_service import _merged_column
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
@@ -72,3 +74,16 @@ def test_common_values_by_their_share_of_all_rows() -> None:
     )
     assert dict(found.common) == pytest.approx({7: 0.375, 8: 0.175})
     assert [value for value, _ in found.common] == [7, 8]
+
+
+def test_a_member_at_another_schema_counts_with_its_rows_alone() -> None:
+    """The map is being altered: its first column is text there, and a number here."""
+    schema = MapSchema("m", (Column("n", BIGINT), Column("t", VARCHAR)), ("n",), ("n",), version=2)
+    here = control_pb2.MapStatistics(rows=100, schema_version=2)
+    here.columns.add(distinct=100.0).minimum.CopyFrom(codec.encode_value(1))
+    there = control_pb2.MapStatistics(rows=50, schema_version=1)
+    there.columns.add(distinct=50.0).minimum.CopyFrom(codec.encode_value("a text"))
+    found = statistics_service.merged(schema, [here, there])
+    assert found.rows == 150
+    assert found.columns["n"].minimum == 1
+    assert "t" not in found.columns

@@ -107,6 +107,17 @@ def test_waiting_ends():
     assert machine.waiting == 0
 
 
+def test_the_error_names_what_is_only_expected():
+    machine = Admission()
+    machine.step(0.0, Reported(1, 700, LIMIT))
+    machine.step(0.0, asked(1, (1,), demand=10_000))
+    machine.step(0.0, asked(2, (1,), wait_end=1.0))
+    error = refused(machine.step(1.0, Reported(1, 700, LIMIT)))[query(2)]
+    assert error.detail == (
+        "member 1 holds 700 of 1000 bytes, queries that have just begun expect 125 more."
+    )
+
+
 def test_a_lost_member_keeps_nobody_waiting():
     machine = Admission()
     machine.step(0.0, Reported(2, LIMIT, LIMIT))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from remuda.client.login import NO_SECURITY, Security
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import to_physical
 from remuda.errors import RemudaError
@@ -52,11 +53,20 @@ class Client:
         """Seconds before a page is acknowledged."""
 
     @classmethod
-    async def open(cls, loop: asyncio.AbstractEventLoop, address: tuple[str, int]) -> Client:
+    async def open(
+        cls,
+        loop: asyncio.AbstractEventLoop,
+        address: tuple[str, int],
+        user: tuple[str, str] | None = None,
+    ) -> Client:
         client = cls(loop)
         hello = user_pb2.UserToBitHandshake(channel=user_pb2.USER, support_listening=True)
         hello.properties.properties.add(key="remuda.results", value="arrow")
-        client.channel = await connect(*address, ChannelKind.USER, hello, client.handle)
+        security = NO_SECURITY if user is None else Security(*user)
+        hello = security.introduce(hello)
+        client.channel = await connect(
+            *address, ChannelKind.USER, hello, client.handle, login=security.exchange()
+        )
         client.channel.on_closed.append(client._closed)
         return client
 

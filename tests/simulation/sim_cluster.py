@@ -9,6 +9,7 @@ from asyncio import events
 from collections import Counter
 from collections.abc import Awaitable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from random import Random
 from typing import Any
 from unittest import mock
@@ -16,10 +17,11 @@ from unittest import mock
 from sim_client import Client
 from sim_loop import CURRENT, Node, SimulatedLoop
 from sim_network import Sent, SimulatedNetwork
-from sim_world import SimulatedDisk, simulated_world
+from sim_world import SimulatedDisk, SimulatedPool, simulated_world
 
 import remuda.execution.exchange.window as window_module
 import remuda.member.member as member_module
+import remuda.member.short_plans as short_plans_module
 import remuda.query.registry as registry_module
 from remuda.config import MemberConfig
 from remuda.errors import RemudaError
@@ -78,6 +80,10 @@ class Simulation:
         self.accounts: list[tuple[Node, MemoryAccount]] = []
         self.skew_max = 0.0
         self.work = 0.0
+        self.files: dict[Path, bytes] = {}
+        """What every member finds on its disk."""
+        self.user: tuple[str, str] | None = None
+        """Name and password of clients."""
         self.cancels: Counter[Any] = Counter()
         self.checks: dict[tuple[str, str], float] = {}
         self.network.watchers.append(self._watch)
@@ -143,7 +149,9 @@ class Simulation:
 
         def make() -> Member:
             skew = self.random.uniform(-self.skew_max, self.skew_max)
-            world = simulated_world(self.network, self.seed, skew=skew, work=self.work)
+            world = simulated_world(
+                self.network, self.seed, skew=skew, work=self.work, files=self.files
+            )
             return Member(config, world)
 
         # Parts of a member ask for the running loop when they are made.
@@ -166,12 +174,15 @@ class Simulation:
 
         return member.node.context.run(self.loop.create_task, begin())  # type: ignore[attr-defined]
 
-    async def client(self, number: int, name: str = "") -> Client:
+    async def client(
+        self, number: int, name: str = "", user: tuple[str, str] | None = None
+    ) -> Client:
         """A client process of its own, connected to a member."""
         node = Node(name or f"c{len(self.clients)}")
         info = self.members[number].info
         opening = node.context.run(
-            self.loop.create_task, Client.open(self.loop, (info.host, info.user_port))
+            self.loop.create_task,
+            Client.open(self.loop, (info.host, info.user_port), user or self.user),
         )
         client: Client = await asyncio.shield(opening)
         client.node = node  # type: ignore[attr-defined]
@@ -296,8 +307,11 @@ def pbody(sent: Sent) -> bytes:
 
 
 @contextmanager
-def simulation(seed: int, members: int = 3, *, window: int = 0, **settings: Any):
-    """A cluster to be; ``window`` makes the windows of streams so small (bytes)."""
+def simulation(
+    seed: int, members: int = 3, *, window: int = 0, short: int | None = None, **settings: Any
+):
+    """A cluster to be; ``window`` makes the windows of streams so small (bytes), ``short`` are the
+    rows of a plan that neither waits for memory nor for a thread."""
     sim = Simulation(seed, members, **settings)
     original = MemoryAccount.__init__
 
@@ -316,6 +330,9 @@ def simulation(seed: int, members: int = 3, *, window: int = 0, **settings: Any)
         patches.enter_context(patch(MemoryAccount, "__init__", counted))
         patches.enter_context(patch(member_module, "UPKEEP_INTERVAL", 0.5))
         patches.enter_context(patch(registry_module, "CANCELLED_SURROGATE_TTL", 20.0))
+        patches.enter_context(patch(member_module, "Pool", SimulatedPool))
+        if short is not None:
+            patches.enter_context(patch(short_plans_module, "INLINE_ROWS", short))
         if window:
             patches.enter_context(patch(window_module, "WINDOW_MIN", window))
             patches.enter_context(patch(window_module, "STREAM_WINDOW_SIZE", window))

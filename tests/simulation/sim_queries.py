@@ -12,6 +12,8 @@ from remuda.errors import DivisionByZero, RemudaError
 
 Rows = list[tuple[Any, ...]]
 Judge = Callable[[Rows], bool]
+PIECE = 100
+"""Rows that are written at a time."""
 
 
 @dataclass
@@ -68,9 +70,8 @@ class Tables:
             f"INSERT INTO r VALUES {values(self.r)}",
             f"INSERT INTO c VALUES {values([(n, 0) for n in range(self.c)])}",
         ]
-        if self.t:
-            made.append(f"INSERT INTO t VALUES {values(self.t)}")
-        return made
+        pieces = (self.t[at : at + PIECE] for at in range(0, len(self.t), PIECE))
+        return made + [f"INSERT INTO t VALUES {values(piece)}" for piece in pieces]
 
     # ---- questions ----
 

@@ -38,11 +38,15 @@ class Storm:
         )
         self.tables = Tables(Random(f"{seed}/tables"))
         self.statements = chance.randint(3, 10)
-        self.settings = {
+        self.settings: dict[str, Any] = {
             "batch_rows": chance.choice((0, 1, 3, 7)),
             "window": chance.choice((0, 0, 3000)),
         }
         self.ends: list[str] = []
+        self.works: tuple[float, ...] = (0.0, 0.0005, 0.004)
+        """Seconds at most that pass between two looks at a clock."""
+        self.patiences: tuple[float, ...] = (0.1, 1.0)
+        """Seconds that a slow client takes for a page."""
         self.sim: Simulation
 
     def has(self, fault: str) -> bool:
@@ -54,7 +58,7 @@ class Storm:
         self.sim = sim
         chance = self.random
         sim.skew_max = chance.choice((0.0, 0.5))
-        sim.work = chance.choice((0.0, 0.0005, 0.004))
+        sim.work = chance.choice(self.works)
         sim.network.splits = chance.random() < 0.5
         sim.network.buffer_max = chance.choice((None, None, 2000))
         sim.note(f"storm of {self.faults}, {self.size} members, {self.settings}")
@@ -195,7 +199,7 @@ class Storm:
         if manner == "timeout":
             options["timeout"] = chance.choice((0.001, 0.02, 0.5))
         if manner == "slow":
-            client.patience = chance.choice((0.1, 1.0))
+            client.patience = chance.choice(self.patiences)
         question = self.tables.question()
         sim.note(f"{name} asks member {client.number} {manner} {options}: {question.text}")
         self.asked.add(name)
@@ -304,10 +308,14 @@ class Storm:
         client.channel.close()
 
 
-def run_seed(seed: int) -> tuple[str, Storm]:
+def run_storm(seed: int, storm: Storm) -> str:
     """The log of a run. Raises Violation with the seed and what is useful of the log."""
-    storm = Storm(seed)
     with simulation(seed, storm.size, **storm.settings) as sim:
         storm.run(sim)
         sim.verdict()
-        return sim.log(), storm
+        return sim.log()
+
+
+def run_seed(seed: int) -> tuple[str, Storm]:
+    storm = Storm(seed)
+    return run_storm(seed, storm), storm

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import io
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import BinaryIO
@@ -10,8 +14,9 @@ from typing import BinaryIO
 from sim_loop import CURRENT, SimulatedLoop
 from sim_network import SimulatedNetwork
 
-from remuda.errors import ConnectionRefused, ResourceError
-from remuda.world import World
+from remuda.errors import ConnectionRefused, DiskFull, ResourceError
+from remuda.execution.pool import Pool
+from remuda.world import FileFacts, World
 
 EPOCH_MICROS = 1_700_000_000_000_000
 
@@ -57,12 +62,34 @@ class SimulatedDoor:
         raise ConnectionRefused("there are no blocking sockets in a simulation")
 
 
-class SimulatedDisk:
-    """Files in memory; ``open_files`` are those that were made and not closed."""
+class ScratchFile(io.BytesIO):
+    """A spill file; the disk is full now and then, for a write of any size."""
 
-    def __init__(self) -> None:
-        self.files: dict[Path, bytes] = {}
+    def __init__(self, disk: SimulatedDisk) -> None:
+        super().__init__()
+        self.disk = disk
+
+    def write(self, data) -> int:
+        if self.disk.is_full():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(data)
+
+
+class SimulatedDisk:
+    """Files in memory; ``open_files`` are those that were made and not closed. ``full`` is how
+    likely a write finds no space."""
+
+    def __init__(self, random: Random, files: Mapping[Path, bytes]) -> None:
+        self.random = random
+        self.full = 0.0
+        self.files = dict(files)
         self.scratches: list[BinaryIO] = []
+
+    def is_full(self) -> bool:
+        return self.full > 0 and self.random.random() < self.full
+
+    def facts(self, path: Path) -> FileFacts:
+        return FileFacts(0o600, (len(self.read(path)),))
 
     def read(self, path: Path) -> bytes:
         if path not in self.files:
@@ -73,7 +100,9 @@ class SimulatedDisk:
         self.files[path] = content
 
     def scratch(self, directory: str) -> BinaryIO:
-        file = io.BytesIO()
+        if self.is_full():
+            raise DiskFull("cannot make a temporary file: No space left on device")
+        file = ScratchFile(self)
         self.scratches.append(file)
         return file
 
@@ -85,11 +114,27 @@ class SimulatedDisk:
 class NoWorkers:
     """One thread does everything."""
 
+    def __init__(self, random: Random) -> None:
+        self.random = random
+
     def available(self, wanted: int) -> int:
         return 0
 
     def start_thread(self, target, name: str):
         raise AssertionError(f"a simulation has no threads, and {name} was to be one")
+
+
+class SimulatedPool(Pool):
+    """Instead of threads: a slice that was given out runs a moment later, in any order with what
+    else happens."""
+
+    def __init__(self, threads: int, workers: NoWorkers, name: str = "fragments", later=None):
+        loop = asyncio.get_running_loop()
+
+        def soon(work) -> None:
+            loop.call_later(workers.random.uniform(0, 0.001), work)
+
+        super().__init__(0, workers, name, soon if threads else later)
 
 
 class NoMemory:
@@ -101,15 +146,20 @@ class NoMemory:
 
 
 def simulated_world(
-    network: SimulatedNetwork, seed: object, *, skew: float = 0.0, work: float = 0.0
+    network: SimulatedNetwork,
+    seed: object,
+    *,
+    skew: float = 0.0,
+    work: float = 0.0,
+    files: Mapping[Path, bytes] | None = None,
 ) -> World:
-    random = Random(f"{seed}/{CURRENT.get().name}")
+    name = f"{seed}/{CURRENT.get().name}"
+    random = Random(name)
     return World(
-        SimulatedClock(network.loop, Random(f"{seed}/{CURRENT.get().name}/clock"), skew=skew,
-                       work=work),
+        SimulatedClock(network.loop, Random(f"{name}/clock"), skew=skew, work=work),
         SimulatedChance(random),
         SimulatedDoor(network),  # type: ignore[arg-type]
-        SimulatedDisk(),
-        NoWorkers(),
+        SimulatedDisk(Random(f"{name}/disk"), files or {}),
+        NoWorkers(Random(f"{name}/workers")),
         NoMemory(),
     )  # fmt: skip

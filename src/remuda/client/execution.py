@@ -8,7 +8,7 @@ from remuda.client.pages import Page
 from remuda.client.ports import Conversation, MemberPort
 from remuda.client.requests import cancel_query
 from remuda.client.result_stream import Outcome, ResultStream
-from remuda.errors import ConnectionBroken, QueryTimeout, RemudaError
+from remuda.errors import ConnectionBroken, InputError, QueryTimeout, RemudaError
 from remuda.rpc.blocking import Incoming
 from remuda.rpc.messages import user_pb2
 
@@ -37,6 +37,7 @@ class Execution:
         self._timeout = timeout
         self._talk: Conversation | None = talk
         self._handle = 0
+        self._reading = False
 
     @classmethod
     async def begin(
@@ -58,16 +59,25 @@ class Execution:
         """The next page; None at the end. Raises the statement's error.
 
         A page is acknowledged when the next one is waited for. Who is interrupted here (or whose
-        task is cancelled) has given up the statement.
+        task is cancelled) has given up the statement. InputError while another one waits here: of
+        two, one would never hear of its page.
         """
-        while self._talk is not None:
-            try:
+        if self._reading:
+            raise InputError(
+                "another task or thread reads this result at the moment",
+                hint="One at a time reads a cursor; give each a cursor of its own.",
+            )
+        self._reading = True
+        try:
+            while self._talk is not None:
                 event = await self._step(self._talk, self._remaining())
-            except BaseException:
-                self.lose()
-                raise
-            if event is not None and not isinstance(event, Outcome):
-                return event
+                if event is not None and not isinstance(event, Outcome):
+                    return event
+        except BaseException:
+            self.lose()
+            raise
+        finally:
+            self._reading = False
         outcome = self.stream.outcome
         if outcome is not None and outcome.error is not None:
             raise outcome.error
@@ -80,7 +90,10 @@ class Execution:
             await self._member.call(cancel_query(query))
 
     async def close(self) -> None:
-        """Give up the rest: cancel, and read what is under way."""
+        """Give up the rest: cancel, and read what is under way. Whoever reads meanwhile gets an
+        InputError."""
+        if self._reading:  # only one may
+            self.lose()
         if self._talk is None or await self._finished_already():
             return
         try:

@@ -87,6 +87,9 @@ class Cursor:
         parts completely or not at all; other statements run one after the other.
         """
         client = self._begin()
+        if not isinstance(seq_of_parameters, Iterable):
+            kind = type(seq_of_parameters).__name__
+            raise ProgrammingError(f"executemany takes several sets of parameters, not {kind}")
         made = template(self.connection.paramstyle, _text(operation))
         self._rowcount = 0
         self._rowcount = client.execute_many(
@@ -139,6 +142,7 @@ class Cursor:
         """All rows that are left, as an Arrow table."""
         return self._rows().to_arrow()
 
+    @translating
     def fetch_record_batch(self) -> pa.RecordBatchReader:
         """The rows that are left, as a stream of Arrow record batches."""
         return self._rows().to_arrow_reader()

@@ -9,7 +9,7 @@ are given, also inside strings.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -56,7 +56,7 @@ class Template:
             if missing:
                 raise ProgrammingError(f'no value for the parameter "{missing[0]}"')
             return [parameters[name] for name in self.names]
-        if isinstance(parameters, Mapping | str | bytes):
+        if isinstance(parameters, Mapping | str | bytes) or not isinstance(parameters, Iterable):
             raise ProgrammingError(
                 f"the parameters are a sequence of values, not {type(parameters).__name__}"
             )

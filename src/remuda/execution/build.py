@@ -358,7 +358,8 @@ class _FragmentBuilder:
         return Compiler(positions, self._context.parameters)
 
     def _reserve(self, node: Physical) -> Reservation:
-        return Reservation(self._context.memory, type(node).__name__, self._usage(node))
+        instances = self._context.sites.instances(self._fragment.id)
+        return Reservation(self._context.memory, type(node).__name__, self._usage(node), instances)
 
     def _usage(self, node: Physical) -> Usage:
         """What the reservations of the node's operator come to together."""

@@ -87,9 +87,10 @@ class EncodedBatch:
     """One batch as it goes on the wire.
 
     ``body`` is an Arrow IPC record batch message, preceded by the schema message when ``ordinal``
-    is 0; the concatenation is the dbody of the frame and ``size`` its length. ``sent_bytes`` counts
-    all bytes of the stream up to and including this batch. The same frame is valid for all
-    receivers it is addressed to: it goes once to each member, with the numbers of the instances.
+    is 0, in pieces; the concatenation is the dbody of the frame and ``size`` its length.
+    ``sent_bytes`` counts all bytes of the stream up to and including this batch. The same frame is
+    valid for all receivers it is addressed to: it goes once to each member, with the numbers of the
+    instances.
     A last batch without rows has an empty body.
     """
 

@@ -132,13 +132,17 @@ class MemoryAccount:
 
 class Reservation:
     """What one operator holds of an account; ``clear`` gives everything back. ``usage`` is what
-    the operator's reservations come to together."""
+    the operator's reservations come to together. ``instances`` of the operator share its part of
+    the account, or together they would hold more than there is before one of them spills."""
 
-    __slots__ = ("_account", "_what", "size", "usage")
+    __slots__ = ("_account", "_instances", "_what", "size", "usage")
 
-    def __init__(self, account: MemoryAccount, what: str, usage: Usage | None = None) -> None:
+    def __init__(
+        self, account: MemoryAccount, what: str, usage: Usage | None = None, instances: int = 1
+    ) -> None:
         self._account = account
         self._what = what
+        self._instances = instances
         self.size = 0
         self.usage = usage or Usage()
 
@@ -154,7 +158,7 @@ class Reservation:
         if account.spill is None:
             self.grow(size)
             return True
-        if self.size + size > account.share:
+        if self.size + size > self.share:
             return False
         try:
             self.grow(size)
@@ -168,7 +172,8 @@ class Reservation:
 
     @property
     def share(self) -> int:
-        return self._account.share
+        """Bytes that it holds before it spills."""
+        return self._account.share // self._instances
 
     def file(self, types: Sequence[SqlType]) -> SpillFile:
         """An empty file on disk; only where ``spill`` is not None. Raises DiskFull."""
@@ -184,7 +189,7 @@ class Reservation:
 
     def beside(self) -> Reservation:
         """Another one of the same operator."""
-        return Reservation(self._account, self._what, self.usage)
+        return Reservation(self._account, self._what, self.usage, self._instances)
 
     def resize(self, size: int) -> None:
         """Hold exactly ``size`` bytes from now on."""

@@ -14,6 +14,8 @@ from remuda.aio import Client
 
 USERS_MAX: Final = 100
 """Clients kept; the one that was used longest ago goes first."""
+TRUSTED_SECONDS: Final = 60.0
+"""After this time the members are asked about a password again: it may have been changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ NOBODY: Final = Credentials()
 @dataclass(slots=True)
 class _Kept:
     client: Client
+    since: float
+    """When its password was right, on the loop's clock."""
     users: int = 0
     dropped: bool = False
 
@@ -65,6 +69,9 @@ class Grids:
         """Requests of one user wait for one connection, and nobody waits for another user's."""
         key = credentials.key
         kept = self._kept.get(key)
+        if kept is not None and _now() - kept.since > TRUSTED_SECONDS:
+            await self._drop(key)
+            kept = self._kept.get(key)  # another request may have made one meanwhile
         if kept is None:
             making = self._making.get(key)
             if making is None:
@@ -77,7 +84,7 @@ class Grids:
 
     async def _keep(self, key: str, credentials: Credentials) -> _Kept:
         try:
-            kept = self._kept[key] = _Kept(await self._made(credentials))
+            kept = self._kept[key] = _Kept(await self._made(credentials), _now())
         finally:
             del self._making[key]
         if len(self._kept) > USERS_MAX:
@@ -111,3 +118,7 @@ class Grids:
         for key in list(self._kept):
             kept = self._kept.pop(key)
             await kept.client.close()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

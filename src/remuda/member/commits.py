@@ -264,14 +264,25 @@ class Commits:
 
     def drop(self, job: str, members: Sequence[int]) -> None:
         """Free what is staged for a job that will not commit on these members."""
-        message = control_pb2.CommitFinish(context=self._core.context(), job=job)
         for member in members:
             if member == self._core.number:
                 self._finish_here(job, None, lambda _agrees: None)
-            elif member not in self._core.lost:
-                self._peers.request_nowait(
-                    member, RpcType.COMMIT_FINISH, message, (), lambda _: None
-                )
+            else:
+                self._drop_there(job, member)
+
+    def _drop_there(self, job: str, member: int) -> None:
+        """Again and again until it is heard: nobody else would free the rows."""
+        if member in self._core.lost or self._core.stopping:
+            return
+        loop = asyncio.get_running_loop()
+        again = loop.call_later(tx.RESEND_AFTER, lambda: self._drop_there(job, member))
+
+        def answered(reply: Reply | RemudaError) -> None:
+            if not isinstance(reply, RemudaError):
+                again.cancel()
+
+        message = control_pb2.CommitFinish(context=self._core.context(), job=job)
+        self._peers.request_nowait(member, RpcType.COMMIT_FINISH, message, (), answered)
 
     # --- participant --------------------------------------------------------------------------
 

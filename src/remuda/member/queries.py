@@ -509,20 +509,22 @@ class Queries:
             if initiated.timer is not None:
                 initiated.timer.cancel()
             on_end, initiated.on_end = initiated.on_end, _nothing  # a profile may be kept of it
-            if error is not None:
-                self._snapshot(initiated)
+            self._snapshot(initiated)
             on_end(error)
             for listener in self.on_ended:
                 listener(query)
 
     def _snapshot(self, initiated: Initiated) -> None:
-        """What the fragments here have done of a query that fails: they do not report it."""
+        """What the fragments here have done that did not report it: those of a query that fails,
+        and those that ended in another thread just before the root did."""
         running = self._running.get(initiated.query)
         if running is not None:
-            reported = {(p.fragment, p.member, p.instance) for p in initiated.profiles}
-            found = (instance.profile() for instance in running.instances)
+            me = self._core.number
+            reported = {(p.fragment, p.instance) for p in initiated.profiles if p.member == me}
             initiated.profiles += [
-                p for p in found if (p.fragment, p.member, p.instance) not in reported
+                made.profile()
+                for made in running.instances
+                if (made.fragment, made.instance) not in reported
             ]
 
     # --- state --------------------------------------------------------------------------------

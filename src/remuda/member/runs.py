@@ -97,7 +97,7 @@ class Runs:
     ) -> None:
         """Wait for memory before the statement takes anything that others wait for."""
         members = self._placed(statement, query, values, INTERNAL_PAGE_ROWS).participants
-        await self.gate.pass_(statement, query.plan, (self._core.number, *members))
+        await self.gate.pass_(statement, query.plan, tuple(sorted({*members, self._core.number})))
 
     def _placed(
         self,

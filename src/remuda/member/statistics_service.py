@@ -100,8 +100,8 @@ class ClusterStatistics:
                 parts.setdefault(part.map_id, []).append(part)
         for schema in wanted:
             if schema.map_id in parts:
-                merged = _merged(schema, parts[schema.map_id])
-                self._known[schema.map_id] = Known(merged, local_rows.get(schema.map_id, 0))
+                together = merged(schema, parts[schema.map_id])
+                self._known[schema.map_id] = Known(together, local_rows.get(schema.map_id, 0))
         self.generation += 1
 
     async def totals(self, schema: MapSchema) -> tuple[int, int]:
@@ -160,7 +160,12 @@ class ClusterStatistics:
             if store is None:
                 continue
             taken = store.kept_statistics
-            message = control_pb2.MapStatistics(map_id=map_id, rows=store.rows, bytes=store.bytes)
+            message = control_pb2.MapStatistics(
+                map_id=map_id,
+                rows=store.rows,
+                bytes=store.bytes,
+                schema_version=store.schema.version,
+            )
             for position, column in enumerate(taken.columns):
                 entry = message.columns.add(
                     position=position,
@@ -180,10 +185,13 @@ class ClusterStatistics:
         self._known.pop(map_id, None)
 
 
-def _merged(schema: MapSchema, parts: Sequence[control_pb2.MapStatistics]) -> MapStatistics:
+def merged(schema: MapSchema, parts: Sequence[control_pb2.MapStatistics]) -> MapStatistics:
+    """Of all members, for the columns of ``schema``. A member that was at another schema when it
+    answered, because the map is just being altered, counts with its rows alone."""
     if schema.replicated:
         parts = parts[:1]
     total = sum(part.rows for part in parts)
+    parts = [part for part in parts if part.schema_version == schema.version]
     columns: dict[str, ColumnStatistics] = {}
     for position, column in enumerate(schema.columns):
         pairs = [

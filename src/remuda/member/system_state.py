@@ -73,10 +73,9 @@ class SystemState:
             state.maps.add(map_id=map_id, rows=store.rows, bytes=store.bytes)
         running = self._queries.running()
         for statement, rows, size in self._statements():
-            serving = statement.attempt or statement.query
             state.statements.add(
                 query_id=encode_query_id(statement.query),
-                serving=encode_query_id(serving),
+                serving=encode_query_id(_serving(statement)),
                 text=statement.text[:TEXT_SHOWN],
                 state=self.state_of(statement),
                 planning=statement.progress.planning,
@@ -103,5 +102,11 @@ class SystemState:
         """``queued`` (for memory), ``running``, or ``preparing``: anything else."""
         if self._queued(statement.query):
             return "queued"
-        serving = statement.attempt or statement.query
-        return "running" if self._queries.runs(serving) else "preparing"
+        runs = bool(statement.progress.runs) or self._queries.runs(_serving(statement))
+        return "running" if runs else "preparing"
+
+
+def _serving(statement: Statement) -> QueryId:
+    """The query that runs for it now: a recursive one begins many, one after the other."""
+    runs = statement.progress.runs
+    return runs[-1].query if runs else statement.attempt or statement.query

@@ -183,13 +183,15 @@ class Admission:
         report = self._reports.get(member)
         if report is None or not report.limit or report.at + REPORT_TIME < now:
             return False
+        return report.held + self._charged(member, report) > ADMIT_BELOW * report.limit
+
+    def _charged(self, member: int, report: _Report) -> int:
         most = int(report.limit * CHARGE_MAX)
-        charged = sum(
+        return sum(
             min(charge.demand, most)
             for charge in self._charges.values()
             if member in charge.members
         )
-        return report.held + charged > ADMIT_BELOW * report.limit
 
     def _late(self, now: float) -> list[Effect]:
         effects: list[Effect] = []
@@ -214,12 +216,13 @@ class Admission:
     def _shown(self, members: list[int]) -> str:
         if not members:
             return "Others came before it."
-        parts = (
-            f"member {member} holds {self._reports[member].held} of "
-            f"{self._reports[member].limit} bytes"
-            for member in members
-        )
-        return "; ".join(parts) + "."
+        return "; ".join(self._state_of(member) for member in members) + "."
+
+    def _state_of(self, member: int) -> str:
+        report = self._reports[member]
+        text = f"member {member} holds {report.held} of {report.limit} bytes"
+        charged = self._charged(member, report)
+        return f"{text}, queries that have just begun expect {charged} more" if charged else text
 
     def _next_end(self) -> float:
         return min(

@@ -24,6 +24,7 @@ from remuda.errors import LimitExceeded, NotSupported, Position, SqlSyntaxError
 from remuda.limits import EXPRESSION_DEPTH_MAX, STATEMENT_LENGTH_MAX
 from remuda.sql.arrow_tokens import with_plain_arrows
 from remuda.sql.catalog_tokens import without_pg_catalog
+from remuda.sql.dollar_parameters import restore_marks, with_other_marks
 from remuda.sql.grammar_gaps import close_gaps
 from remuda.sql.join_aliases import with_listed_aliases
 from remuda.sql.places import end_of, position_at, position_of_token
@@ -142,7 +143,7 @@ def is_blank(text: str) -> bool:
 def tokenize(text: str) -> list[Token]:
     """All tokens, statements separated by SEMICOLON tokens."""
     try:
-        return DIALECT.tokenize(text)
+        return restore_marks(text, DIALECT.tokenize(with_other_marks(text)))
     except TokenError as error:
         raise _unterminated(text) from error
 

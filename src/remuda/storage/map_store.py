@@ -562,7 +562,7 @@ class MapStore:
 
     def keep_statistics(self, taken: MapStatistics) -> None:
         """``statistics`` gives ``taken`` from now on, unless the map was altered meanwhile."""
-        if len(taken.columns) == len(self.schema.columns):
+        if taken.schema.columns == self.schema.columns:
             self._statistics = taken
 
     # --- upkeep ---

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from remuda.datatypes.keyhash import hash_arrays
 from remuda.datatypes.orderkeys import order_keys
+from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import BYTEA, Kind, SqlType
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.values import PhysicalValue, array_to_values
@@ -63,11 +64,12 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True)
 class MapStatistics:
-    """The rows of one map on one member; ``columns`` in schema order."""
+    """The rows of one map on one member; ``columns`` in the order of ``schema``."""
 
     rows: int
     bytes: int
     columns: tuple[ColumnStatistics, ...]
+    schema: MapSchema
 
 
 def take_statistics(
@@ -79,7 +81,7 @@ def take_statistics(
         _column(sample, layouts, chunks, position, rows)
         for position in range(len(layouts.schema.columns))
     )
-    return MapStatistics(rows=rows, bytes=size, columns=columns)
+    return MapStatistics(rows=rows, bytes=size, columns=columns, schema=layouts.schema)
 
 
 def _sample(layouts: Layouts, chunks: Sequence[Chunk], rows: int) -> pa.Table | None:

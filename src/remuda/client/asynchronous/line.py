@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from remuda.client.requests import Buffers, cancel_query
-from remuda.errors import ConnectionBroken, QueryTimeout, RemudaError
+from remuda.errors import ConnectionBroken, InputError, QueryTimeout, RemudaError
 from remuda.query.ids import QueryId
 from remuda.rpc.blocking import Incoming
 from remuda.rpc.connection import Reply
@@ -233,6 +233,8 @@ class Talk:
                 while not self._arrived:
                     if self._error is not None:
                         raise ConnectionBroken(self._error.message)
+                    if self._abandoned:
+                        raise InputError("what is read here was closed meanwhile")
                     self._waiter = self._loop.create_future()
                     await self._waiter
         except TimeoutError:
@@ -267,6 +269,7 @@ class Talk:
         self._pay()
         if self._query is not None and not self._over:
             self._cancel(self._query)
+        self._wake()
         self._end_abandoned()
 
     def _cancel(self, query: QueryId) -> None:

@@ -22,7 +22,7 @@ class Waiting:
         self.size = size
         self.reserved = reserved
         """Bytes that are counted for it."""
-        self.encoded: pa.Buffer | None = None
+        self.encoded: tuple[pa.Buffer, ...] | None = None
 
 
 class Backlog:

@@ -1,7 +1,8 @@
 """Batches as Arrow IPC messages and back.
 
-The stream's schema message precedes its first batch. Arrow's writer sends only the rows that a
-sliced array refers to, so slices need no compaction of their own.
+A batch of long columns is not copied into its message: the message is a list of buffers, those of
+the columns among them. The stream's schema message precedes its first batch. Arrow's writer sends
+only the rows that a sliced array refers to, so slices need no compaction of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,71 @@ from remuda.datatypes.arrow import engine_type
 from remuda.errors import ProtocolError
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.decimals import canonical
+from remuda.limits import KIB
 from remuda.plan.logical import OutputColumn
+
+COLUMN_SIZE_MIN = 64 * KIB
+"""Bytes of a column on average from which on handing its buffers over is worth more than the copy.
+Shorter ones would be copied together before they are written."""
+
+
+class _Written:
+    """A file as Arrow wants one, which keeps what is written: lengths and metadata as bytes, and
+    columns as the buffers that they are."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.parts: list[bytes | pa.Buffer] = []
+
+    def write(self, part: bytes | pa.Buffer) -> None:
+        self.parts.append(part)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class BatchEncoder:
+    """Batches of one form as record batch messages. For one thread."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._file = _Written()
+        self._writer: pa.RecordBatchStreamWriter | None = None
+
+    def encode(self, batch: pa.RecordBatch, size: int) -> tuple[pa.Buffer, ...]:
+        """The message in pieces, ``size`` bytes in all (``encoded_size``). They may be the buffers
+        of ``batch``, which stay alive with them."""
+        if size < COLUMN_SIZE_MIN * max(batch.num_columns, 1):
+            return (batch.serialize(),)
+        if self._writer is None:
+            self._writer = pa.ipc.new_stream(pa.PythonFile(self._file, "w"), self._schema)
+            # The schema message comes with the first batch, and is sent apart.
+            self._writer.write_batch(batch.slice(0, 0))
+            self._file.parts.clear()
+        self._writer.write_batch(batch)
+        parts, self._file.parts = self._file.parts, []
+        return tuple(_joined(parts))
+
+
+def _joined(parts: Sequence[bytes | pa.Buffer]) -> list[pa.Buffer]:
+    """With neighbouring bytes put together."""
+    result: list[pa.Buffer] = []
+    short: list[bytes] = []
+    for part in parts:
+        if isinstance(part, bytes):
+            short.append(part)
+            continue
+        if short:
+            result.append(pa.py_buffer(b"".join(short)))
+            short = []
+        result.append(part)
+    if short:
+        result.append(pa.py_buffer(b"".join(short)))
+    return result
 
 
 class BatchForm:

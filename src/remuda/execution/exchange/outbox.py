@@ -10,7 +10,7 @@ import pyarrow as pa
 from remuda.errors import QueryCanceled
 from remuda.execution.context import EncodedBatch, ExchangePort
 from remuda.execution.exchange.backlog import Backlog, Waiting
-from remuda.execution.exchange.encoding import BatchForm, pieces
+from remuda.execution.exchange.encoding import BatchEncoder, BatchForm, pieces
 from remuda.execution.exchange.inbox import Inbox
 from remuda.execution.exchange.window import batch_size_max
 from remuda.execution.memory import Reservation
@@ -51,6 +51,7 @@ class Outbox:
         """Encoded bytes that left this member."""
         self._sender = sender
         self._form = form
+        self._encoder = BatchEncoder(form.schema)
         self._port = port
         self._apart = memory is not None
         self._size_max = batch_size_max(window)
@@ -206,10 +207,10 @@ class Outbox:
         if waiting is None:
             return ()
         if waiting.encoded is None:
-            waiting.encoded = waiting.batch.serialize()
+            waiting.encoded = self._encoder.encode(waiting.batch, waiting.size)
         if first:
-            return (self._form.schema_message, waiting.encoded)
-        return (waiting.encoded,)
+            return (self._form.schema_message, *waiting.encoded)
+        return waiting.encoded
 
     @property
     def held(self) -> int:

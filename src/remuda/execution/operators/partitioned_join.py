@@ -133,6 +133,7 @@ class PartitionedJoinOperator(Operator):
         self._left_parts.add(batch)
         if self._left.done:
             assert self._right_parts is not None
+            self._left_parts.flush()  # it may fail, and files that were handed out would be lost
             right, left = self._right_parts.finish(), self._left_parts.finish()
             if self._nulls is not None:
                 self._nulls.complete = True

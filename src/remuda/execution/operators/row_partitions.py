@@ -9,6 +9,7 @@ import numpy as np
 
 from remuda.datatypes.keyhash import hash_arrays
 from remuda.datatypes.sql import SqlType
+from remuda.errors import DiskFull
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.decimals import canonical
@@ -46,7 +47,13 @@ class RowPartitions:
         self._block_bytes = memory.share // (2 * FAN_OUT)
         self._waiting: list[list[Batch]] = [[] for _ in range(FAN_OUT)]
         self._rows = [0] * FAN_OUT
-        self.files = [memory.file(types) for _ in range(FAN_OUT)]
+        self.files: list[SpillFile] = []
+        try:
+            for _ in range(FAN_OUT):
+                self.files.append(memory.file(types))
+        except DiskFull:
+            self.close()  # nobody else has those that there was room for
+            raise
         # What waits to be written is bounded, so it may wait when nothing is left.
         memory.try_grow(memory.share // 2)
 
@@ -75,11 +82,15 @@ class RowPartitions:
             start = end
 
     def finish(self) -> list[SpillFile]:
-        """The files, complete; they are the caller's to close."""
-        for part in range(FAN_OUT):
-            self._write(part)
+        """The files, complete; they are the caller's to close. Raises as ``flush``."""
+        self.flush()
         files, self.files = self.files, []
         return files
+
+    def flush(self) -> None:
+        """Write what waits. Raises DiskFull, and OutOfMemory above the limit of the disk space."""
+        for part in range(FAN_OUT):
+            self._write(part)
 
     def close(self) -> None:
         self._waiting = [[] for _ in range(FAN_OUT)]

@@ -333,16 +333,18 @@ class StatisticsRequest(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_ids: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class MapStatistics(_message.Message):
-    __slots__ = ("map_id", "rows", "bytes", "columns")
+    __slots__ = ("map_id", "rows", "bytes", "columns", "schema_version")
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     map_id: int
     rows: int
     bytes: int
     columns: _containers.RepeatedCompositeFieldContainer[ColumnStatistics]
-    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., columns: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ...) -> None: ...
+    schema_version: int
+    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., columns: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ..., schema_version: _Optional[int] = ...) -> None: ...
 
 class IndexStatusRequest(_message.Message):
     __slots__ = ("context", "map_id")
