@@ -155,33 +155,6 @@ def test_a_change_waits_for_each_member_once(
     assert all(len(set(members)) == len(members) for members in asked)
 
 
-def test_a_recursive_query_that_runs_is_seen(in_cluster: InCluster) -> None:
-    """Its fragments belong to queries of their own, one after the other."""
-
-    async def scenario(cluster: Any) -> None:
-        client, other = await cluster.client(), await cluster.client(2)
-        await fill(client, 100)
-        text = (
-            "WITH RECURSIVE r(n) AS (SELECT 1::bigint UNION ALL "
-            "SELECT n + 1 FROM r JOIN t ON k = 1) SELECT count(*) FROM r"
-        )
-        result = await client.start(text)
-        seen = f"SELECT query, state FROM sys.queries WHERE text = '{text}'"
-        rows = await other.sql(seen)
-        while not rows or rows[0][1] == "preparing":  # it may not even be there yet
-            assert not result.done.is_set()
-            rows = await other.sql(seen)
-        [(query, state)] = rows
-        assert state == "running"
-        served = "SELECT DISTINCT query FROM sys.fragments WHERE member = 1"
-        while (query,) not in await other.sql(served):
-            assert not result.done.is_set()
-        await client.cancel(result)
-        await result.done.wait()
-
-    in_cluster(scenario)
-
-
 def test_a_query_that_runs_is_seen(in_cluster: InCluster) -> None:
     async def scenario(cluster: Any) -> None:
         client, other = await cluster.client(), await cluster.client(2)
