@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from remuda.client import backoff
 from remuda.client.client import Client, connect
 from remuda.cluster.assignment import first_view
 from remuda.datatypes.arrow import engine_schema
@@ -36,6 +39,15 @@ from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.packing import RowPacker, packer
 
 Rows = dict[tuple[Any, ...], tuple[Any, ...]]
+
+# Modules that tests share lie beside them: pytest imports in importlib mode, which adds no path.
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lost member is tried again soon."""
+    monkeypatch.setattr(backoff, "_FIRST", 0.001)
 
 
 @dataclasses.dataclass
