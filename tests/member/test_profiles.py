@@ -155,6 +155,42 @@ def test_a_change_waits_for_each_member_once(
     assert all(len(set(members)) == len(members) for members in asked)
 
 
+def test_a_recursive_query_that_runs_is_seen(
+    in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its fragments belong to queries of their own, one after the other; the first one is held."""
+    done, holding = Listener.on_done, []
+
+    def held(self: Listener, profile: FragmentProfile) -> None:
+        if not (holding and self._query.member == 1):
+            done(self, profile)
+
+    monkeypatch.setattr(Listener, "on_done", held)
+
+    async def scenario(cluster: Any) -> None:
+        client, other = await cluster.client(), await cluster.client(2)
+        await fill(client, 100)
+        text = (
+            "WITH RECURSIVE r(n) AS (SELECT 1::bigint UNION ALL "
+            "SELECT n + 1 FROM r JOIN t ON k = 1) SELECT count(*) FROM r"
+        )
+        holding.append(True)
+        result = await client.start(text)
+        seen = f"SELECT query, state FROM sys.queries WHERE text = '{text}'"
+        rows = await other.sql(seen)
+        while not rows or rows[0][1] == "preparing":
+            assert not result.done.is_set(), result.error
+            rows = await other.sql(seen)
+        [(query, state)] = rows
+        assert state == "running"
+        assert (query,) in await other.sql("SELECT query FROM sys.fragments WHERE member = 1")
+        holding.clear()
+        await client.cancel(result)
+        await result.done.wait()
+
+    in_cluster(scenario)
+
+
 def test_a_query_that_runs_is_seen(in_cluster: InCluster) -> None:
     async def scenario(cluster: Any) -> None:
         client, other = await cluster.client(), await cluster.client(2)
