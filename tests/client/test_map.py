@@ -304,7 +304,7 @@ def test_another_view_is_learned(client, grid, monkeypatch):
         return real(member, message)
 
     monkeypatch.setattr(type(grid.members[0]), "table", table)
-    grid.view = type(grid.view)(2, grid.view.members, grid.view.owners)
+    grid.view = type(grid.view)(2, grid.view.members, grid.view.replicas)
     assert handle.get(1) == "a"
     handle.put(2, "b")
     assert handle.get(2) == "b"

@@ -15,7 +15,7 @@ from remuda.errors import UndefinedMap
 VIEW = View(
     number=1,
     members=tuple(MemberInfo(n, f"uuid{n}", "host", 100 + n, 200 + n, 300 + n) for n in (1, 2, 3)),
-    owners=tuple(1 + p % 3 for p in range(271)),
+    replicas=tuple((1 + p % 3,) for p in range(271)),
 )
 
 

@@ -1,13 +1,14 @@
-"""Which member owns which partition (design D2)."""
+"""The first view of a cluster: which member keeps which partition (design D2)."""
 
 from __future__ import annotations
 
+from remuda.cluster.replicas import first_table
 from remuda.datatypes.view import MemberInfo, View
-from remuda.limits import PARTITIONS
 
 
-def first_view(members: tuple[MemberInfo, ...]) -> View:
-    """The view of a new cluster: partitions dealt round robin in the order of member numbers."""
+def first_view(members: tuple[MemberInfo, ...], backups: int = 0) -> View:
+    """Partitions dealt round robin in the order of member numbers, each with ``backups`` further
+    copies as far as there are members for them."""
     ordered = tuple(sorted(members, key=lambda member: member.number))
-    owners = tuple(ordered[p % len(ordered)].number for p in range(PARTITIONS))
-    return View(number=1, members=ordered, owners=owners)
+    numbers = [member.number for member in ordered]
+    return View(1, ordered, first_table(numbers, backups + 1), max(numbers))

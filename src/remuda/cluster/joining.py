@@ -13,8 +13,9 @@ class Founding:
     """What the first member knows. Numbers are given in the order of arrival; a member that asks
     again (its answer was lost) gets the number it had."""
 
-    def __init__(self, cluster: str, size: int, first: MemberInfo) -> None:
+    def __init__(self, cluster: str, size: int, first: MemberInfo, backups: int = 0) -> None:
         self.cluster = cluster
+        self._backups = backups
         self.size = size
         self.members: list[MemberInfo] = [first]
 
@@ -42,4 +43,4 @@ class Founding:
 
     def view(self) -> View:
         assert self.complete
-        return first_view(tuple(self.members))
+        return first_view(tuple(self.members), self._backups)

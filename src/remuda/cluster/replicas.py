@@ -10,12 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeAlias
 
+from remuda.datatypes.view import Replicas
 from remuda.limits import PARTITIONS
-
-Replicas: TypeAlias = tuple[tuple[int, ...], ...]
-"""``Replicas[p]``: the members that keep partition ``p``, the primary first; empty: it is lost."""
 
 
 def first_table(members: Sequence[int], copies: int, groups: Mapping[int, str] = {}) -> Replicas:

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
+
+Replicas: TypeAlias = tuple[tuple[int, ...], ...]
+"""``Replicas[p]``: the members that keep partition ``p``, the primary first; empty: it is lost."""
+
+NOBODY = 0
+"""The owner of a partition whose every copy is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +30,11 @@ class MemberInfo:
 
 @dataclass(frozen=True)
 class View:
-    """View ``number``; ``owners[p]`` is the member number of the primary of partition ``p``."""
+    """View ``number``. A member that ``replicas`` names has a whole copy of the partition."""
 
     number: int
     members: tuple[MemberInfo, ...]
-    owners: tuple[int, ...]
+    replicas: Replicas
     last_number: int = 0
     """The highest number that a member of this cluster ever had: none is given twice."""
 
@@ -35,5 +42,15 @@ class View:
     def by_number(self) -> dict[int, MemberInfo]:
         return {member.number: member for member in self.members}
 
+    @cached_property
+    def owners(self) -> tuple[int, ...]:
+        """``owners[p]``: the member that is the primary of partition ``p``, or ``NOBODY``."""
+        return tuple(row[0] if row else NOBODY for row in self.replicas)
+
     def partitions_of(self, number: int) -> tuple[int, ...]:
+        """Those that the member is the primary of."""
         return tuple(p for p, owner in enumerate(self.owners) if owner == number)
+
+    def backed_up_by(self, number: int) -> tuple[int, ...]:
+        """Those that the member keeps a backup of."""
+        return tuple(p for p, row in enumerate(self.replicas) if number in row[1:])

@@ -75,7 +75,9 @@ class Membership:
         core = self._core
         core.number = 1
         core.info = replace(core.info, number=1)
-        self._founding = Founding(core.config.cluster, core.config.cluster_size, core.info)
+        self._founding = Founding(
+            core.config.cluster, core.config.cluster_size, core.info, backups=0
+        )
         if self._founding.complete:
             self._complete.set()
         await self._complete.wait()

@@ -311,7 +311,8 @@ def encode_view(view: View) -> common_pb2.View:
     return common_pb2.View(
         number=view.number,
         members=[encode_member(member) for member in view.members],
-        owners=view.owners,
+        replicas=[common_pb2.Replicas(members=row) for row in view.replicas],
+        last_number=view.last_number,
     )
 
 
@@ -319,7 +320,8 @@ def decode_view(message: common_pb2.View) -> View:
     return View(
         number=message.number,
         members=tuple(decode_member(member) for member in message.members),
-        owners=tuple(message.owners),
+        replicas=tuple(tuple(row.members) for row in message.replicas),
+        last_number=message.last_number,
     )
 
 

@@ -208,12 +208,20 @@ class Member(_message.Message):
     data_port: int
     def __init__(self, number: _Optional[int] = ..., uuid: _Optional[str] = ..., host: _Optional[str] = ..., user_port: _Optional[int] = ..., control_port: _Optional[int] = ..., data_port: _Optional[int] = ...) -> None: ...
 
+class Replicas(_message.Message):
+    __slots__ = ("members",)
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    members: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, members: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class View(_message.Message):
-    __slots__ = ("number", "members", "owners")
+    __slots__ = ("number", "members", "replicas", "last_number")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
-    OWNERS_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    LAST_NUMBER_FIELD_NUMBER: _ClassVar[int]
     number: int
     members: _containers.RepeatedCompositeFieldContainer[Member]
-    owners: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., owners: _Optional[_Iterable[int]] = ...) -> None: ...
+    replicas: _containers.RepeatedCompositeFieldContainer[Replicas]
+    last_number: int
+    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., last_number: _Optional[int] = ...) -> None: ...
