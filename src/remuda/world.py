@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
@@ -67,8 +68,20 @@ class FileFacts:
     stamp: tuple[int, ...]
 
 
+class Appender(Protocol):
+    """A file that grows at its end."""
+
+    def append(self, data: bytes) -> None:
+        """Raises DiskFull, ResourceError; part of the data may then be there."""
+
+    def sync(self) -> None:
+        """What was appended is on the disk. Raises ResourceError; then nobody knows."""
+
+    def close(self) -> None: ...
+
+
 class Disk(Protocol):
-    """Whole small files; logs and snapshots get their own doors when they come."""
+    """Files and folders. Names are on the disk after ``sync_folder`` only."""
 
     def read(self, path: Path) -> bytes: ...
 
@@ -81,6 +94,30 @@ class Disk(Protocol):
     def scratch(self, directory: str) -> BinaryIO:
         """An empty file without a name that vanishes when it is closed, or with the process; ""
         stands for the system's folder of temporary files. Raises DiskFull."""
+
+    def make_folder(self, path: Path) -> None:
+        """With those above it, unless it is there; on the disk afterwards. Raises DiskFull."""
+
+    def names(self, folder: Path) -> list[str]:
+        """Of the files and folders in it, sorted; none if it does not exist."""
+
+    def read_part(self, path: Path, offset: int, size: int) -> bytes:
+        """Fewer bytes at the file's end. Raises ResourceError."""
+
+    def create(self, path: Path) -> Appender:
+        """A new file. Raises ResourceError when there is one of this name."""
+
+    def truncate(self, path: Path, size: int) -> None:
+        """Cut a file, on the disk afterwards. Raises ResourceError."""
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Within one disk, replacing what is there. Raises ResourceError."""
+
+    def remove(self, path: Path) -> None:
+        """A file. Raises ResourceError."""
+
+    def sync_folder(self, path: Path) -> None:
+        """Names that were made, changed or removed in it are on the disk. Raises ResourceError."""
 
 
 class Thread(Protocol):
@@ -192,6 +229,80 @@ class SystemDisk:
                 f"cannot make a file in {directory or tempfile.gettempdir()}: {problem.strerror}",
                 hint="Name another folder by spill_directory.",
             ) from problem
+
+    def make_folder(self, path: Path) -> None:
+        with _disk_errors("make", path):
+            missing = [each for each in (path, *path.parents) if not each.exists()]
+            path.mkdir(parents=True, exist_ok=True)
+        for made in reversed(missing):
+            self.sync_folder(made.parent)
+
+    def names(self, folder: Path) -> list[str]:
+        try:
+            return sorted(os.listdir(folder))
+        except FileNotFoundError:
+            return []
+        except OSError as problem:
+            raise ResourceError(f"cannot read {folder}: {problem.strerror}") from problem
+
+    def read_part(self, path: Path, offset: int, size: int) -> bytes:
+        with _disk_errors("read", path), path.open("rb") as file:
+            file.seek(offset)
+            return file.read(size)
+
+    def create(self, path: Path) -> Appender:
+        with _disk_errors("make", path):
+            return SystemAppender(path)
+
+    def truncate(self, path: Path, size: int) -> None:
+        with _disk_errors("cut", path), path.open("r+b") as file:
+            file.truncate(size)
+            os.fsync(file.fileno())
+
+    def rename(self, old: Path, new: Path) -> None:
+        with _disk_errors("rename", old):
+            old.replace(new)
+
+    def remove(self, path: Path) -> None:
+        with _disk_errors("remove", path):
+            path.unlink()
+
+    def sync_folder(self, path: Path) -> None:
+        with _disk_errors("sync", path):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+class SystemAppender:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+
+    def append(self, data: bytes) -> None:
+        with _disk_errors("write", self._path):
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+
+    def sync(self) -> None:
+        with _disk_errors("sync", self._path):
+            os.fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+@contextlib.contextmanager
+def _disk_errors(what: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        full = problem.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+        kind = DiskFull if full else ResourceError
+        raise kind(f"cannot {what} {path}: {problem.strerror}") from problem
 
 
 class SystemWorkers:

@@ -1,0 +1,1 @@
+"""Codecs of the files that outlive a process: log segments and snapshot objects. Pure."""

@@ -1,0 +1,156 @@
+"""Manifests of snapshots: what a base or an increment consists of. JSON behind a line with its own
+SHA-256, so that a changed byte is found in the manifest, too, and in every object by the manifest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from remuda.errors import DataCorrupted
+
+FORMAT: Final = "remuda-snapshot 1"
+_IDENTITY: Final = re.compile("[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class MapEntry:
+    """A map of a base; ``rows`` at its timestamp, over all objects."""
+
+    map_id: int
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class DataObject:
+    """Rows of one map and a group of partitions. ``sha256`` and ``size`` are of the bytes as they
+    are stored."""
+
+    key: str
+    sha256: str
+    size: int
+    rows: int
+    map_id: int
+    schema_version: int
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentObject:
+    """A complete segment of a member's log, with its records ``first`` to ``last``."""
+
+    key: str
+    sha256: str
+    size: int
+    number: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLog:
+    """A data member's part in a cut: ``identity`` is that of its log, in hex; ``partitions`` are
+    those whose primary it is; ``start`` and ``finish`` the sequences of the cut's records there;
+    ``needs`` the lowest sequence that what follows the cut rests on. ``moved``: the latest moment
+    since the cut before at which a partition came here (0: none did); earlier moments of that time
+    cannot be restored, since its rows came as they were then."""
+
+    member: int
+    identity: str
+    partitions: tuple[int, ...]
+    start: int
+    finish: int
+    needs: int
+    moved: int = 0
+    segments: tuple[SegmentObject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A restorable state: cut ``version`` at ``timestamp``. A base has data. An increment has a
+    ``parent``, the cut before, with the SHA-256 of its manifest, and the segments of all data
+    members from ``needs`` of the parent to ``finish`` of its own. A base may be both: then the
+    moments before it stay restorable, from an earlier base. ``catalog`` is opaque here; ``created``
+    in microseconds since 1970; ``key`` names the encryption key ("": none)."""
+
+    name: str
+    version: int
+    timestamp: int
+    created: int
+    cluster: str
+    view: int
+    catalog: str
+    logs: tuple[MemberLog, ...]
+    maps: tuple[MapEntry, ...] = ()
+    data: tuple[DataObject, ...] = ()
+    is_base: bool = False
+    parent: int | None = None
+    parent_sha256: str = ""
+    key: str = ""
+
+    @property
+    def objects(self) -> tuple[DataObject | SegmentObject, ...]:
+        return (*self.data, *(each for log in self.logs for each in log.segments))
+
+    def log_of(self, identity: str) -> MemberLog | None:
+        return next((log for log in self.logs if log.identity == identity), None)
+
+    def __str__(self) -> str:
+        kind = "base" if self.is_base else "increment"
+        if self.parent is not None:
+            kind += f" after {self.parent}"
+        size = sum(each.size for each in self.objects)
+        return f"cut {self.version} at {self.timestamp}: {kind}, {size} bytes"
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    body = json.dumps(asdict(manifest), sort_keys=True, indent=1).encode() + b"\n"
+    return f"{FORMAT} {sha256(body)}\n".encode() + body
+
+
+def decode_manifest(data: bytes) -> Manifest:
+    """Raises ``DataCorrupted`` unless every byte is as it was written."""
+    first, _, body = data.partition(b"\n")
+    if not first.startswith(FORMAT.split()[0].encode()):
+        raise DataCorrupted("it is no manifest of a snapshot")
+    if first != f"{FORMAT} {sha256(body)}".encode():
+        raise DataCorrupted(
+            "the manifest is damaged, or of another format version",
+            detail=f"it begins with {first[:40]!r}; this version writes {FORMAT!r}",
+        )
+    try:
+        manifest = _manifest(json.loads(body))
+    except (ValueError, TypeError, KeyError) as problem:
+        raise DataCorrupted(f"the manifest cannot be read: {problem}") from problem
+    identities = [manifest.cluster, *(log.identity for log in manifest.logs)]
+    if not all(_IDENTITY.fullmatch(each) for each in identities):
+        raise DataCorrupted("the manifest names an identity that is none")
+    if encode_manifest(manifest) != data:
+        raise DataCorrupted("the manifest has fields that this version does not know")
+    return manifest
+
+
+def _manifest(fields: dict[str, Any]) -> Manifest:
+    logs = [
+        MemberLog(
+            **{
+                **log,
+                "partitions": tuple(log["partitions"]),
+                "segments": tuple(SegmentObject(**each) for each in log["segments"]),
+            }
+        )
+        for log in fields["logs"]
+    ]
+    data = [
+        DataObject(**{**each, "partitions": tuple(each["partitions"])}) for each in fields["data"]
+    ]
+    maps = [MapEntry(**each) for each in fields["maps"]]
+    return Manifest(**{**fields, "logs": tuple(logs), "data": tuple(data), "maps": tuple(maps)})

@@ -1,0 +1,1 @@
+"""The write-ahead log of a member: writing, reading, indexing, replaying, retiring segments."""

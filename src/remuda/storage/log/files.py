@@ -1,0 +1,198 @@
+"""The log on a disk: segments as files, flushes as calls. Blocking; a member runs it in a thread.
+
+::
+
+    FOLDER/0000000001.segment    FOLDER/0000000001.summary    FOLDER/archive/0000000001.segment
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from remuda.errors import DataCorrupted
+from remuda.storage.format.segment import HEADER_SIZE, Identity
+from remuda.storage.log.index import (
+    IndexBuilder,
+    LogIndex,
+    SegmentSummary,
+    decode_summary,
+    encode_summary,
+)
+from remuda.storage.log.reader import LogReader, Tail
+from remuda.storage.log.retention import Retention
+from remuda.storage.log.writer import (
+    AppendTo,
+    CreateSegment,
+    Flush,
+    LogWriter,
+    SyncFolder,
+    SyncMode,
+    SyncSegment,
+)
+from remuda.world import Appender, Disk
+
+ARCHIVE: Final = "archive"
+_DIGITS: Final = 10
+
+
+class LogFiles:
+    """The segments in ``folder``."""
+
+    def __init__(self, disk: Disk, folder: Path) -> None:
+        self.disk = disk
+        self.folder = folder
+        self._open: dict[int, Appender] = {}
+
+    # --- as a source of segments ---
+
+    def numbers(self) -> list[int]:
+        return _numbers(self.disk.names(self.folder))
+
+    def archived(self) -> list[int]:
+        return _numbers(self.disk.names(self.folder / ARCHIVE))
+
+    def read(self, number: int) -> bytes:
+        return self.disk.read(self.path(number))
+
+    def head(self, number: int) -> bytes:
+        return self.disk.read_part(self.path(number), 0, HEADER_SIZE)
+
+    def name(self, number: int) -> str:
+        return str(self.path(number))
+
+    def path(self, number: int) -> Path:
+        return self.folder / f"{number:0{_DIGITS}}.segment"
+
+    # --- writing ---
+
+    def carry_out(self, flush: Flush) -> None:
+        """Raises ``ResourceError`` at the first operation that fails: tell the writer."""
+        for operation in flush.operations:
+            match operation:
+                case CreateSegment(segment, header):
+                    self.close()
+                    self._open[segment] = self.disk.create(self.path(segment))
+                    self._open[segment].append(header)
+                case AppendTo(segment, data):
+                    self._open[segment].append(data)
+                case SyncSegment(segment):
+                    self._open[segment].sync()
+                case SyncFolder():
+                    self.disk.sync_folder(self.folder)
+
+    def close(self) -> None:
+        for appender in self._open.values():
+            appender.close()
+        self._open.clear()
+
+    def cut(self, tail: Tail) -> None:
+        """Take away what a crash has left behind the log's end; on the disk afterwards, so that the
+        next segment does not make damage of it."""
+        for number in tail.unborn:
+            self.disk.remove(self.path(number))
+        if tail.segment:
+            self.disk.truncate(self.path(tail.segment), tail.keep)
+        self.disk.sync_folder(self.folder)
+
+    # --- summaries ---
+
+    def keep_summary(self, summary: SegmentSummary) -> None:
+        self.disk.write(self._summary(summary.number), encode_summary(summary))
+
+    def index(self, reader: LogReader, tail: Tail) -> tuple[LogIndex, IndexBuilder]:
+        """The summaries of all segments, the last one's as far as it goes, and a builder that goes
+        on behind ``tail``. Reads the log from where the last checkpoint says, and what has no good
+        summary. Raises ``DataCorrupted`` where what it reads is damaged."""
+        numbers = [number for number in self.numbers() if number not in tail.unborn]
+        known = self._stored_summaries(numbers[:-1])
+        checkpoint = LogIndex(known).checkpoint()
+        start = 0 if checkpoint is None else checkpoint.replay_from
+        summaries = {summary.number: summary for summary in known}
+        builder = IndexBuilder(known[0].first if known else 0)
+        current, first, last = 0, 0, 0
+        for entry in reader.entries(start, tail):
+            if entry.segment != current:
+                if current:
+                    summaries.setdefault(current, builder.seal(current, first, last))
+                current, first = entry.segment, entry.sequence
+            builder.floor = builder.floor or entry.sequence
+            builder.observe(entry.sequence, entry.record)
+            last = entry.sequence
+        if current:
+            summaries.setdefault(current, builder.seal(current, first, last))
+        return LogIndex([summaries[number] for number in numbers if number in summaries]), builder
+
+    def _stored_summaries(self, numbers: list[int]) -> list[SegmentSummary]:
+        """Those of the first segments, up to one that is missing or damaged."""
+        found: list[SegmentSummary] = []
+        names = set(self.disk.names(self.folder))
+        for number in numbers:
+            path = self._summary(number)
+            if path.name not in names:
+                break
+            try:
+                summary = decode_summary(self.disk.read(path))
+            except DataCorrupted:
+                break
+            if summary.number != number or (found and summary.first != found[-1].last + 1):
+                break
+            found.append(summary)
+        return found
+
+    def _summary(self, number: int) -> Path:
+        return self.folder / f"{number:0{_DIGITS}}.summary"
+
+    # --- retention ---
+
+    def apply(self, retention: Retention) -> None:
+        """Archive and remove segments, the oldest first, so that a crash in between leaves no
+        hole."""
+        if retention.archive:
+            self.disk.make_folder(self.folder / ARCHIVE)
+        names = set(self.disk.names(self.folder))
+        for number in sorted(retention.archive + retention.remove):
+            path = self.path(number)
+            if path.name in names and number in retention.archive:
+                self.disk.rename(path, self.folder / ARCHIVE / path.name)
+            elif path.name in names:
+                self.disk.remove(path)
+            if self._summary(number).name in names:
+                self.disk.remove(self._summary(number))
+            self.disk.sync_folder(self.folder)
+        if retention.archive:
+            self.disk.sync_folder(self.folder / ARCHIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedLog:
+    """A log that can be read and goes on. ``tail`` says what a crash has left, if anything."""
+
+    files: LogFiles
+    reader: LogReader
+    writer: LogWriter
+    tail: Tail
+
+
+def open_log(
+    disk: Disk, folder: Path, identity: Identity, mode: SyncMode, *, segment_size: int | None = None
+) -> OpenedLog:
+    """Open or begin the log in ``folder``. Raises ``DataCorrupted`` and leaves it as it is when it
+    is damaged; otherwise what a crash has left at its end is cut off, and every record that is
+    there is on the disk."""
+    disk.make_folder(folder)
+    files = LogFiles(disk, folder)
+    reader = LogReader(files, identity)
+    tail = reader.tail()
+    files.cut(tail)
+    if segment_size is None:
+        writer = LogWriter(identity, tail.end, mode)
+    else:
+        writer = LogWriter(identity, tail.end, mode, segment_size=segment_size)
+    return OpenedLog(files, reader, writer, tail)
+
+
+def _numbers(names: list[str]) -> list[int]:
+    stems = [name.removesuffix(".segment") for name in names if name.endswith(".segment")]
+    return sorted(int(stem) for stem in stems if stem.isdigit() and len(stem) == _DIGITS)

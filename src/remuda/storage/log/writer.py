@@ -1,0 +1,244 @@
+"""Writing the log: group commit over segments. Pure; ``log.files`` carries the operations out.
+
+::
+
+    append(record)          gives the record its sequence and keeps it in memory
+    step()                  everything kept, as one ``Flush`` of operations; none while one is out
+    on_flushed()            it is carried out: its records are acknowledged
+
+While a flush is out, records gather for the next one, so a slow disk makes larger groups and not
+more syncs. Nobody may be told of a record, and no other member may rely on it, before
+``acknowledged`` has reached its sequence.
+
+What an acknowledgement means is the sync mode: ``fsync`` survives the loss of power, ``os`` the end
+of the process (the operating system has the bytes; segments are synced when they are full, and
+records that ask for it at once), ``none`` also only that, and nothing is ever synced.
+
+A flush that failed ends the log: after a failed fsync nobody knows what is on the disk, and trying
+again may claim what is lost. The member must stop and recover from its log like one that crashed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from remuda.errors import LimitExceeded, RemudaError, ResourceError
+from remuda.limits import LOG_GROUP_SIZE, LOG_RECORD_SIZE_MAX, LOG_SEGMENT_SIZE
+from remuda.storage.format.record_codec import encode_record
+from remuda.storage.format.records import Closed, Record
+from remuda.storage.format.segment import (
+    FRAME_OVERHEAD,
+    HEADER_SIZE,
+    Identity,
+    SegmentHeader,
+    encode_frame,
+    frame_checksum,
+)
+
+
+class SyncMode(Enum):
+    FSYNC = "fsync"
+    OS = "os"
+    NONE = "none"
+
+
+# --- operations -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSegment:
+    """A new file that begins with ``header``; one of that number does not exist."""
+
+    segment: int
+    header: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AppendTo:
+    segment: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SyncSegment:
+    """The file's bytes are on the disk afterwards."""
+
+    segment: int
+
+
+@dataclass(frozen=True, slots=True)
+class SyncFolder:
+    """The names of the files are."""
+
+
+Operation: TypeAlias = CreateSegment | AppendTo | SyncSegment | SyncFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Operations to be carried out in this order; the first that fails ends it. Records up to
+    ``last`` are then written, those up to ``synced`` on the disk."""
+
+    operations: tuple[Operation, ...]
+    last: int
+    synced: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """Where a log goes on: the number of the last segment (0: there is none), the sequence of the
+    last record, and the checksum of its frame."""
+
+    segment: int = 0
+    sequence: int = 0
+    checksum: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    sequence: int
+    kind: int
+    payload: bytes
+    sync: bool
+
+
+class LogWriter:
+    """Appends to the log of ``identity`` behind ``end``, in a new segment: what a crashed process
+    may still have on its way to the old one can do no harm.
+
+    ``acknowledged``: the highest sequence for which the sync mode's promise holds; ``durable``: the
+    highest that is known to be on the disk."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        end: LogEnd,
+        mode: SyncMode,
+        *,
+        segment_size: int = LOG_SEGMENT_SIZE,
+    ) -> None:
+        self.mode = mode
+        self.acknowledged = self.durable = self.last = end.sequence
+        self.segment = end.segment
+        self.failure: RemudaError | None = None
+        self._identity = identity
+        self._segment_size = segment_size
+        self._checksum = end.checksum
+        self._begun = False
+        self._salt = 0
+        self._size = 0
+        self._written = end.sequence
+        self._waiting: list[_Waiting] = []
+        self._out: Flush | None = None
+        self._roll = False
+        self._told = end.sequence
+        """What the frames that were written have told as durable."""
+
+    def append(self, record: Record, *, sync: bool = False) -> int:
+        """The record's sequence. ``sync``: on the disk in mode ``os``, too, before it is
+        acknowledged. Raises ``LimitExceeded`` for a record too large, and ``ResourceError`` when
+        the log has failed."""
+        if self.failure is not None:
+            raise ResourceError(
+                "the log has failed and takes no more records",
+                detail=str(self.failure),
+                hint="Restart the member; it recovers from what is on the disk.",
+            ) from self.failure
+        kind, payload = encode_record(record)
+        if len(payload) > LOG_RECORD_SIZE_MAX:
+            raise LimitExceeded(
+                f"a record of the log has {len(payload)} bytes; at most {LOG_RECORD_SIZE_MAX} go"
+            )
+        self.last += 1
+        wanted = self.mode is SyncMode.FSYNC or (sync and self.mode is SyncMode.OS)
+        self._waiting.append(_Waiting(self.last, kind, payload, wanted))
+        return self.last
+
+    def roll(self) -> None:
+        """The next record begins another segment (after a cut, say: the old one is complete)."""
+        self._roll = True
+
+    def idle_mark(self, timestamp: int) -> int | None:
+        """With nothing else to write, tell once that all before is durable; a flipped bit at the
+        very end is then no torn tail. ``timestamp`` as in ``Closed``."""
+        if self._waiting or self._out is not None or self._told >= self.durable:
+            return None
+        if self.failure is not None or self.durable < self.last:
+            return None
+        sequence = self.append(Closed(timestamp))
+        self._told = sequence  # not again for the mark itself
+        return sequence
+
+    def step(self) -> Flush | None:
+        """What is to be done now, if anything."""
+        if self._out is not None or not self._waiting or self.failure is not None:
+            return None
+        operations: list[Operation] = []
+        group: list[bytes] = []
+        size, synced, taken, sync = 0, self.durable, 0, False
+        for record in self._waiting:
+            needed = FRAME_OVERHEAD + len(record.payload)
+            if taken and size + needed > LOG_GROUP_SIZE:
+                break
+            if self._begins_segment(needed):
+                if group:
+                    operations.append(AppendTo(self.segment, b"".join(group)))
+                    group = []
+                operations += self._next_segment(record.sequence)
+                synced = record.sequence - 1 if self.mode is not SyncMode.NONE else synced
+            frame = encode_frame(self._salt, record.sequence, synced, record.kind, record.payload)
+            group.append(frame)
+            self._checksum = frame_checksum(frame)
+            self._size += needed
+            self._told = max(self._told, synced)
+            self._written = record.sequence
+            size, taken, sync = size + needed, taken + 1, sync or record.sync
+        operations.append(AppendTo(self.segment, b"".join(group)))
+        if sync:
+            operations.append(SyncSegment(self.segment))
+            synced = self._written
+        del self._waiting[:taken]
+        self._out = Flush(tuple(operations), self._written, synced)
+        return self._out
+
+    def on_flushed(self) -> None:
+        """The flush that is out has been carried out."""
+        assert self._out is not None
+        flush, self._out = self._out, None
+        self.durable = max(self.durable, flush.synced)
+        self.acknowledged = flush.last
+
+    def on_failed(self, failure: RemudaError) -> None:
+        """It has not, or not known to be: everything that is not acknowledged is in doubt."""
+        self.failure = failure
+        self._out = None
+        self._waiting.clear()
+
+    @property
+    def is_idle(self) -> bool:
+        return self._out is None and not self._waiting
+
+    def _begins_segment(self, needed: int) -> bool:
+        if not self._begun:
+            return True
+        if self._size == HEADER_SIZE:
+            return False  # a record above the size of a segment
+        return self._roll or self._size + needed > self._segment_size
+
+    def _next_segment(self, first: int) -> list[Operation]:
+        """The old segment is on the disk before the new one is, and that before any of its records:
+        so only the last segment can be torn."""
+        operations: list[Operation] = []
+        synced = self.mode is not SyncMode.NONE
+        if synced and self._begun:
+            operations.append(SyncSegment(self.segment))
+        self.segment += 1
+        header = SegmentHeader(self._identity, self.segment, first, self._checksum)
+        self._salt, self._size = header.checksum, HEADER_SIZE
+        self._begun, self._roll = True, False
+        operations.append(CreateSegment(self.segment, header.encode()))
+        if synced:
+            operations += (SyncSegment(self.segment), SyncFolder())
+        return operations

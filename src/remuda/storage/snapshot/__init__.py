@@ -1,0 +1,1 @@
+"""Snapshots in an object store: bases, increments between cuts, verification, retention."""

@@ -1,0 +1,100 @@
+"""Giving up old cuts, and nothing that a kept one needs.
+
+``expire`` keeps every cut from some moment on, with the base that the oldest of them rests on.
+``drop`` takes named cuts and refuses if another one would no longer be restorable. Both first make
+a plan, which can be shown; manifests go before objects, so an interrupted run leaves objects that
+nobody names, which the next one takes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from remuda.errors import DependentObjects, InputError
+from remuda.storage.snapshot.chain import Chain
+from remuda.storage.snapshot.object_store import ObjectStore
+from remuda.storage.snapshot.writing import manifest_key
+
+
+@dataclass(frozen=True, slots=True)
+class ExpirePlan:
+    """``cuts`` and ``kept`` are versions; ``objects`` are keys that no kept cut needs."""
+
+    cuts: tuple[int, ...]
+    kept: tuple[int, ...]
+    objects: tuple[str, ...]
+    name: str
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.cuts)} cuts and {len(self.objects)} objects go, {len(self.kept)} cuts stay"
+        )
+
+
+def plan_expire(chain: Chain, *, before: int) -> ExpirePlan:
+    """Give up what is not needed to restore any cut or moment from timestamp ``before`` on. A
+    damaged manifest keeps everything: nobody knows what it needs."""
+    _refuse_damaged(chain)
+    states = [each.manifest for each in chain.states() if not each.problem]
+    younger = [each.version for each in states if each.timestamp >= before]
+    if not younger and states:
+        younger = [states[-1].version]  # the last one stays, or there would be none
+    bases = [chain.path(version)[0].version for version in younger]
+    if any(reach.holds(before) for reach in chain.ranges()):
+        target = chain.target(moment=before)
+        bases.append(chain.path(target.version, target.moment)[0].version)
+    first = min(bases, default=0)
+    return _plan(chain, frozenset(version for version in chain.manifests if version < first))
+
+
+def plan_drop(chain: Chain, versions: Collection[int], *, force: bool = False) -> ExpirePlan:
+    """Give up these cuts. Raises ``DependentObjects`` when others rest on them, unless ``force``:
+    then these go, too."""
+    _refuse_damaged(chain)
+    unknown = sorted(set(versions) - set(chain.manifests))
+    if unknown:
+        raise InputError(f"snapshot {chain.name} has no cut {unknown[0]}")
+    going = frozenset(versions)
+    before = {each.manifest.version for each in chain.states() if not each.problem}
+    after = {each.manifest.version for each in chain.without(going).states() if not each.problem}
+    broken = sorted(before - going - after)
+    if broken and not force:
+        listed = ", ".join(str(version) for version in broken)
+        raise DependentObjects(
+            f"cuts of snapshot {chain.name} rest on what is to go",
+            detail=f"no longer restorable would be: {listed}",
+            hint="Make a new base first, or give these up, too (force).",
+        )
+    return _plan(chain, going | frozenset(broken))
+
+
+def carry_out(store: ObjectStore, plan: ExpirePlan) -> None:
+    for version in plan.cuts:
+        store.delete(manifest_key(plan.name, version))
+    for key in plan.objects:
+        store.delete(key)
+
+
+def _refuse_damaged(chain: Chain) -> None:
+    if chain.damaged:
+        key, problem = chain.damaged[0]
+        raise InputError(
+            f"manifest {key} is damaged, and nobody knows what it needs",
+            detail=problem,
+            hint="Put it back, or delete it by hand if the cut is given up.",
+        )
+
+
+def _plan(chain: Chain, going: frozenset[int]) -> ExpirePlan:
+    kept = chain.without(going)
+    needed = {each.key for manifest in kept.manifests.values() for each in manifest.objects}
+    manifests = {key for key in chain.keys if key.endswith(".manifest")}
+    notes = {key for key in chain.keys if key.endswith(".note")}
+    spare = chain.keys - needed - manifests - notes
+    if notes:  # somebody is writing: what has no manifest may get one
+        named = {each.key for version in going for each in chain.manifests[version].objects}
+        spare &= named
+    return ExpirePlan(
+        tuple(sorted(going)), tuple(sorted(kept.manifests)), tuple(sorted(spare)), chain.name
+    )

@@ -1,0 +1,106 @@
+"""Where snapshots lie: immutable objects by key.
+
+Keys are paths of lower-case letters, digits, ``-`` and ``_``; the last part has a suffix, the
+others have none. An object appears whole or not at all and is never overwritten.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final, Protocol
+
+from remuda.errors import DuplicateObject, InputError, UndefinedObject
+from remuda.world import Disk
+
+_KEY: Final = re.compile(r"(?:[a-z0-9_-]+/)*[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
+_NAME: Final = re.compile(r"[a-z0-9_-]+")
+_TEMPORARY: Final = ".writing-"
+
+
+class ObjectStore(Protocol):
+    """Blocking. All methods raise ``ResourceError`` when the store cannot be reached."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """On the disk afterwards. Raises ``DuplicateObject`` when there is one."""
+
+    def get(self, key: str) -> bytes:
+        """Raises ``UndefinedObject``."""
+
+    def keys(self, prefix: str) -> list[str]:
+        """Of all objects whose key begins with it, sorted."""
+
+    def delete(self, key: str) -> None:
+        """For good; nothing happens when there is none."""
+
+
+def check_key(key: str) -> None:
+    """Raises ``InputError``."""
+    if not _KEY.fullmatch(key):
+        raise InputError(f"{key!r} is no key of an object")
+
+
+def check_name(name: str) -> None:
+    """Raises ``InputError`` for what no snapshot may be called."""
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} is no name of a snapshot",
+            hint="Names have lower-case letters, digits, '-' and '_'.",
+        )
+
+
+class DirectoryStore:
+    """Objects as files below ``root``: written under a temporary name, synced, renamed."""
+
+    def __init__(self, disk: Disk, root: Path) -> None:
+        self._disk = disk
+        self._root = root
+
+    def put(self, key: str, data: bytes) -> None:
+        path = self._path(key)
+        if path.name in self._disk.names(path.parent):
+            raise DuplicateObject(f"object {key} exists already", detail=str(path))
+        self._disk.make_folder(path.parent)
+        temporary = path.with_name(_TEMPORARY + path.name)
+        if temporary.name in self._disk.names(path.parent):
+            self._disk.remove(temporary)  # of a process that has ended in the middle
+        appender = self._disk.create(temporary)
+        try:
+            appender.append(data)
+            appender.sync()
+        finally:
+            appender.close()
+        self._disk.rename(temporary, path)
+        self._disk.sync_folder(path.parent)
+
+    def get(self, key: str) -> bytes:
+        path = self._path(key)
+        if path.name not in self._disk.names(path.parent):
+            raise UndefinedObject(f"there is no object {key}", detail=str(path))
+        return self._disk.read(path)
+
+    def keys(self, prefix: str) -> list[str]:
+        folder, _, _ = prefix.rpartition("/")
+        return sorted(key for key in self._below(folder) if key.startswith(prefix))
+
+    def delete(self, key: str) -> None:
+        path = self._path(key)
+        if path.name in self._disk.names(path.parent):
+            self._disk.remove(path)
+            self._disk.sync_folder(path.parent)
+
+    def _path(self, key: str) -> Path:
+        check_key(key)
+        return self._root / key
+
+    def _below(self, folder: str) -> list[str]:
+        found: list[str] = []
+        for name in self._disk.names(self._root / folder):
+            key = f"{folder}/{name}" if folder else name
+            if name.startswith("."):
+                continue
+            if "." in name:
+                found.append(key)
+            else:
+                found += self._below(key)
+        return found

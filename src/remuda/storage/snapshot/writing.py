@@ -1,0 +1,152 @@
+"""Making snapshots: objects first, the manifest last, so that what was interrupted is not there.
+
+``begin`` leaves a note that objects without a manifest belong to somebody; ``finish`` puts the
+manifest and takes the note away. Between the two, members put the rows of their partitions and the
+segments of their logs, and the coordinator of the cut gathers what they return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from remuda.errors import DuplicateObject, InputError
+from remuda.storage.format.manifest import (
+    DataObject,
+    Manifest,
+    SegmentObject,
+    encode_manifest,
+    sha256,
+)
+from remuda.storage.format.rows_object import encode_rows
+from remuda.storage.format.sealing import ObjectKey, seal, unseal
+from remuda.storage.log.index import LogIndex, SegmentSummary
+from remuda.storage.snapshot.object_store import ObjectStore, check_name
+
+VERSION_DIGITS = 10
+_SEGMENT_DIGITS = 10
+
+
+def manifest_key(name: str, version: int) -> str:
+    return f"{name}/cut-{version:0{VERSION_DIGITS}}.manifest"
+
+
+def pending_key(name: str, version: int) -> str:
+    return f"{name}/pending-{version:0{VERSION_DIGITS}}.note"
+
+
+def data_key(name: str, version: int, map_id: int, group: int) -> str:
+    return f"{name}/data-{version:0{VERSION_DIGITS}}/{map_id}-{group:04}.arrow"
+
+
+def segment_key(name: str, identity: str, number: int) -> str:
+    return f"{name}/log/{identity}/{number:0{_SEGMENT_DIGITS}}.segment"
+
+
+def begin(store: ObjectStore, name: str, version: int) -> None:
+    """Raises ``DuplicateObject`` when the cut is there, or somebody is at it, and ``InputError``
+    for a name that none can have."""
+    check_name(name)
+    if manifest_key(name, version) in store.keys(manifest_key(name, version)):
+        raise DuplicateObject(f"snapshot {name} has cut {version} already")
+    store.put(pending_key(name, version), b"objects of this cut may have no manifest yet\n")
+
+
+def put_rows(
+    store: ObjectStore,
+    name: str,
+    version: int,
+    *,
+    map_id: int,
+    schema_version: int,
+    group: int,
+    partitions: Sequence[int],
+    batches: Sequence[pa.RecordBatch],
+    schema: pa.Schema,
+    key: ObjectKey | None = None,
+) -> DataObject:
+    """The rows of a map in some partitions, visible at the cut's timestamp, in batches as
+    ``rows_object.with_times`` makes them."""
+    path = data_key(name, version, map_id, group)
+    stored = seal(key, path, encode_rows(batches, schema))
+    store.put(path, stored)
+    rows = sum(batch.num_rows for batch in batches)
+    return DataObject(
+        path, sha256(stored), len(stored), rows, map_id, schema_version, tuple(partitions)
+    )
+
+
+def put_segment(
+    store: ObjectStore,
+    name: str,
+    identity: str,
+    summary: SegmentSummary,
+    data: bytes,
+    *,
+    key: ObjectKey | None = None,
+) -> SegmentObject:
+    """A complete segment; one that is there already, from the increment before, is taken as it is.
+    Raises ``DuplicateObject`` when it has other bytes."""
+    path = segment_key(name, identity, summary.number)
+    if path in store.keys(path):
+        stored = store.get(path)
+        if unseal(key, path, stored) != data:
+            raise DuplicateObject(
+                f"object {path} holds another segment of that number",
+                hint="Two logs have one identity; make a snapshot under another name.",
+            )
+    else:
+        stored = seal(key, path, data)
+        store.put(path, stored)
+    return SegmentObject(
+        path, sha256(stored), len(stored), summary.number, summary.first, summary.last
+    )
+
+
+def segments_of_increment(
+    index: LogIndex, needs: int, version: int, *, member: int
+) -> list[SegmentSummary]:
+    """The segments that an increment takes from a member's log: from ``needs`` of the cut before to
+    the Finish of this one; all must be complete. Raises ``InputError`` when the increment would not
+    be restorable: make a base instead."""
+    base = "Make a new base: an increment would not be restorable."
+    cut = index.cut(version)
+    if cut is None:
+        raise InputError(f"cut {version} was not finished on member {member}")
+    gap = index.gap_between(needs, cut.finish)
+    if gap is not None:
+        raise InputError(
+            f"member {member} has received a partition without its rows since the cut before",
+            detail=f"record {gap} of its log",
+            hint=base,
+        )
+    found = index.segments(needs, cut.finish)
+    if not found or found[0].first > needs:
+        raise InputError(
+            f"the log of member {member} does not reach back to the cut before",
+            detail=f"record {needs} is needed",
+            hint=base,
+        )
+    return found
+
+
+def finish(store: ObjectStore, manifest: Manifest) -> str:
+    """Makes the snapshot visible; the SHA-256 of its manifest."""
+    data = encode_manifest(manifest)
+    store.put(manifest_key(manifest.name, manifest.version), data)
+    store.delete(pending_key(manifest.name, manifest.version))
+    return sha256(data)
+
+
+def abandon(store: ObjectStore, name: str, version: int) -> int:
+    """Take away what an interrupted snapshot has left; the number of objects. Segments stay until
+    ``expire``: another cut may rest on them. Nothing happens to one that has its manifest."""
+    if store.keys(manifest_key(name, version)):
+        store.delete(pending_key(name, version))
+        return 0
+    left = store.keys(f"{name}/data-{version:0{VERSION_DIGITS}}/")
+    for path in left:
+        store.delete(path)
+    store.delete(pending_key(name, version))
+    return len(left)

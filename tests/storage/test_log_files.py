@@ -1,0 +1,182 @@
+"""The log on a real disk, in a temporary folder; its summaries, archive and removal; what the
+operating system refuses."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import Random
+
+import pytest
+from log_histories import History
+from log_records import commit
+from sim_disk import SimulatedDisk
+
+from remuda.errors import (
+    DataCorrupted,
+    DiskFull,
+    ResourceError,
+)
+from remuda.storage.format import records as log
+from remuda.storage.format.segment import Identity
+from remuda.storage.log.files import ARCHIVE, LogFiles, OpenedLog, open_log
+from remuda.storage.log.retention import retire
+from remuda.storage.log.writer import SyncMode
+from remuda.world import Disk, SystemAppender, SystemDisk
+
+IDENTITY = Identity(b"c" * 16, b"m" * 16)
+
+
+def opened_log(disk: Disk, folder: Path, size: int = 600) -> OpenedLog:
+    return open_log(disk, folder, IDENTITY, SyncMode.FSYNC, segment_size=size)
+
+
+def write(opened: OpenedLog, *records: log.Record) -> None:
+    for record in records:
+        opened.writer.append(record)
+    while (flush := opened.writer.step()) is not None:
+        opened.files.carry_out(flush)
+        opened.writer.on_flushed()
+
+
+def test_a_log_on_a_real_disk(tmp_path: Path) -> None:
+    folder, random = tmp_path / "data" / "log", Random(1)
+    records = [commit(number, random) for number in range(1, 40)]
+    for start in range(0, 39, 13):
+        opened = opened_log(SystemDisk(), folder)
+        assert [e.record for e in opened.reader.entries(tail=opened.tail)] == records[:start]
+        write(opened, *records[start : start + 13])
+        opened.files.close()
+    files = LogFiles(SystemDisk(), folder)
+    numbers = files.numbers()
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) > 4
+
+    last = files.path(numbers[-1])
+    with last.open("ab") as file:
+        file.write(b"\xc7Lhalf a record")
+    opened = opened_log(SystemDisk(), folder)
+    assert "15 bytes behind it" in str(opened.tail)
+    assert [e.record for e in opened.reader.entries()] == records
+    assert opened_log(SystemDisk(), folder).tail.lost == 0
+
+    middle = files.path(2)
+    data = bytearray(middle.read_bytes())
+    data[100] ^= 1
+    middle.write_bytes(data)
+    opened = opened_log(SystemDisk(), folder)  # only the end is looked at
+    with pytest.raises(DataCorrupted) as damage:
+        list(opened.reader.entries())
+    assert str(middle) in damage.value.detail
+
+
+def test_what_the_operating_system_refuses(tmp_path: Path) -> None:
+    disk = SystemDisk()
+    file = tmp_path / "file"
+    appender = disk.create(file)
+    appender.append(b"abcdef")
+    appender.sync()
+    appender.close()
+    with pytest.raises(ResourceError, match="File exists"):
+        disk.create(file)
+    assert disk.read_part(file, 2, 2) == b"cd"
+    assert disk.read_part(file, 4, 9) == b"ef"
+    disk.truncate(file, 3)
+    disk.rename(file, tmp_path / "other")
+    disk.sync_folder(tmp_path)
+    assert disk.names(tmp_path) == ["other"]
+    assert disk.read(tmp_path / "other") == b"abc"
+    disk.remove(tmp_path / "other")
+    assert disk.names(tmp_path / "nowhere") == []
+    for refused in (
+        lambda: disk.remove(file),
+        lambda: disk.truncate(file, 1),
+        lambda: disk.rename(file, tmp_path / "x"),
+        lambda: disk.read_part(file, 0, 1),
+        lambda: disk.sync_folder(tmp_path / "nowhere"),
+        lambda: disk.create(tmp_path / "nowhere" / "file"),
+    ):
+        with pytest.raises(ResourceError, match="No such file"):
+            refused()
+    full = Path("/dev/full")
+    if full.exists():
+        appender = SystemAppender.__new__(SystemAppender)
+        appender._path, appender._descriptor = full, os.open(full, os.O_WRONLY)
+        with pytest.raises(DiskFull, match="No space left"):
+            appender.append(b"x")
+        appender.close()
+
+
+# --- summaries ----------------------------------------------------------------------------------
+
+
+def written(seed: int) -> tuple[OpenedLog, History]:
+    """A history in many segments, each with its summary but the last."""
+    opened = opened_log(SimulatedDisk(Random(seed)), Path("/log"))
+    history = History(seed)
+    write(opened, *[entry.record for entry in history.entries])
+    index, _ = opened.files.index(opened.reader, opened.reader.tail())
+    for summary in index.summaries[:-1]:
+        opened.files.keep_summary(summary)
+    return opened, history
+
+
+def test_summaries_are_only_shortcuts() -> None:
+    for seed in range(12):
+        opened, history = written(seed)
+        files, reader = opened.files, opened.reader
+        whole, builder = files.index(reader, reader.tail())
+        assert {cut for cut in range(99) if whole.cut(cut)} == set(history.finished)
+        assert [s.number for s in whole.summaries] == files.numbers()
+        disk = files.disk
+        assert isinstance(disk, SimulatedDisk)
+        for number in files.numbers()[:-1]:
+            path = files._summary(number)
+            kept = disk.read(path)
+            disk.flip(path, len(kept) // 2, 1)
+            again, same = files.index(reader, reader.tail())
+            assert again.summaries == whole.summaries
+            assert same.replay_from(5, 10**6) == builder.replay_from(5, 10**6)
+            disk.flip(path, len(kept) // 2, 1)
+
+
+def test_a_checkpoint_spares_reading_what_lies_before() -> None:
+    checked = 0
+    for seed in range(12):
+        opened, history = written(seed)
+        files, reader, writer = opened.files, opened.reader, opened.writer
+        closed = max((e.record.timestamp for e in history.entries
+                      if isinstance(e.record, log.Closed)), default=0)  # fmt: skip
+        _, builder = files.index(reader, reader.tail())
+        start = builder.replay_from(closed, writer.last + 1)
+        writer.roll()
+        write(opened, log.Checkpoint(1, closed, start, "image", b"digest"))
+        writer.roll()
+        write(opened, log.Closed(history.clock))
+        index, _ = files.index(reader, reader.tail())
+        for summary in index.summaries[:-1]:
+            files.keep_summary(summary)
+        quick, follower = files.index(reader, reader.tail())
+        assert quick.summaries == index.summaries
+        assert follower.replay_from(closed, writer.last + 1) == start
+        retention = retire(index, stored=None, snapshots=False)
+        files.apply(retention)
+        assert files.numbers() == list(retention.keep)
+        left = list(reader.entries(start))
+        assert left[0].sequence == start
+        checked += len(retention.remove)
+    assert checked > 12
+
+
+def test_archived_segments_are_kept_apart() -> None:
+    opened, _ = written(3)
+    files, writer = opened.files, opened.writer
+    writer.roll()
+    write(opened, log.Checkpoint(1, 10**6, writer.last + 1, "image", b"digest"))
+    index, _ = files.index(opened.reader, opened.reader.tail())
+    numbers = files.numbers()
+    files.apply(retire(index, stored=None, snapshots=True))
+    assert files.archived() == numbers[:-1]
+    assert files.numbers() == numbers[-1:]
+    assert ARCHIVE in files.disk.names(files.folder)
+    assert opened_log(files.disk, files.folder).tail.lost == 0

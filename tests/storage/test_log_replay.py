@@ -1,0 +1,310 @@
+"""What a log makes of an image: cuts, moments, the end; from where the index says it suffices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from log_histories import History
+
+from remuda.errors import DataCorrupted, InputError
+from remuda.storage.format import records as log
+from remuda.storage.log import index as index_module
+from remuda.storage.log.index import (
+    IndexBuilder,
+    LogIndex,
+    SegmentSummary,
+    decode_summary,
+    encode_summary,
+)
+from remuda.storage.log.reader import Entry
+from remuda.storage.log.replay import (
+    Ending,
+    Goal,
+    JobCommit,
+    PartCommit,
+    Replay,
+    ToCut,
+    ToEnd,
+    ToMoment,
+    find_cut,
+    stripe,
+)
+from remuda.storage.log.retention import retire
+from remuda.storage.log.settle import Witnesses, decide, decide_job, undecided
+
+SEEDS = 150
+
+
+def replayed(
+    entries: list[Entry], above: int, goal: Goal
+) -> tuple[dict[log.Unit, tuple[int, object]], Ending]:
+    replay = Replay(above, goal)
+    found: dict[log.Unit, tuple[int, object]] = {}
+    for entry in entries:
+        if replay.done:
+            break
+        step = replay.on_entry(entry)
+        match step:
+            case PartCommit(part=part, timestamp=at, changes=changes):
+                assert part not in found, "twice"
+                found[part] = (at, changes)
+            case JobCommit(job=job, timestamp=at, rows=rows):
+                assert job not in found, "twice"
+                found[job] = (at, [each.number for each in rows])
+    return found, replay.finish()
+
+
+def test_the_end_of_a_log_holds_every_commit() -> None:
+    for seed in range(SEEDS):
+        history = History(seed)
+        found, ending = replayed(history.entries, 0, ToEnd())
+        assert found == history.commits
+        in_doubt = {each.part for each in ending.in_doubt}
+        in_doubt |= {each.prepared.job for each in ending.jobs_in_doubt}
+        assert in_doubt == set(history.prepared)
+        assert ending.highest <= history.clock
+
+
+def test_cuts_hold_what_was_committed_at_or_below_them() -> None:
+    cuts = 0
+    for seed in range(SEEDS):
+        history = History(seed)
+        for version, timestamp in history.finished.items():
+            goal = find_cut(history.entries, version)
+            assert goal is not None
+            found, _ = replayed(history.entries, 0, goal)
+            assert found == {u: c for u, c in history.commits.items() if c[0] <= timestamp}
+            cuts += 1
+    assert cuts > SEEDS
+
+
+def test_a_cut_that_was_not_finished_is_none() -> None:
+    history = next(h for h in map(History, range(SEEDS)) if h.local and not h.local.ended)
+    assert find_cut(history.entries, history.local.version) is None
+    assert find_cut(history.entries, 99) is None
+
+
+def test_moments_that_the_log_covers() -> None:
+    covered = refused = 0
+    for seed in range(SEEDS):
+        history = History(seed)
+        for moment in range(1, history.clock + 3, 5):
+            try:
+                found, _ = replayed(history.entries, 0, ToMoment(moment))
+            except InputError:
+                refused += 1
+                continue
+            assert found == {u: c for u, c in history.commits.items() if c[0] <= moment}
+            covered += 1
+    assert covered > 1000
+    assert refused > 100
+
+
+def summaries_of(entries: list[Entry], size: int = 10) -> LogIndex:
+    builder, found = IndexBuilder(1), []
+    for number, start in enumerate(range(0, len(entries), size), 1):
+        for entry in entries[start : start + size]:
+            builder.observe(entry.sequence, entry.record)
+        last = entries[start : start + size][-1].sequence
+        found.append(decode_summary(encode_summary(builder.seal(number, start + 1, last))))
+    return LogIndex(found)
+
+
+@pytest.mark.parametrize("remembered", [100_000, 3])
+def test_increments_begin_where_the_index_says(
+    remembered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "RECENT_UNITS", remembered)
+    later = 0
+    for seed in range(SEEDS):
+        history = History(seed)
+        index = summaries_of(history.entries)
+        assert {v for v in range(99) if index.cut(v)} == set(history.finished)
+        for version, timestamp in history.finished.items():
+            cut = index.cut(version)
+            assert cut is not None
+            assert cut.timestamp == timestamp
+            assert cut.needs <= cut.start < cut.finish
+            found, _ = replayed(history.entries[cut.needs - 1 :], timestamp, ToEnd())
+            assert found == {u: c for u, c in history.commits.items() if c[0] > timestamp}
+            later += cut.needs > 1
+            assert index.cut_at(timestamp).timestamp == timestamp
+            for following, at in history.finished.items():
+                if following > version:
+                    goal = find_cut(history.entries, following)
+                    found, _ = replayed(history.entries[cut.needs - 1 :], timestamp, goal)
+                    inside = {u: c for u, c in history.commits.items() if timestamp < c[0] <= at}
+                    assert found == inside
+    assert later > SEEDS // 4
+
+
+def test_checkpoints_bound_replay() -> None:
+    for seed in range(SEEDS):
+        history = History(seed)
+        builder = IndexBuilder(1)
+        for entry in history.entries:
+            builder.observe(entry.sequence, entry.record)
+            if isinstance(entry.record, log.Closed):
+                timestamp = entry.record.timestamp
+                start = builder.replay_from(timestamp, entry.sequence + 1)
+                found, ending = replayed(history.entries[start - 1 :], timestamp, ToEnd())
+                assert found == {u: c for u, c in history.commits.items() if c[0] > timestamp}
+                assert {each.part for each in ending.in_doubt} == {
+                    unit for unit in history.prepared if isinstance(unit, log.PartId)
+                }
+
+
+def test_a_log_that_contradicts_its_cut_is_refused() -> None:
+    refused = 0
+    for seed in range(SEEDS):
+        history = History(seed)
+        for version in history.finished:
+            goal = find_cut(history.entries, version)
+            assert goal is not None
+            for side in ("before", "after"):
+                units = [u for u in getattr(goal, side) if isinstance(u, log.PartId)]
+                if units:
+                    wrong = replace(goal, **{side: getattr(goal, side) - {units[0]}})
+                    with pytest.raises(DataCorrupted, match="disagree"):
+                        replayed(history.entries, 0, wrong)
+                    refused += 1
+    assert refused > 20
+
+
+def test_records_out_of_order_or_twice_are_refused() -> None:
+    entries = History(1).entries
+    for wrong in ([*entries[:3], entries[2]], [entries[0], entries[2]], entries[::-1]):
+        with pytest.raises(DataCorrupted, match="follows record"):
+            replayed(wrong, 0, ToEnd())
+
+
+def test_a_commit_without_its_changes_is_refused() -> None:
+    part = log.PartId(1, 1, 1)
+    entries = [Entry(5, 1, 0, log.Committed(part, 10, (1,), None))]
+    with pytest.raises(DataCorrupted, match="not in the log"):
+        replayed(entries, 0, ToEnd())
+    assert replayed(entries, 10, ToEnd())[0] == {}, "the image has it"
+    with pytest.raises(DataCorrupted, match="not prepared"):
+        replayed([Entry(5, 1, 0, log.JobCommitted("j", 10))], 0, ToEnd())
+
+
+def test_steps_go_to_the_stripe_of_their_partition() -> None:
+    part = PartCommit(1, log.PartId(1, 1, 6), 1, (6,), ())
+    assert stripe(part, 4) == 2
+    assert stripe(log.PartitionLeft(1, 6), 4) == 2
+    assert stripe(log.CatalogChanged(1, 1, b"", ""), 4) is None
+    assert stripe(JobCommit(1, "j", 1, 1, False, (1,), (), b""), 4) is None
+
+
+# --- retention ----------------------------------------------------------------------------------
+
+
+def segment(number: int, **more: object) -> SegmentSummary:
+    plain = SegmentSummary(number, number * 10, number * 10 + 9, 0, 0, 0, (), (), (), ())
+    return replace(plain, **more)
+
+
+def test_what_may_go() -> None:
+    checkpoint = index_module.CheckpointEntry(45, 400, 38)
+    cut = index_module.CutEntry(7, 300, 27, 28, 25)
+    summaries = [segment(1), segment(2, cuts=(cut,)), segment(3), segment(4)]
+    nothing = retire(LogIndex(summaries), stored=None, snapshots=False)
+    assert str(nothing) == "keep 4 segments, archive 0, remove 0", "there is no checkpoint"
+    summaries[3] = segment(4, checkpoints=(checkpoint,))
+    alone = retire(LogIndex(summaries), stored=None, snapshots=False)
+    assert (alone.keep, alone.archive, alone.remove) == ((3, 4), (), (1, 2))
+    stored = retire(LogIndex(summaries), stored=7, snapshots=True)
+    assert (stored.keep, stored.archive, stored.remove) == ((3, 4), (2,), (1,))
+    unstored = retire(LogIndex(summaries), stored=None, snapshots=True)
+    assert (unstored.keep, unstored.archive, unstored.remove) == ((3, 4), (1, 2), ())
+
+
+def test_gaps_are_found() -> None:
+    builder = IndexBuilder(1)
+    for number, record in enumerate(
+        [log.PartitionTaken(2, 5, 9), log.PartitionReady(2, 5, False), log.PartitionLeft(2, 6)], 1
+    ):
+        builder.observe(number, record)
+    index = LogIndex([builder.seal(1, 1, 3)])
+    assert index.gap_between(1, 3) == 2
+    assert index.gap_between(3, 9) is None
+    assert index.moved_between(1, 3) == 9
+    assert index.moved_between(2, 3) == 0
+
+
+def test_partitions_that_came_are_replayed_by_who_answers_for_them() -> None:
+    records = [
+        log.CutStart(1, 50),
+        log.PartitionTaken(2, 5, 30),
+        log.CopiedRows(2, 5, 1, 1, b"rows"),
+        log.PartitionTaken(2, 6, 35),
+        log.PartitionReady(2, 5, True),
+        log.CutFinish(1, frozenset(), frozenset()),
+    ]
+    entries = [Entry(number, 1, 0, record) for number, record in enumerate(records, 1)]
+    goal = find_cut(entries, 1)
+    assert goal is not None
+
+    def steps(goal: ToCut) -> list[object]:
+        replay = Replay(0, goal, {5})
+        found = [step for entry in entries if (step := replay.on_entry(entry)) is not None]
+        assert replay.finish().view == 2
+        return found
+
+    assert steps(goal) == [records[1], records[2], records[4]]
+    assert steps(replace(goal, limit=30)) == steps(goal)
+    with pytest.raises(InputError, match="partition 5 came to this log at 30"):
+        steps(replace(goal, limit=29))
+
+
+@pytest.mark.parametrize("offset", range(60))
+def test_a_damaged_summary_is_not_believed(offset: int) -> None:
+    data = bytearray(encode_summary(segment(1)))
+    data[offset] ^= 4
+    with pytest.raises(DataCorrupted):
+        decode_summary(bytes(data))
+
+
+# --- in doubt -----------------------------------------------------------------------------------
+
+
+def test_how_transactions_in_doubt_end() -> None:
+    one, two = log.PartId(5, 1, 1), log.PartId(5, 1, 2)
+    prepared = log.Prepared(one, 10, (1, 2), b"", ())
+    other = log.Prepared(two, 14, (1, 2), b"", ())
+
+    def ends(*records: log.Record) -> int | None:
+        witnesses = Witnesses()
+        for record in (prepared, *records):
+            witnesses.observe(record)
+        assert undecided({one: prepared}, witnesses) == {one: decide(one, (1, 2), witnesses)}
+        return decide(one, (1, 2), witnesses)
+
+    assert ends() is None, "the other part was never prepared"
+    assert ends(other) == 14, "somebody may have been told"
+    assert ends(other, log.Committed(two, 20, (1, 2), None)) == 20
+    assert ends(other, log.RolledBack(two)) is None
+    with pytest.raises(DataCorrupted, match="committed at"):
+        ends(log.Committed(one, 20, (1, 2)), log.Committed(two, 21, (1, 2)))
+    with pytest.raises(DataCorrupted, match="committed at 20 and at 21"):
+        ends(log.Committed(two, 20, (1, 2)), log.Committed(two, 21, (1, 2)))
+
+
+def test_how_jobs_in_doubt_end() -> None:
+    witnesses = Witnesses()
+    witnesses.observe(log.JobPrepared("j", 5, 1, ("t",), False, (1, 2)))
+    assert decide_job("j", witnesses) is None
+    witnesses.observe(log.JobCommitted("j", 9))
+    assert decide_job("j", witnesses) == 9
+    with pytest.raises(DataCorrupted, match="at 9 and at 8"):
+        witnesses.observe(log.JobCommitted("j", 8))
+
+
+def test_a_cut_has_a_text() -> None:
+    goal = ToCut(3, 100, 1, 2, frozenset(), frozenset())
+    assert [str(each) for each in (goal, ToMoment(5), ToEnd())] == [
+        "cut 3 at 100",
+        "moment 5",
+        "the end of the log",
+    ]
