@@ -1,5 +1,6 @@
 """Exchanges and queries: bytes between two members beside a bare socket, a thousand queries at a
-time, how long a cancelled query leaves traces, and the empty round trip beside a bare echo.
+time, how long a cancelled query leaves traces, whether members grow with the number of statements
+that they have served, and the empty round trip beside a bare echo.
 
 ``python benchmarks/exchange.py [--scale 1.0]``. Members are processes on loopback; what is compared
 is measured in turns, in the same run.
@@ -191,12 +192,12 @@ async def crowd(addresses: tuple[str, ...], pids: tuple[int, ...], rounds: int) 
         await Session.open(addresses[number % len(addresses)]) for number in range(CONCURRENT)
     ]
     await asyncio.gather(*(session.run(SHORT) for session in sessions))
-    before, times, failures = resident(pids), [], []
+    held, times, failures = [resident(pids)], [], []
     for _ in range(rounds):
         for seconds, failure in await asyncio.gather(*(s.run(SHORT) for s in sessions)):
             times.append(seconds * 1e3)
             failures += [failure] if failure is not None else []
-    after = resident(pids)
+        held.append(resident(pids))
     for session in sessions:
         session.channel.close()
     p50, p99 = np.percentile(times, [50, 99])
@@ -205,7 +206,7 @@ async def crowd(addresses: tuple[str, ...], pids: tuple[int, ...], rounds: int) 
     print(f"p99 ms                                  {p99:10.1f}")
     print(f"p99 / p50 (target at most 20)           {p99 / p50:10.2f}")
     print(f"failures (target none)                  {len(failures):10d}   {set(failures) or ''}")
-    print(f"resident MB before and after            {before:10.0f} {after:10.0f}", flush=True)
+    print(f"resident MB after each round            {_row(held)}", flush=True)
 
 
 # --- cancel ---
@@ -260,6 +261,31 @@ def queries(scale: float) -> None:
           f" {max(times):.1f} at most of {CANCELS}", flush=True)  # fmt: skip
 
 
+# --- memory ---
+
+
+def _row(sizes: list[float]) -> str:
+    return " ".join(f"{size:6.0f}" for size in sizes)
+
+
+def statements(scale: float) -> None:
+    """One after the other. What members keep of the last ones fills up at first: ids, profiles,
+    plans, and what Arrow and Python keep free."""
+    with remuda.start(members=2) as cluster, cluster.connect() as client:
+        with client.sql("CREATE TABLE small (k BIGINT PRIMARY KEY, v BIGINT)"):
+            pass
+        keys = pa.array(np.arange(3000))
+        client.map("small").put_all(pa.table({"k": keys, "v": pa.array(np.arange(3000) % 1000)}))
+        held = [resident(cluster.pids)]
+        for _ in range(max(4, int(16 * scale))):
+            for _ in range(1000):
+                with client.sql(SHORT) as cursor:
+                    cursor.fetchall()
+            held.append(resident(cluster.pids))
+    print("\nresident MB of 2 members, at first and after each 1,000 short statements:")
+    print(_row(held), flush=True)
+
+
 # --- round trip ---
 
 
@@ -294,10 +320,11 @@ def round_trip(scale: float) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--only", choices=["throughput", "queries", "round_trip"])
+    parser.add_argument("--only", choices=["throughput", "queries", "statements", "round_trip"])
     options = parser.parse_args()
     parts: dict[str, Any] = {
-        "throughput": throughput, "queries": queries, "round_trip": round_trip,
+        "throughput": throughput, "queries": queries, "statements": statements,
+        "round_trip": round_trip,
     }  # fmt: skip
     for name, part in parts.items():
         if options.only in (None, name):

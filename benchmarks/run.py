@@ -19,6 +19,7 @@ NAMES = (
     "planning",
     "spill",
     "exchange",
+    "failover",
 )
 
 

@@ -130,9 +130,12 @@ CONTROL: Final = {
         "QueryCheckResponse", "those that do not; and who has sent everything in those that do"
     ),
     "FRAGMENT_DONE": _one_way("FragmentDone", "to the initiator: an instance has ended well"),
-    "JOIN": _request("Join", "Join", "to the first member: give me a number"),
+    "JOIN": _request("Join", "Join", "let me in: the answer has a number, or the view with me"),
     "VIEW_INSTALL": _request("ViewInstall", "ACK", "the members and the owners of partitions"),
     "HEARTBEAT": _one_way("Heartbeat", "I am alive"),
+    "HEARTBEAT_ANSWER": _one_way("Heartbeat", "I have heard it: a lease counts from its sending"),
+    "AGREE": _one_way("Agreement", "which view follows"),
+    "WISH": _one_way("MembershipWish", "to the lowest member: a view with, or without, somebody"),
     "CLOCK": _request("Heartbeat", "Heartbeat", "the clock of a participant, to choose T above it"),
     "CATALOG_CHANGE": _request(
         "CatalogChange", "CatalogState", "to the coordinator: change the catalog everywhere"
@@ -142,12 +145,22 @@ CONTROL: Final = {
     "MAP_STATISTICS": _request("StatisticsRequest", "StatisticsReply", "what the optimizer needs"),
     "SYSTEM_STATE": _request("SystemStateRequest", "SystemState", "what the relations of sys show"),
     "COMMIT_PREPARE": _request("CommitPrepare", "CommitPrepared", "validate, and vote"),
+    "COMMIT_KEEP": _request(
+        "CommitPrepare", "CommitPrepared", "to backups: all primaries have voted, keep your copies"
+    ),
     "COMMIT_FINISH": _request("CommitFinish", "Ack", "commit at this timestamp, or abort"),
     "STAGE_ROWS": _request("StageRows + Arrow stream", "Ack", "rows of a statement, kept unseen"),
     "COMMIT_TURN": _request("CommitTurn", "Context", "wait for the turn to write a map"),
     "COMMIT_TURN_END": _request("CommitTurn", "Ack", "give the turn on"),
     "COMMIT_STATUS": _request(
         "CommitStatus", "CommitStatusReply", "the coordinator is lost: what do you know?"
+    ),
+    "COPY_BEGIN": _request(
+        "CopyBegin", "Ack", "copies of partitions will come: what is there of them is void"
+    ),
+    "COPY_ROWS": _request("CopyRows + Arrow stream", "Ack", "versions of rows of a copy"),
+    "COPY_REPLICATED": _request(
+        "CopyBegin", "Ack", "send me a replicated map; answered when all of it was sent"
     ),
     "JOB_TOUCH": _request("JobTouch", "JobHandle", "to the job's coordinator: does it live?"),
     "FORWARD": _request(

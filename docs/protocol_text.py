@@ -115,8 +115,8 @@ and charged to each of the streams.
   senders) is granted from the start, and both ends compute it from the plan. A grant is cumulative
   ("you may have sent up to X bytes in all"), so that an old or repeated one does no harm.
 - A grant is sent after every third batch or a quarter of a window that an operator has consumed.
-- A batch has at most half a window, and {batch_max} MiB. One row that is larger may pass when more
-  than half a window is free. More than was granted is a ProtocolError.
+- A batch has at most half a window, and {batch_max} MiB and 64 KiB. One row that is larger may pass
+  when more than half a window is free. More than was granted is a ProtocolError.
 - `receiver_finished` (a LIMIT): the sender frees what it holds and answers with an empty last batch.
 - `ok = false`: data is not accepted downstream, because the receiving instance failed. The sender
   stops and frees what it holds; the member that failed tells the initiator the cause. If no cancel

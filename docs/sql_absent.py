@@ -17,7 +17,6 @@ FURTHER: Final = (
     ("temporary tables", "CREATE TEMPORARY TABLE t (a BIGINT PRIMARY KEY)"),
     ("materialized views", "CREATE MATERIALIZED VIEW v AS SELECT 1 AS a"),
     ("ALTER COLUMN TYPE with USING", "ALTER TABLE flights ALTER delay TYPE BIGINT USING delay + 1"),
-    ("BEGIN, COMMIT, ROLLBACK", "BEGIN"),
     ("DECLARE CURSOR", "DECLARE c CURSOR FOR SELECT 1"),
     ("COPY", "COPY flights TO STDOUT"),
     ("GRANT", "GRANT SELECT ON flights TO somebody"),

@@ -1,4 +1,5 @@
-"""Fixtures of the whole suite: golden files and their rewrite flag, certificates."""
+"""Fixtures of the whole suite (golden files and their rewrite flag, certificates), and which tests
+stay together when several processes share them."""
 
 from __future__ import annotations
 
@@ -9,8 +10,11 @@ from typing import Any
 
 import pytest
 import trustme
+from xdist.scheduler import LoadScopeScheduling
 
 GOLDEN = Path(__file__).parent / "golden"
+ONE_PROCESS = ("tests/spark/",)
+"""Folders whose tests share what is dear: one Java process and its cluster, for the session."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,6 +31,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "soak" in item.keywords:
             item.add_marker(skip)
+
+
+class FilesTogether(LoadScopeScheduling):
+    """The tests of a file run in one process, in order: their clusters are started once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::", 1)[0]
+        return next((folder for folder in ONE_PROCESS if file.startswith(folder)), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    return FilesTogether(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 class GoldenFiles:

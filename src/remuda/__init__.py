@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from remuda.client.prepared import Statement
     from remuda.client.requests import ClusterInfo, JobTask, MapDescription
     from remuda.client.row import Row
+    from remuda.client.transaction import Transaction
     from remuda.datatypes.intervals import Interval
     from remuda.datatypes.schema import Column, MapSchema
     from remuda.datatypes.sql import SqlType, array, char, decimal, varchar
@@ -54,6 +55,7 @@ __all__ = [
     "Row",
     "SqlType",
     "Statement",
+    "Transaction",
     "__version__",
     "array",
     "char",
@@ -83,6 +85,7 @@ _HOMES = {
     "Row": "remuda.client.row",
     "SqlType": "remuda.datatypes.sql",
     "Statement": "remuda.client.prepared",
+    "Transaction": "remuda.client.transaction",
     "array": "remuda.datatypes.sql",
     "char": "remuda.datatypes.sql",
     "col": "remuda.client.predicate",

@@ -25,5 +25,6 @@ from remuda.client.asynchronous.job_writer import JobWriter
 from remuda.client.asynchronous.jobs import Job
 from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.prepared import Statement
+from remuda.client.asynchronous.transaction import Transaction
 
-__all__ = ["Client", "Cursor", "Job", "JobWriter", "Map", "Statement", "connect"]
+__all__ = ["Client", "Cursor", "Job", "JobWriter", "Map", "Statement", "Transaction", "connect"]

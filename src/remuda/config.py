@@ -12,6 +12,7 @@ from typing import Any
 
 from remuda.errors import InputError
 from remuda.limits import (
+    BACKUPS_MAX,
     HEARTBEAT_INTERVAL,
     HEARTBEAT_TIMEOUT,
     MEMBERS_MAX,
@@ -69,8 +70,28 @@ class MemberConfig:
     )
     batch_rows: int = _setting(0, "rows per batch of a scan, for tests; 0 = as stored")
     query_timeout: float = _setting(0.0, "seconds after which a query fails; 0 = never")
+    transaction_timeout: float = _setting(
+        600.0, "seconds after which an open transaction is rolled back; 0 = never"
+    )
+    transaction_memory: int = _setting(
+        32 * MIB, "bytes that one transaction may have written before it commits"
+    )
     heartbeat_interval: float = _setting(HEARTBEAT_INTERVAL, "seconds between heartbeats")
     heartbeat_timeout: float = _setting(HEARTBEAT_TIMEOUT, "silence after which a member is lost")
+    backups: int = _setting(
+        0, "copies of each partition besides the primary; what the first member says counts"
+    )
+    lease: float = _setting(
+        0.0,
+        "seconds that a member serves without having heard from a majority; 0 = three heartbeat"
+        " intervals, or a third of heartbeat_timeout if that is longer",
+    )
+    leave_timeout: float = _setting(
+        30.0, "seconds that a member which is told to end (SIGTERM) takes to give its data away"
+    )
+    minimum_members: int = _setting(
+        1, "with fewer members in its view, a member neither reads nor writes"
+    )
     tls_certificate: str = _setting(
         "", "PEM file with this member's certificate: switches TLS on, on all channels"
     )
@@ -103,11 +124,21 @@ class MemberConfig:
             "statement_memory",
             "admission_timeout",
             "parallel_rows",
+            "transaction_memory",
         ):
             self._check_finite(name)
             if getattr(self, name) <= 0:
                 raise InputError(f"{name} must be above 0, not {getattr(self, name)}")
-        for name in ("workers", "batch_rows", "query_timeout", "spill_limit", "member_memory"):
+        for name in (
+            "workers",
+            "batch_rows",
+            "query_timeout",
+            "transaction_timeout",
+            "spill_limit",
+            "member_memory",
+            "lease",
+            "leave_timeout",
+        ):
             self._check_finite(name)
             if getattr(self, name) < 0:
                 raise InputError(f"{name} must not be negative")
@@ -122,7 +153,31 @@ class MemberConfig:
                 )
         if self.join:
             split_address(self.join, "join")
+        self._check_membership()
         self._check_protection()
+
+    @property
+    def lease_seconds(self) -> float:
+        """Above the interval of heartbeats, below the silence that makes a member lost."""
+        interval, timeout = self.heartbeat_interval, self.heartbeat_timeout
+        return self.lease or max(0.3 * timeout, min(3 * interval, (interval + timeout) / 2))
+
+    def _check_membership(self) -> None:
+        if not 0 <= self.backups <= BACKUPS_MAX:
+            raise InputError(f"backups must be 0 to {BACKUPS_MAX}, not {self.backups}")
+        most = MEMBERS_MAX if self.join else self.cluster_size
+        if not 1 <= self.minimum_members <= most:
+            raise InputError(f"minimum_members must be 1 to {most}, not {self.minimum_members}")
+        if not self.heartbeat_interval < self.heartbeat_timeout:
+            raise InputError(
+                f"heartbeat_timeout ({self.heartbeat_timeout}) must be above heartbeat_interval "
+                f"({self.heartbeat_interval})"
+            )
+        if not self.heartbeat_interval < self.lease_seconds < self.heartbeat_timeout:
+            raise InputError(
+                f"lease must lie between heartbeat_interval ({self.heartbeat_interval}) and "
+                f"heartbeat_timeout ({self.heartbeat_timeout}), not {self.lease}"
+            )
 
     def _check_finite(self, name: str) -> None:
         """No time is ever past a NaN: whoever waits until then waits for ever."""

@@ -8,7 +8,8 @@ The tree is cut by what the caller should do::
     │   ├── DataError         a value is wrong: overflow, division by zero, bad text
     │   └── ConstraintError   a value breaks a constraint of the map
     ├── TransientError        the same call may succeed when it is made again
-    │   ├── MemberUnavailable, ConnectionBroken, QueryTimeout, QueryCanceled, ...
+    │   ├── MemberUnavailable (NotServed: nothing was done), ConnectionBroken (OutcomeUnknown),
+    │   ├── ViewChanged, QueryTimeout, QueryCanceled, SerializationFailure, ...
     ├── ResourceError         memory, disk or a limit: change the limit or the work
     ├── ProtocolError         the other side does not speak our protocol
     └── InternalError         a bug in Remuda
@@ -19,70 +20,11 @@ raised again on the other side with the same class.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 # Named again, so that everybody has them from here.
 from remuda.error_report import ErrorReport as ErrorReport  # noqa: PLC0414
 from remuda.error_report import Position as Position  # noqa: PLC0414
 from remuda.error_report import caret_lines as caret_lines  # noqa: PLC0414
-
-
-class RemudaError(Exception):
-    """The root of all errors raised on purpose.
-
-    ``message`` says what is wrong, ``detail`` more about it, ``hint`` what to do; ``member`` is the
-    member that is to blame, "" if none is; ``position`` is the place in ``statement``. ``sqlstate``
-    is PostgreSQL's code, ``retryable`` whether the same call may succeed when it is made again.
-    ``str(error)`` has it all, with a caret below the place.
-    """
-
-    sqlstate: ClassVar[str] = "XX000"
-    retryable: ClassVar[bool] = False
-    kinds: ClassVar[dict[str, type[RemudaError]]] = {}
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        detail: str = "",
-        hint: str = "",
-        position: Position | None = None,
-        statement: str | None = None,
-        member: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.detail = detail
-        self.hint = hint
-        self.position = position
-        self.statement = statement
-        self.member = member
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        RemudaError.kinds[cls.__name__] = cls
-
-    def __str__(self) -> str:
-        lines = [self.message]
-        if self.position is not None and self.statement is not None:
-            lines += caret_lines(self.statement, self.position)
-        if self.detail:
-            lines.append(f"DETAIL: {self.detail}")
-        if self.hint:
-            lines.append(f"HINT: {self.hint}")
-        return "\n".join(lines)
-
-    def to_report(self) -> ErrorReport:
-        """The error as plain data, to be raised again in another process."""
-        return ErrorReport(
-            kind=type(self).__name__,
-            sqlstate=self.sqlstate,
-            message=self.message,
-            detail=self.detail,
-            hint=self.hint,
-            member=self.member,
-            position=self.position,
-        )
+from remuda.error_root import RemudaError as RemudaError  # noqa: PLC0414
 
 
 def from_report(report: ErrorReport, statement: str | None = None) -> RemudaError:
@@ -105,6 +47,7 @@ class InputError(RemudaError):
     """The request itself is wrong."""
 
     sqlstate = "22023"
+    may_have_run = False
 
 
 class SqlSyntaxError(InputError):
@@ -500,13 +443,50 @@ class MemberUnavailable(TransientError):
 class MemberGivenUp(MemberUnavailable):
     """Other members count the sender of a message as lost. That is for good: it stops."""
 
+    may_have_run = False
+
+
+class NoAnswer(MemberUnavailable):
+    """The member took the request and said nothing for as long as the caller waits."""
+
+
+class NotServed(MemberUnavailable):
+    """The request was refused, or never sent, before anything was done. Clients ask again by
+    themselves, within the request's timeout, along the newest view."""
+
+    may_have_run = False
+
+
+class MemberNotReady(NotServed):
+    """The member has just taken over partitions, or is joining or stopping."""
+
+
+class NoLease(NotServed):
+    """The member may not serve as a primary: it does not hear from a majority of the members."""
+
+
+class PartitionsLost(MemberUnavailable):
+    """Every copy of a partition that the request needs is lost, for good."""
+
+    sqlstate = "58000"
+    retryable = False
+    may_have_run = False
+
 
 class ConnectionBroken(TransientError):
     sqlstate = "08006"
 
 
+class OutcomeUnknown(ConnectionBroken):
+    """A write was sent and no answer came: it may have taken effect, or still may. Whoever writes
+    again may write twice."""
+
+    sqlstate = "08007"
+
+
 class ConnectionRefused(TransientError):
     sqlstate = "08001"
+    may_have_run = False
 
 
 class QueryTimeout(TransientError):
@@ -521,28 +501,33 @@ class SchemaChanged(TransientError):
     """The map was altered since the request was planned."""
 
     sqlstate = "0A001"
+    may_have_run = False
 
 
 class ViewChanged(TransientError):
     """The request comes from another view of the cluster."""
 
     sqlstate = "55000"
+    may_have_run = False
 
 
 class JobAborted(TransientError):
     sqlstate = "40003"
+    may_have_run = False
 
 
 class SerializationFailure(TransientError):
     """Rows that a statement read were changed by others before it could commit."""
 
     sqlstate = "40001"
+    may_have_run = False
 
 
 class SnapshotTooOld(TransientError):
     """The versions that a read timestamp needs have been collected."""
 
     sqlstate = "72000"
+    may_have_run = False
 
 
 # --- resources -----------------------------------------------------------------------------
@@ -560,6 +545,7 @@ class TooManyQueries(ResourceError):
     """So many wait already that another one is not taken."""
 
     sqlstate = "53400"
+    may_have_run = False
     retryable = True
 
 
@@ -569,6 +555,12 @@ class DiskFull(ResourceError):
 
 class LimitExceeded(ResourceError):
     sqlstate = "54000"
+
+
+class DataCorrupted(ResourceError):
+    """Bytes on a disk are not those that were written."""
+
+    sqlstate = "XX001"
 
 
 # --- the other side ------------------------------------------------------------------------

@@ -24,8 +24,10 @@ MEMBERS_MAX: Final = 1024
 BATCH_ROWS: Final = 64 * 1024
 TUPLE_BATCH_ROWS: Final = 256
 AGGREGATE_BUFFER_ROWS: Final = 1024 * 1024
-ENCODED_BATCH_SIZE_MAX: Final = 4 * MIB
-STREAM_WINDOW_SIZE: Final = 8 * MIB
+ENCODED_BATCH_SIZE_MAX: Final = 4 * MIB + 64 * KIB
+"""The columns of a chunk are often 4 MiB; what Arrow writes around them must not split them."""
+STREAM_WINDOW_SIZE: Final = 4 * ENCODED_BATCH_SIZE_MAX
+"""Several of the largest batches: with two, the sender waits for each grant."""
 FRAGMENT_RECEIVE_BUDGET: Final = 64 * MIB
 EARLY_BATCHES_SIZE_MAX: Final = 64 * MIB
 """Batches kept for a query that has not started here yet (design rule 3)."""
@@ -82,6 +84,7 @@ ENDED_QUERY_IDS_KEPT: Final = 4096
 # --- membership ---
 HEARTBEAT_INTERVAL: Final = 1.0
 HEARTBEAT_TIMEOUT: Final = 10.0
+BACKUPS_MAX: Final = 6
 CLOCK_SKEW_MAX: Final = 60.0
 """How far the clock of another member may be ahead."""
 CLIENT_CLOCK_AHEAD_MAX: Final = 5.0
@@ -89,6 +92,13 @@ CLIENT_CLOCK_AHEAD_MAX: Final = 5.0
 than between members, so that no client can push a member out of its cluster."""
 JOB_IDLE_TIMEOUT: Final = 600.0
 """A staged job without traffic for this long is aborted and its rows freed."""
+
+# --- log and snapshots ---
+LOG_SEGMENT_SIZE: Final = 64 * MIB
+LOG_RECORD_SIZE_MAX: Final = 64 * MIB
+"""A record above the size of a segment gets one of its own."""
+LOG_GROUP_SIZE: Final = 8 * MIB
+"""What one write of the log takes along at most, one record apart."""
 
 assert TAIL_PIECE_ROWS <= CHUNK_ROWS
 assert ENCODED_BATCH_SIZE_MAX <= STREAM_WINDOW_SIZE // 2, "a batch is at most half its window"
@@ -98,3 +108,4 @@ assert HEARTBEAT_INTERVAL * 3 <= HEARTBEAT_TIMEOUT
 assert CLIENT_SILENCE_MAX <= HEARTBEAT_TIMEOUT <= USER_HEARTBEAT_TIMEOUT
 assert CLIENT_CLOCK_AHEAD_MAX * 2 <= CLOCK_SKEW_MAX
 assert TUPLE_BATCH_ROWS <= PAGE_ROWS <= BATCH_ROWS
+assert FRAME_SIZE_MAX <= LOG_RECORD_SIZE_MAX, "what comes in a frame can be logged"

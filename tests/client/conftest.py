@@ -32,6 +32,7 @@ from remuda.errors import (
     RemudaError,
     SchemaChanged,
     UndefinedMap,
+    ViewChanged,
 )
 from remuda.rpc import codec, transport
 from remuda.rpc.connection import ChannelKind
@@ -294,6 +295,8 @@ class FakeMember:
         schema = self.grid.maps[name]
         types = [schema.columns[i].type for i in schema.key_positions]
         owner = self.grid.view.owners[partition_of(hash_values(key, types))]
+        if owner != self.number and self.grid.view.number > 1:
+            raise ViewChanged(f"member {self.number} does not own the keys of the request")
         assert owner == self.number, f"key {key} of member {owner} came to member {self.number}"
         return key
 
@@ -320,6 +323,7 @@ class FakeMember:
         pack = rows_of(self.grid.maps[message.map]).pack
         body = user_pb2.RowsResponse()
         body.context.clock = self.grid.tick()
+        body.context.view = self.grid.view.number
         for row in rows:
             item = body.rows.add()
             if row is not None:
@@ -350,15 +354,10 @@ class FakeGrid:
         self.jobs = 0
         self.created = 0
         self.members: list[FakeMember] = []
-        infos = []
-        for number in range(1, members + 1):
-            sock = socket.socket()
-            sock.bind(("127.0.0.1", 0))
-            infos.append(MemberInfo(number, f"u{number}", "127.0.0.1", sock.getsockname()[1], 1, 1))
-            self.members.append(FakeMember(self, number, sock))
-        self.view: View = first_view(tuple(infos))
-        for member in self.members:
-            self.run(lambda member=member: self.serve(member))
+        self.infos: list[MemberInfo] = []
+        for _ in range(members):
+            self.add_member()
+        self.view: View = first_view(tuple(self.infos))
 
     async def serve(self, member: FakeMember) -> None:
         member.server = await transport.listen(
@@ -406,6 +405,31 @@ class FakeGrid:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(10)
         self.loop.close()
+
+    def change_view(self, live: list[int], backups: int = 1) -> None:
+        """A next view of these members, which takes effect at once: every row is with its owner."""
+        infos = tuple(self.infos[number - 1] for number in live)
+        fresh = first_view(infos, backups)
+        last = max(self.view.last_number, *live)
+        self.view = View(self.view.number + 1, infos, fresh.replicas, last)
+        for name, schema in self.maps.items():
+            everything = [member.rows.pop(name, {}) for member in self.members]
+            types = [schema.columns[i].type for i in schema.key_positions]
+            for key, row in [item for rows in everything for item in rows.items()]:
+                owner = self.view.owners[partition_of(hash_values(key, types))]
+                self.members[owner - 1].rows.setdefault(name, {})[key] = row
+
+    def add_member(self) -> int:
+        """A member that listens, and is in no view yet."""
+        number = len(self.members) + 1
+        sock = socket.socket()
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+        self.infos.append(MemberInfo(number, f"u{number}", "127.0.0.1", port, 1, 1))
+        member = FakeMember(self, number, sock)
+        self.members.append(member)
+        self.run(lambda: self.serve(member))
+        return number
 
     @property
     def addresses(self) -> list[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+from functools import partial
 
+import pyarrow as pa
 import pytest
 from asyncio_grid import COLUMNS, loads, page, run, until
 
@@ -294,6 +296,35 @@ class TestEnds:
                 await waiting
             with pytest.raises(ConnectionBroken, match="client is closed"):
                 await client.cluster_info()
+
+        run(grid, scenario)
+
+    def test_a_job_whose_begin_is_cancelled_is_aborted(self, grid, monkeypatch):
+        held, aborted = [], []
+
+        def watch(member):
+            begin, abort = member.on_job_begin, member.on_job_abort
+            monkeypatch.setattr(member, "on_job_begin", lambda r: held.append((begin, r)))
+            monkeypatch.setattr(member, "on_job_abort", lambda r: (aborted.append(r), abort(r)))
+
+        for member in grid.members:
+            watch(member)
+
+        async def scenario(client):
+            numbers = client.map("numbers")
+            await numbers.put_all({k: {"v": k} for k in range(3)})
+            rows = pa.table({"__key": pa.array([7]), "v": pa.array([7])})
+            for work in (numbers.put_all(rows), client.begin_job("numbers")):
+                held.clear()
+                aborted.clear()
+                task = asyncio.ensure_future(work)
+                await until(lambda: held)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                assert not aborted
+                grid.run(partial(*held[0]))
+                await until(lambda: aborted and loads(client) == 0)
 
         run(grid, scenario)
 

@@ -7,7 +7,7 @@ import pytest
 
 from remuda.client import commit
 from remuda.client.client import connect
-from remuda.client.core import _is_read
+from remuda.client.core import is_read
 from remuda.client.ports import COMMIT_TIMEOUT
 from remuda.errors import ConnectionBroken, JobAborted
 from remuda.rpc.blocking import BlockingChannel
@@ -111,4 +111,4 @@ def test_an_abort_that_fails_does_not_hide_why(client, grid, monkeypatch):
     ],
 )
 def test_only_reads_are_repeated(text, expected):
-    assert _is_read(text) is expected
+    assert is_read(text) is expected

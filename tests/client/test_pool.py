@@ -12,7 +12,7 @@ from remuda.client.backoff import Backoff, pause
 from remuda.client.client import connect
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column
-from remuda.errors import InputError, LimitExceeded
+from remuda.errors import ConnectionBroken, InputError, LimitExceeded
 
 COLUMNS = (Column("id", sql.BIGINT),)
 
@@ -45,6 +45,26 @@ class TestBound:
             thread.join()
             assert found == [1]
             assert len(client._core.pool(1)._open) == 1
+
+    def test_closing_the_client_ends_what_others_do(self, grid):
+        client = connect(grid.addresses)
+        cursor = client.query("endless", member=1)
+        thread_errors: list[Exception] = []
+
+        def wait() -> None:
+            try:
+                list(cursor)
+            except ConnectionBroken as error:
+                thread_errors.append(error)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        client.close()
+        thread.join()
+        assert len(thread_errors) == 1
+        assert "the client is closed" in str(thread_errors[0])
+        while not grid.members[0].running[0].over:
+            threading.Event().wait(0.001)
 
     def test_a_cursor_that_nobody_holds_makes_room(self, grid):
         with connect(grid.addresses, max_connections=1, connect_timeout=20) as client:

@@ -9,12 +9,12 @@ and 14 is broken.
 from __future__ import annotations
 
 import heapq
-from dataclasses import replace
 from random import Random
 
 from remuda.cluster import agreement as ag
 from remuda.cluster import membership as ms
 from remuda.cluster.membership import Membership, Times
+from remuda.cluster.next_view import next_view
 from remuda.datatypes.view import MemberInfo, View
 
 RETRY = 0.5
@@ -38,15 +38,6 @@ def info(number: int, uuid: str = "") -> MemberInfo:
 def view_of(number: int, members: set[int]) -> View:
     infos = tuple(info(member) for member in sorted(members))
     return View(number, infos, (), last_number=max(members, default=0))
-
-
-def next_view(view: View, without: frozenset[int], joining: tuple[MemberInfo, ...]) -> View:
-    kept = [member for member in view.members if member.number not in without]
-    last = view.last_number
-    for uuid_and_place in sorted(joining, key=lambda member: member.uuid):
-        last += 1
-        kept.append(replace(uuid_and_place, number=last))
-    return View(view.number + 1, tuple(kept), (), last)
 
 
 class Process:

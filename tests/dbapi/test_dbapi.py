@@ -127,6 +127,7 @@ class TestMany:
                 ({"id": n, "name": f"n{n}"} for n in range(3)),
             )
             assert named.rowcount == 3
+            connection.commit()
         cursor.execute("SELECT id, name FROM t ORDER BY id")
         assert cursor.fetchall() == [(0, "n0"), (1, "n1"), (2, "n2")]
 
@@ -137,8 +138,10 @@ class TestMany:
             cursor.executemany("INSERT INTO t (id, name) VALUES (?, ?)", [(1,)])
         with pytest.raises(dbapi.IntegrityError):
             cursor.executemany("INSERT INTO t (id, name) VALUES (?, ?)", [(1, "a"), (1, "b")])
+        cursor.connection.rollback()
         with pytest.raises(dbapi.DataError):
             cursor.executemany("INSERT INTO t (id, name) VALUES (?, ?)", [(1, "a" * 30)])
+        cursor.connection.rollback()
         assert cursor.execute("SELECT count(*) FROM t").fetchone() == (0,)
 
 
@@ -160,6 +163,7 @@ class TestErrors:
         assert type(caught.value) is kind
         assert caught.value.sqlstate == sqlstate
         assert isinstance(caught.value.__cause__, remuda.RemudaError)
+        cursor.connection.rollback()
         assert cursor.execute("SELECT 1").fetchone() == (1,)
 
     def test_of_wrong_use(self, cluster, cursor):
@@ -182,12 +186,6 @@ class TestErrors:
         with pytest.raises(dbapi.InterfaceError, match="cursor is closed"):
             cursor.execute("SELECT 1")
 
-    def test_transactions_are_told_about_honestly(self, connection):
-        assert connection.autocommit
-        connection.commit()
-        with pytest.raises(dbapi.NotSupportedError, match="nothing to roll back"):
-            connection.rollback()
-
     def test_a_closed_connection(self, cluster):
         with dbapi.connect(cluster.addresses) as connection:
             cursor = connection.cursor()
@@ -196,6 +194,77 @@ class TestErrors:
             with pytest.raises(dbapi.InterfaceError, match="connection is closed"):
                 use()
         cursor.close()
+
+
+class TestTransactions:
+    def count(self, cluster):
+        with dbapi.connect(cluster.addresses) as other:
+            return other.cursor().execute("SELECT count(*) FROM t").fetchone()[0]
+
+    def test_commit_and_rollback(self, cluster, connection, cursor):
+        assert connection.autocommit is False
+        connection.commit()
+        connection.rollback()
+        cursor.execute("INSERT INTO t (id) VALUES (1)")
+        assert self.count(cluster) == 0
+        connection.commit()
+        assert self.count(cluster) == 1
+        cursor.execute("DELETE FROM t")
+        cursor.execute("SELECT count(*) FROM t")
+        assert cursor.fetchone() == (0,)
+        connection.rollback()
+        assert cursor.execute("SELECT count(*) FROM t").fetchone() == (1,)
+
+    def test_autocommit(self, cluster, connection, cursor):
+        cursor.execute("INSERT INTO t (id) VALUES (1)")
+        connection.autocommit = True
+        assert self.count(cluster) == 1
+        cursor.execute("INSERT INTO t (id) VALUES (2)")
+        assert self.count(cluster) == 2
+        cursor.execute("BEGIN")
+        cursor.execute("INSERT INTO t (id) VALUES (3)")
+        connection.rollback()
+        assert self.count(cluster) == 2
+
+    def test_a_failed_one_is_never_committed(self, cluster, connection, cursor):
+        cursor.execute("INSERT INTO t (id) VALUES (1)")
+        with pytest.raises(dbapi.IntegrityError):
+            cursor.execute("INSERT INTO t (id) VALUES (1)")
+        with pytest.raises(dbapi.ProgrammingError, match="aborted") as caught:
+            cursor.execute("SELECT 1")
+        assert caught.value.sqlstate == "25P02"
+        with pytest.raises(dbapi.ProgrammingError, match="everything was rolled back"):
+            connection.commit()
+        assert self.count(cluster) == 0
+        cursor.execute("INSERT INTO t (id) VALUES (1)")
+        connection.commit()
+        assert self.count(cluster) == 1
+
+    def test_definitions_take_effect_at_once(self, cluster, connection, cursor):
+        cursor.execute("INSERT INTO t (id) VALUES (1)")
+        cursor.execute("CREATE TABLE other (id BIGINT PRIMARY KEY)")
+        cursor.execute("INSERT INTO other VALUES (1)")
+        connection.rollback()
+        assert cursor.execute("SELECT count(*) FROM other").fetchone() == (0,)
+        cursor.execute("DROP TABLE other")
+        assert self.count(cluster) == 0
+
+    def test_a_closed_connection_has_rolled_back(self, cluster):
+        with dbapi.connect(cluster.addresses) as connection:
+            connection.cursor().execute("INSERT INTO t (id) VALUES (1)")
+        assert self.count(cluster) == 0
+
+    def test_a_conflict_is_an_operational_error(self, cluster, connection, cursor):
+        cursor.execute("INSERT INTO t (id, name) VALUES (1, 'a')")
+        connection.commit()
+        assert cursor.execute("SELECT name FROM t WHERE id = 1").fetchone() == ("a",)
+        with dbapi.connect(cluster.addresses, autocommit=True) as other:
+            other.cursor().execute("UPDATE t SET name = 'b' WHERE id = 1")
+        cursor.execute("UPDATE t SET name = 'c' WHERE id = 1")
+        with pytest.raises(dbapi.OperationalError) as caught:
+            connection.commit()
+        assert caught.value.sqlstate == "40001"
+        assert cursor.execute("SELECT name FROM t").fetchone() == ("b",)
 
 
 def test_threads_share_a_connection(cursor, connection):

@@ -12,12 +12,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
 NAMES = {
     "dbapi-compliance": "dbapi20",
+    "google-crc32c": "google_crc32c",
     "protobuf": "google.protobuf",
+    "pytest-xdist": "xdist",
     "grpcio-tools": "grpc_tools",
     "import-linter": "importlinter",
     "sqlalchemy-drill": "sqlalchemy_drill",
 }
-BY_CONFIGURATION = {"pytest-xdist", "pytest-timeout", "mypy", "ruff", "import-linter"}
+BY_CONFIGURATION = {"pytest-timeout", "mypy", "ruff", "import-linter"}
 BY_TYPES = {"types-protobuf", "types-regex", "pandas-stubs"}
 BY_HAND = {"grpcio-tools"}
 

@@ -19,7 +19,6 @@ PATH = re.compile(r"[a-z_]+(/[a-z_]+)*\.py")
 CALL = re.compile(r"([A-Za-z_][\w.]*)\(\)")
 CLASS = re.compile(r"[A-Z][a-z]+([A-Z][a-z]*)*")
 MESSAGE = re.compile(r"[A-Z]+(_[A-Z]+)+")
-NOT_OURS = {"REPLICATED"}
 WORDS = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 

@@ -75,8 +75,8 @@ def test_a_nullable_varchar_is_bits_offsets_and_bytes() -> None:
                     buffer_length=3,
                 ),
                 v.SerializedField(
-                    major_type=v.MajorType(minor_type=v.VARCHAR, mode=v.REQUIRED),
-                    name_part=v.NamePart(name="$values$"),
+                    major_type=v.MajorType(minor_type=v.VARCHAR, mode=v.OPTIONAL),
+                    name_part=v.NamePart(name="c"),
                     child=[
                         v.SerializedField(
                             major_type=v.MajorType(minor_type=v.UINT4, mode=v.REQUIRED),

@@ -41,13 +41,14 @@ def read_vector(field: Any, data: bytes) -> list[Any]:
         return in_lists(offsets, data[:cut], read_vector(values, data[cut:]), count)
     if mode == v.OPTIONAL:
         bits, values = field.child
-        assert (bits.name_part.name, values.name_part.name) == ("$bits$", "$values$")
+        assert (bits.name_part.name, values.name_part.name) == ("$bits$", field.name_part.name)
+        assert values.major_type == field.major_type
         assert bits.major_type.minor_type == v.UINT1
         assert values.major_type.minor_type == kind
         assert bits.buffer_length == bits.value_count == count == values.value_count
         flags = data[:count]
         assert set(flags) <= {0, 1}
-        found = read_vector(values, data[count:])
+        found = read_required(values, data[count:])
         return [x if flag else None for flag, x in zip(flags, found, strict=True)]
     return read_required(field, data)
 

@@ -81,8 +81,8 @@ def test_a_right_side_of_many_times_the_memory(kind: JoinKind, keys: list[int]) 
 
 
 def test_parts_that_are_still_too_large_are_split_again() -> None:
-    left, right = some_rows(2_000, 3, 20_000), 8 * some_rows(20_000, 4, 20_000)
-    account = small_account(1_600_000)
+    left, right = some_rows(1_000, 3, 6_000), 8 * some_rows(6_000, 4, 6_000)
+    account = small_account(480_000)
 
     found, _ = join(JoinKind.INNER, left, right, [0], account)
 

@@ -21,6 +21,9 @@ class Answer:
 class FakeClient:
     closed = False
 
+    def refuse_transactions(self):
+        self.refuses = True
+
     async def sql(self, text):
         return Answer()
 

@@ -19,7 +19,6 @@ from remuda.catalog.users import ALL, Role, Users, encode_users
 from remuda.cli.gateway_command import beside
 from remuda.config import MemberConfig
 
-MANY = "generate_series(1, 30000)"
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +28,9 @@ from remuda.rpc.packing import RowPacker, packer
 from remuda.rpc.transport import Channel, Request, connect
 from remuda.world import system_world
 
+# Modules that tests share lie beside them: pytest imports in importlib mode, which adds no path.
+sys.path.insert(0, str(Path(__file__).parent))
+
 FAST = {"heartbeat_interval": 0.05, "heartbeat_timeout": 5.0, "join_timeout": 20.0}
 
 
@@ -41,6 +46,8 @@ class Result:
     affected: int = 0
     tag: str = ""
     session: bytes | None = None
+    tx: Any = None
+    """QueryResult.transaction, if it says something."""
     done: asyncio.Event = field(default_factory=asyncio.Event)
     first_page: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -105,6 +112,7 @@ class TestClient:
             result.affected = message.affected_rows
             result.tag = message.tag
             result.session = message.session if message.HasField("session") else None
+            result.tx = message.transaction if message.HasField("transaction") else None
             if message.error:
                 result.error = codec.decode_error(message.error[0])
             result.first_page.set()
@@ -215,7 +223,8 @@ def rows_of(schema: MapSchema) -> RowPacker:
 
 
 IDLE = ("queries", "fragments", "jobs", "statements", "cursors", "reads", "commits", "prepared",
-        "staging", "turns", "settling", "memory_held", "spilled", "queued")  # fmt: skip
+        "staging", "turns", "settling", "memory_held", "spilled", "queued",
+        "transactions")  # fmt: skip
 
 
 class TestCluster:

@@ -67,6 +67,7 @@ def test_a_bug_met_after_a_wait_is_answered(
             # A write is prepared; when it is decided, the map turns out to be broken.
             store = member.core.stores[schema.map_id]
             patched.setattr(store, "pending_at_or_below", lambda _: True)
+            patched.setattr(type(store), "job_pending", True)
             asked = asyncio.ensure_future(client.get(schema, 1))
             waiting: asyncio.Future[Callable[[], None]] = asyncio.Future()
             patched.setattr(

@@ -24,7 +24,8 @@ import tpc_data
 pytestmark = pytest.mark.cluster
 
 SCALE = 0.01
-PERTURBATIONS = 20
+PERTURBATIONS = 8
+SOAK_PERTURBATIONS = 40
 SPREAD = 1.5
 """Standard deviation of the logarithm of a cost: five times as dear or as cheap is common."""
 
@@ -43,7 +44,7 @@ def answers(client: remuda.Client, suffix: str) -> dict[int, Counter[tuple[Any, 
     return found
 
 
-def test_tpch_under_perturbed_costs(in_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def run(in_cluster: Any, monkeypatch: pytest.MonkeyPatch, seeds: range) -> None:
     plans: set[str] = set()
     plan_query = planning.plan_query
 
@@ -59,7 +60,7 @@ def test_tpch_under_perturbed_costs(in_cluster: Any, monkeypatch: pytest.MonkeyP
             tpc_data.load(client, "tpch", tpc_data.generate("tpch", SCALE))
             expected = answers(client, "as planned")
             assert sum(map(len, expected.values())) > 100
-            for seed in range(PERTURBATIONS):
+            for seed in seeds:
                 context = functools.partial(PlanningContext, perturb=perturbed(seed))
                 monkeypatch.setattr(planning, "PlanningContext", context)
                 found = answers(client, f"perturbed {seed}")
@@ -70,4 +71,14 @@ def test_tpch_under_perturbed_costs(in_cluster: Any, monkeypatch: pytest.MonkeyP
         await asyncio.to_thread(ask, cluster.members[0].addresses()["user"])
 
     in_cluster(scenario)
-    assert len(plans) > 22 * PERTURBATIONS / 3, "the plans differ"
+    assert len(plans) > 22 * len(seeds) / 3, "the plans differ"
+
+
+def test_tpch_under_perturbed_costs(in_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(in_cluster, monkeypatch, range(PERTURBATIONS))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_tpch_under_many_perturbed_costs(in_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(in_cluster, monkeypatch, range(PERTURBATIONS, SOAK_PERTURBATIONS))

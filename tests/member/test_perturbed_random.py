@@ -22,11 +22,10 @@ from remuda.session import planning
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
 from oracle_answers import difference
-from oracle_engines import SEED, answer, expected, second_opinion
+from oracle_engines import SEED, answer, copy_tables, expected, filled_duckdb, second_opinion
 from oracle_generator import Generator, Query
 from oracle_sets import SetGenerator
 from oracle_subqueries import SubqueryGenerator
-from oracle_tables import TABLES
 
 pytestmark = pytest.mark.cluster
 
@@ -83,19 +82,6 @@ class Planner:
         return plan
 
 
-def fill(client: remuda.Client, duck: duckdb.DuckDBPyConnection) -> None:
-    duck.execute("SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
-    chance = random.Random(SEED)
-    for table in TABLES:
-        definition = f"CREATE TABLE {table.name} ({table.definition})"
-        duck.execute(definition)
-        client.sql(definition + table.options).close()
-        if rows := table.make(chance):
-            marks = ", ".join("?" * len(table.kinds))
-            duck.executemany(f"INSERT INTO {table.name} VALUES ({marks})", rows)
-            client.map(table.name).put_all(duck.sql(f"FROM {table.name}").to_arrow_table())
-
-
 def compare(
     client: remuda.Client,
     duck: duckdb.DuckDBPyConnection,
@@ -129,8 +115,8 @@ def run(
     wrong: list[str] = []
 
     def ask(address: str) -> None:
-        with remuda.connect(address) as client, duckdb.connect() as duck:
-            fill(client, duck)
+        with remuda.connect(address) as client, filled_duckdb() as duck:
+            copy_tables(duck, client)
             for number, index in enumerate(INDEXES if indexed else ()):
                 client.sql(f"CREATE INDEX i{number} ON {index}").close()
             wrong.extend(compare(client, duck, planner, numbers))

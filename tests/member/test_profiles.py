@@ -13,6 +13,7 @@ from remuda.errors import OutOfMemory, QueryCanceled, QueryTimeout
 from remuda.execution.context import FragmentProfile
 from remuda.member.admission import AdmissionGate
 from remuda.member.fragments import Listener
+from remuda.member.recursion import Evaluation
 
 InCluster = Callable[..., None]
 MIB = 1 << 20
@@ -158,8 +159,9 @@ def test_a_change_waits_for_each_member_once(
 def test_a_recursive_query_that_runs_is_seen(
     in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its fragments belong to queries of their own, one after the other; the first one is held."""
-    done, holding = Listener.on_done, []
+    """Its fragments belong to queries of their own, one after the other: the statement is held
+    after the first of them, and then in the second one."""
+    done, gather, holding = Listener.on_done, Evaluation._gather, []
 
     def held(self: Listener, profile: FragmentProfile) -> None:
         if not (holding and self._query.member == 1):
@@ -168,22 +170,35 @@ def test_a_recursive_query_that_runs_is_seen(
     monkeypatch.setattr(Listener, "on_done", held)
 
     async def scenario(cluster: Any) -> None:
+        between, further = asyncio.Event(), asyncio.Event()
+
+        async def paused(*arguments: Any) -> None:
+            await gather(*arguments)
+            between.set()
+            await further.wait()
+
+        monkeypatch.setattr(Evaluation, "_gather", paused)
         client, other = await cluster.client(), await cluster.client(2)
         await fill(client, 100)
         text = (
             "WITH RECURSIVE r(n) AS (SELECT 1::bigint UNION ALL "
             "SELECT n + 1 FROM r JOIN t ON k = 1) SELECT count(*) FROM r"
         )
-        holding.append(True)
         result = await client.start(text)
+        await between.wait()
         seen = f"SELECT query, state FROM sys.queries WHERE text = '{text}'"
-        rows = await other.sql(seen)
-        while not rows or rows[0][1] == "preparing":
-            assert not result.done.is_set(), result.error
-            rows = await other.sql(seen)
-        [(query, state)] = rows
+        [(query, state)] = await other.sql(seen)
         assert state == "running"
+
+        running = cluster.member(1).queries.running
+        ended = {run for run, _ in running()}
+        holding.append(True)
+        further.set()
+        while not (runs := {run for run, _ in running()} - ended):
+            await asyncio.sleep(0)
+        assert query not in map(str, runs)
         assert (query,) in await other.sql("SELECT query FROM sys.fragments WHERE member = 1")
+        assert await other.sql(seen) == [(query, "running")]
         holding.clear()
         await client.cancel(result)
         await result.done.wait()

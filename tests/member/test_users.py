@@ -17,6 +17,7 @@ from remuda.errors import (
     InputError,
     InsufficientPrivilege,
     QueryCanceled,
+    RemudaError,
     WrongPassword,
 )
 from remuda.member.access import _NEEDS, CHECKED_ELSEWHERE
@@ -47,6 +48,7 @@ def people() -> Users:
         ("reader", READ, "t"),
         ("writer", WRITE, "t"),
         ("owner", ADMIN, "t"),
+        ("owner", ADMIN, "copied"),
     ):
         found = found.granted(name, role, scope)
     return found
@@ -529,6 +531,66 @@ class TestRequests:
             assert served <= set(_NEEDS) | CHECKED_ELSEWHERE
 
         in_cluster(scenario, 1, **settings)
+
+
+def test_names_of_unseen_maps_stay_unknown(in_cluster, settings):
+    """Hints, functions of the catalog and LIKE tell of the maps that a user has a role on."""
+
+    async def scenario(cluster):
+        root = await cluster.client(1, ROOT)
+        await prepared(cluster)
+        await root.sql("CREATE TABLE hidden_one (k BIGINT PRIMARY KEY, salary BIGINT)")
+        await root.sql("COMMENT ON TABLE hidden_one IS 'a secret'")
+        await root.sql("CREATE VIEW hidden_view AS SELECT salary FROM hidden_one WHERE k < 77")
+        oid = (await root.sql("SELECT 'hidden_one'::regclass + 0"))[0][0]
+        view = (await root.sql("SELECT 'hidden_view'::regclass + 0"))[0][0]
+        reader = await cluster.client(2, READER)
+        for text in (
+            "SELECT to_regclass('hidden_one')",
+            "SELECT to_regclass(name) FROM (VALUES ('hidden_one'), ('hidden_view')) n(name)",
+            f"SELECT {oid}::regclass::text WHERE {oid}::regclass::text LIKE 'hidden%'",
+            f"SELECT obj_description({oid})",
+            f"SELECT pg_get_viewdef({view})",
+            f"SELECT pg_get_viewdef({view}, true)",
+        ):
+            for client, told in ((root, True), (reader, False), (root, True)):
+                rows = await client.sql(text)
+                assert any(value is not None for row in rows for value in row) is told, text
+        for text in (
+            "SELECT * FROM hidden_ones", "DROP TABLE hidden_ones", "SHOW CREATE hidden_ones",
+            "SELECT 'hidden_ones'::regclass", "INSERT INTO hidden_ones VALUES (1, 2)",
+        ):  # fmt: skip
+            with pytest.raises(RemudaError) as caught:
+                await reader.sql(text)
+            told = f"{caught.value} {caught.value.hint} {caught.value.detail}"
+            assert "hidden_one" not in told.replace("hidden_ones", ""), told
+        owner = await cluster.client(1, OWNER)
+        for text in (
+            "SELECT salaries FROM hidden_one", "CREATE TABLE copied (LIKE hidden_one)",
+            "SELECT salary FROM hidden_view", "UPDATE hidden_one SET salaries = 1",
+            "CREATE TABLE hidden_one (k BIGINT PRIMARY KEY)",
+        ):  # fmt: skip
+            with refused("hidden_(one|view)"):
+                await owner.sql(text)
+        with refused("lacks the role write"):
+            await owner.sql("INSERT INTO hidden_one VALUES (1, 2)")
+        assert await root.sql("SELECT 'hidden_one'::regclass::text") == [("hidden_one",)]
+
+    in_cluster(scenario, 2, **settings)
+
+
+def test_where_secrets_lie_is_for_administrators(in_cluster, settings):
+    async def scenario(cluster):
+        root, reader = await cluster.client(1, ROOT), await cluster.client(2, READER)
+        for relation in ("sys.settings", "pg_settings"):
+            text = f"SELECT setting FROM {relation} WHERE name = ?"
+            for name in ("secret_file", "users_file"):
+                assert await root.sql(text, name) == [(settings[name],)]
+                assert await reader.sql(text, name) == [("<insufficient privilege>",)]
+            assert await reader.sql(text, "tls_key") == [("",)]
+            assert await reader.sql(text, "cluster") == await root.sql(text, "cluster")
+
+    in_cluster(scenario, 2, **settings)
 
 
 def test_without_users_everybody_is_remuda(in_cluster):

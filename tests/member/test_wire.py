@@ -77,15 +77,14 @@ def test_malformed_frames_end_one_connection_only(in_cluster: InCluster) -> None
     in_cluster(scenario)
 
 
-def test_strangers_cannot_join(in_cluster: InCluster) -> None:
+def test_members_of_another_cluster_cannot_join(in_cluster: InCluster) -> None:
     async def scenario(cluster: Any) -> None:
         seed = cluster.member(1).addresses()["control"]
-        for name, kind in (("other", InvalidDefinition), ("remuda", MemberUnavailable)):
-            config = MemberConfig(cluster=name, cluster_size=2, join=seed, join_timeout=0.5)
-            stranger = Member(config, system_world())
-            with pytest.raises(kind):
-                await stranger.start()
-            await stranger.stop()
+        config = MemberConfig(cluster="other", cluster_size=2, join=seed, join_timeout=0.5)
+        stranger = Member(config, system_world())
+        with pytest.raises(InvalidDefinition):
+            await stranger.start()
+        await stranger.stop()
         client = await cluster.client(2)
         assert await client.sql("SELECT 1") == [(1,)]
 

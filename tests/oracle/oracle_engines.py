@@ -28,24 +28,36 @@ Engines = tuple[remuda.Client, duckdb.DuckDBPyConnection]
 
 
 @contextmanager
+def filled_duckdb() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as duck:
+        duck.execute("SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
+        chance = random.Random(SEED)
+        for table in TABLES:
+            rows = table.make(chance)
+            duck.execute(f"CREATE TABLE {table.name} ({table.definition})")
+            if rows:
+                marks = ", ".join("?" * len(table.kinds))
+                duck.executemany(f"INSERT INTO {table.name} VALUES ({marks})", rows)
+        yield duck
+
+
+def copy_tables(duck: duckdb.DuckDBPyConnection, client: remuda.Client) -> None:
+    for table in TABLES:
+        client.sql(f"CREATE TABLE {table.name} ({table.definition}){table.options}").close()
+        rows = duck.sql(f"FROM {table.name}").to_arrow_table()
+        if rows.num_rows:
+            client.map(table.name).put_all(rows)
+
+
+@contextmanager
 def started(variant: str) -> Iterator[Engines]:
     members, settings = VARIANTS[variant]
     with (
         remuda.start(members=members, settings=settings) as cluster,
         cluster.connect() as client,
-        duckdb.connect() as duck,
+        filled_duckdb() as duck,
     ):
-        duck.execute("SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
-        chance = random.Random(SEED)
-        for table in TABLES:
-            rows = table.make(chance)
-            definition = f"CREATE TABLE {table.name} ({table.definition})"
-            duck.execute(definition)
-            client.sql(definition + table.options).close()
-            if rows:
-                marks = ", ".join("?" * len(table.kinds))
-                duck.executemany(f"INSERT INTO {table.name} VALUES ({marks})", rows)
-                client.map(table.name).put_all(duck.sql(f"FROM {table.name}").to_arrow_table())
+        copy_tables(duck, client)
         yield client, duck
 
 

@@ -52,7 +52,7 @@ REFUSED = [
     ("standard_conforming_strings", "off", NotSupported),
     ("standard_conforming_strings", "maybe", InputError),
     ("bytea_output", "escape", NotSupported),
-    ("default_transaction_isolation", "serializable", NotSupported),
+    ("default_transaction_isolation", "snapshot", InputError),
     ("statement_timeout", "abc", InputError),
     ("statement_timeout", "-5", InputError),
     ("statement_timeout", "99999999999", InputError),

@@ -35,7 +35,12 @@ from remuda.rpc.messages import control_pb2
 
 LASTING = ("channels", "clients", "cached_plans")
 """Gauges of what an idle member may have."""
+UNDECIDED = ("queries", "staging", "prepared", "turns", "commits", "copies_incoming")
+"""What nobody ends on a member that stops (the process ends), or that has no majority."""
 BACKGROUND = {"Core._guarded", "Member.start"}
+
+
+FAST = {"heartbeat_interval": 0.5, "heartbeat_timeout": 3.0, "workers": 0}
 
 
 class Violation(AssertionError):
@@ -76,6 +81,7 @@ class Simulation:
         self.members: dict[int, Member] = {}
         self.nodes: dict[int, Node] = {}
         self.clients: list[Client] = []
+        self.joined = 0
         self.violations: list[str] = []
         self.accounts: list[tuple[Node, MemoryAccount]] = []
         self.skew_max = 0.0
@@ -124,8 +130,7 @@ class Simulation:
 
     def form(self, late: float = 0.0) -> None:
         """Start the members, each up to ``late`` seconds after the first, and wait for the view."""
-        fast = {"heartbeat_interval": 0.5, "heartbeat_timeout": 3.0, "workers": 0}
-        settings = {"cluster_size": self.size, **fast, **self.settings}
+        settings = {"cluster_size": self.size, **FAST, **self.settings}
         first = self._member("m1", MemberConfig(**settings))
         starts = [self._start(first, 0.0)]
         self.loop.run(lambda: ChannelKind.DATA in first._servers, 10.0)
@@ -140,9 +145,42 @@ class Simulation:
         for start in starts:
             start.result()
         for member in (first, *others):
-            self.members[member.core.number] = member
-            self.nodes[member.core.number] = member.node  # type: ignore[attr-defined]
+            self._known(member)
         self.note("formed " + ", ".join(f"{n}={self.nodes[n]}" for n in sorted(self.nodes)))
+
+    def _known(self, member: Member) -> None:
+        self.members[member.core.number] = member
+        self.nodes[member.core.number] = member.node  # type: ignore[attr-defined]
+
+    async def join(self, through: int) -> Member:
+        """A further process joins by asking a member."""
+        self.joined += 1
+        seed = self.members[through].addresses()["control"]
+        settings = {"cluster_size": self.size, **FAST, **self.settings, "join": seed}
+        member = self._member(f"m{self.size + self.joined}", MemberConfig(**settings))
+        self.note(f"{member.node} joins through member {through}")  # type: ignore[attr-defined]
+        await asyncio.shield(self._start(member, 0.0))
+        self._known(member)
+        return member
+
+    async def leave(self, number: int) -> None:
+        """As a process does when it gets SIGTERM."""
+        member = self.members[number]
+        self.note(f"member {number} leaves")
+
+        async def go() -> None:
+            await member.leave()
+            await member.stop()
+
+        await asyncio.shield(member.node.context.run(self.loop.create_task, go()))  # type: ignore[attr-defined]
+
+    def split(self, some: set[int], seconds: float) -> None:
+        """Nothing passes between the members ``some`` and the others."""
+        self.note(f"SPLIT of {sorted(some)} from the others for {seconds:g} s")
+        for one in some & self.nodes.keys():
+            for other in self.nodes.keys() - some:
+                self.network.silence(self.nodes[one], self.nodes[other], seconds)
+                self.network.silence(self.nodes[other], self.nodes[one], seconds)
 
     def _member(self, name: str, config: MemberConfig) -> Member:
         node = Node(name, member=True)
@@ -215,7 +253,7 @@ class Simulation:
                 continue
             stopped = member.core.stopping
             gauges = member.gauges()
-            lasting = {*LASTING, "tasks", *(("queries",) if stopped else ())}
+            lasting = {*LASTING, "tasks", *(UNDECIDED if stopped or member.core.lost else ())}
             found += [
                 f"member {number}: {value} {name}"
                 for name, value in gauges.items()
@@ -225,6 +263,8 @@ class Simulation:
                 found += self._state(number, member)
             found += self._sockets(number, node, gauges["channels"], stopped)
             tasks = Counter(self.loop.pending(node))
+            if member.core.lost:  # heartbeats go on trying
+                tasks.pop("Peer._open", None)
             if set(tasks) - BACKGROUND or tasks["Core._guarded"] != member.core.tasks:
                 found.append(f"member {number}: tasks {dict(tasks)}")
             disk = member.core.world.disk

@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 
+import remuda.member.catalog_service as catalog_module
 import remuda.query.stream as stream_module
+from remuda.cluster.decree import Proposal
 from remuda.execution.exchange.inbox import Inbox
-from remuda.member.commits import Commits
+from remuda.member.catalog_service import CatalogService
+from remuda.member.commit_participants import CommitParticipants
 from remuda.member.core import Core
 from remuda.member.fragments import LocalSources
 from remuda.member.membership import Membership
 from remuda.member.peers import Peers
 from remuda.member.queries import Queries
+from remuda.member.readiness import Readiness
+from remuda.member.takeover import Takeover
 from remuda.query import effects as do
 from remuda.query.registry import QueryRegistry
 from remuda.query.state import Phase, QueryState
@@ -359,5 +364,67 @@ def any_schema_will_do(patch: Patch) -> str:
 
 @mutation
 def nobody_asks_how_a_write_was_decided(patch: Patch) -> str:
-    patch.setattr(Commits, "_ask_status", nothing)
+    patch.setattr(CommitParticipants, "_ask_status", nothing)
     return "without_coordinator_prepared_writes_are_decided"
+
+
+# ---- views, leases, fencing ----
+
+
+@mutation
+def one_vote_is_a_majority(patch: Patch) -> str:
+    patch.setattr(Proposal, "_needed", 1)
+    return "a_minority_gets_no_view"
+
+
+@mutation
+def leases_are_ignored(patch: Patch) -> str:
+    patch.setattr(Readiness, "lease", lambda self, until: None)
+    return "two_members_that_lose_one_stop_writing"
+
+
+@mutation
+def a_catalog_change_needs_nobody(patch: Patch) -> str:
+    patch.setattr(catalog_module, "majority", lambda voters: 0)
+    return "a_catalog_change_needs_a_majority"
+
+
+@mutation
+def a_joiner_gets_no_catalog(patch: Patch) -> str:
+    patch.setattr(CatalogService, "install", nothing)
+    return "a_joiner_has_the_catalog"
+
+
+@mutation
+def a_new_view_ends_all_queries(patch: Patch) -> str:
+    original = QueryRegistry._view_installed
+
+    def installed(self, now, event):
+        self.members |= {0}
+        for state in self._queries.values():
+            state.participants = (*state.participants, 0)
+        return original(self, now, event)
+
+    patch.setattr(QueryRegistry, "_view_installed", installed)
+    return "a_query_goes_on_in_the_next_view"
+
+
+@mutation
+def lower_views_are_served(patch: Patch) -> str:
+    patch.setattr(Core, "observe_member", Core.observe_peer)
+    return "a_message_of_a_lower_view_is_refused"
+
+
+@mutation
+def a_backup_takes_over_at_once(patch: Patch) -> str:
+    patch.setattr(Takeover, "view_installed", nothing)
+    return "a_backup_takes_over_when_the_lease_is_over"
+
+
+@mutation
+def who_leaves_just_goes(patch: Patch) -> str:
+    async def leave(self, timeout):
+        return False
+
+    patch.setattr(Membership, "leave", leave)
+    return "who_leaves_is_let_go"

@@ -208,7 +208,10 @@ values (count(*))
 """
 
 UNSUPPORTED = """
-select id from flights for update
+select carrier from flights group by carrier for update
+select id from flights for update of airlines
+select id from flights for update skip locked
+select * from (select id from flights for update) x
 select id into x from flights
 select id from flights qualify id > 1
 select * from pubic.flights
@@ -237,7 +240,7 @@ create table t (a int unique)
 create table t (a decimal primary key)
 create table t (a decimal(50,2) primary key)
 drop view v
-begin
+begin foo
 explain drop table stock
 select cast(id as uuid) from flights
 select cast(id as interval) from flights

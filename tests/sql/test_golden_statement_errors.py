@@ -100,14 +100,22 @@ discard something
 analyze flihgts
 analyze flights (caries)
 analyze flights,
-set transaction isolation level serializable
 set role admin
 set session authorization admin
-begin
-commit
-rollback
-savepoint a
-start transaction
+begin foo
+begin isolation level chaos
+start
+start transaction isolation serializable
+commit prepared 'x'
+commit and
+rollback to
+rollback to savepoint
+abort to a
+savepoint
+release
+set transaction
+set transaction snapshot 'x'
+set session characteristics read only
 """
 
 FUNCTIONS = """

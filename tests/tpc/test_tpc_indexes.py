@@ -40,7 +40,11 @@ INDEXES = (
 pytestmark = pytest.mark.cluster
 
 
-@pytest.fixture(scope="module", params=[1, 3], ids=["one-member", "three-members"])
+ONE_MEMBER = pytest.param(1, id="one-member", marks=pytest.mark.soak)
+"""Its plans are those of the three, without exchanges."""
+
+
+@pytest.fixture(scope="module", params=[ONE_MEMBER, pytest.param(3, id="three-members")])
 def client(request: pytest.FixtureRequest) -> Iterator[remuda.Client]:
     with loaded(request.param, SUITES, SCALE) as client:
         for index in INDEXES:

@@ -1,4 +1,5 @@
-"""All 99 queries of TPC-DS answer as DuckDB does: on one and three members, also with indexes."""
+"""All 99 queries of TPC-DS answer as DuckDB does: on three members, also with indexes; in
+./run soak on one, too."""
 
 from __future__ import annotations
 
@@ -44,8 +45,11 @@ INSTANCES = {"workers": 2, "parallel_rows": 1, "parallel_scans": "partitions"}
 """Two instances of every fragment that may have them."""
 VARIANTS = pytest.mark.parametrize(
     "client",
-    [(1, ()), (3, ()), (3, tuple(INDEXES))],
-    ids=["one-member", "three-members", "three-members-with-indexes-and-instances"],
+    [
+        pytest.param((1, ()), id="one-member", marks=pytest.mark.soak),
+        pytest.param((3, ()), id="three-members"),
+        pytest.param((3, tuple(INDEXES)), id="three-members-with-indexes-and-instances"),
+    ],
     indirect=True,
     scope="module",
 )

@@ -7,3 +7,4 @@ from pathlib import Path
 
 # Modules that tests share lie beside them: pytest imports in importlib mode, which adds no path.
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent.parent / "simulation"))

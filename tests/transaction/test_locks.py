@@ -98,7 +98,7 @@ def test_any_requests(requests: list[tuple[str, int, Mode | None]]) -> None:
         elif transaction not in locks.waiters:
             waits = bool(locks.acquire(transaction, key, mode))
             assert waits == (transaction in locks.waiters)
-        for lock in locks._locks.values():
+        for lock in locks.held.values():
             assert lock.holders or not lock.waiting
             assert X not in lock.holders.values() or len(lock.holders) == 1
             if lock.waiting:

@@ -88,7 +88,47 @@ COORDINATOR: dict[str, list[tx.Event]] = {
     ],
 }
 
+BACKED = ((1, 2), (2, 3), (3, 1))
+COORDINATOR_WITH_BACKUPS: dict[str, list[tx.Event]] = {
+    "commit": [
+        tx.Begin(),
+        tx.Voted(2, 20, 5),
+        tx.Voted(1, 30, 4),
+        tx.Voted(3, 10, 3),
+        tx.Kept(1),
+        tx.Kept(3),
+        tx.Tick(),
+        tx.Kept(2),
+        tx.Finished(1),
+        tx.Finished(3),
+        tx.Finished(2),
+    ],
+    "backup_refuses": [
+        tx.Begin(),
+        tx.Voted(2, 20, 5),
+        tx.Voted(1, 30, 4),
+        tx.Voted(3, 10, 3),
+        tx.Refused(3, DUPLICATE),
+        tx.Kept(1),
+        tx.Finished(1),
+        tx.Finished(2),
+        tx.Finished(3),
+    ],
+    "lost_while_it_keeps": [
+        tx.Begin(),
+        tx.Voted(2, 20, 5),
+        tx.Voted(1, 30, 4),
+        tx.Voted(3, 10, 3),
+        tx.Kept(1),
+        tx.MemberLost(3, "connection reset"),
+        tx.Finished(1),
+        tx.Finished(2),
+    ],
+}
+
 ASK = tx.PrepareAsked(1, (1, 2, 3))
+ASK_BACKED = tx.PrepareAsked(1, (1, 2, 3), BACKED)
+KEEP = tx.KeepAsked(1, (1, 2, 3), BACKED, 30)
 PARTICIPANT: dict[str, list[tx.Event]] = {
     "commit": [ASK, tx.PreparedHere(20, 5), tx.FinishAsked(30)],
     "abort": [ASK, tx.PreparedHere(20, 5), tx.FinishAsked(None)],
@@ -132,6 +172,43 @@ PARTICIPANT: dict[str, list[tx.Event]] = {
         tx.MemberLost(1, "connection reset"),
     ],
     "coordinator_lost_before_prepare": [tx.MemberLost(1, "connection reset"), ASK],
+    "backups_commit": [ASK_BACKED, tx.PreparedHere(20, 5), KEEP, tx.KeptHere(), tx.FinishAsked(30)],
+    "backup_refused": [ASK_BACKED, tx.PreparedHere(20, 5), KEEP, tx.RefusedHere(DUPLICATE), KEEP],
+    "backups_all_kept": [
+        ASK_BACKED,
+        tx.PreparedHere(20, 5),
+        KEEP,
+        tx.KeptHere(),
+        tx.MemberLost(1, "connection reset"),
+        tx.FinishAsked(None),
+        tx.StatusTold(3, tx.Outcome.KEPT, 30, 1),
+        tx.StatusAsked(3, (1,)),
+    ],
+    "backups_not_all_kept": [
+        ASK_BACKED,
+        tx.PreparedHere(20, 5),
+        KEEP,
+        tx.KeptHere(),
+        tx.MemberLost(1, "connection reset"),
+        tx.StatusTold(3, tx.Outcome.PREPARED, None, 1),
+    ],
+    "backups_a_part_is_lost": [
+        ASK_BACKED,
+        tx.PreparedHere(20, 5),
+        KEEP,
+        tx.KeptHere(),
+        tx.MemberLost(1, "connection reset"),
+        tx.MemberLost(3, "connection reset"),
+    ],
+    "backups_told_of_another_loss": [
+        tx.KeepAsked(1, (1, 2, 3, 4), ((3, 2), (4, 2)), 30),
+        tx.KeptHere(),
+        tx.MemberLost(1, "connection reset"),
+        tx.StatusTold(4, tx.Outcome.PREPARED, None, 1),
+        tx.StatusAsked(3, (1, 4)),
+        tx.StatusTold(4, tx.Outcome.PREPARED, None, 1),
+        tx.StatusTold(3, tx.Outcome.PREPARED, None, 2),
+    ],
     "asked_while_staging": [tx.StatusAsked(3), ASK],
     "asked_while_prepared": [
         ASK,
@@ -155,6 +232,8 @@ def _text(value: object) -> str:
         .replace(": 'committed'>", "")
         .replace(": 'aborted'>", "")
         .replace(": 'unknown'>", "")
+        .replace(": 'kept'>", "")
+        .replace(", parts=()", "")
     )
 
 
@@ -175,6 +254,13 @@ def test_coordinator_scripts(name: str, golden: Any) -> None:
     golden.check(f"transaction/coordinator_{name}.golden", _script(machine, COORDINATOR[name]))
 
 
+@pytest.mark.parametrize("name", COORDINATOR_WITH_BACKUPS)
+def test_coordinator_scripts_with_backups(name: str, golden: Any) -> None:
+    machine = tx.Coordinator("1-a", (3, 1, 2), BACKED)
+    script = _script(machine, COORDINATOR_WITH_BACKUPS[name])
+    golden.check(f"transaction/coordinator_backups_{name}.golden", script)
+
+
 @pytest.mark.parametrize("name", PARTICIPANT)
 def test_participant_scripts(name: str, golden: Any) -> None:
     machine = tx.Participant(2, "1-a")
@@ -186,7 +272,8 @@ def test_participant_scripts(name: str, golden: Any) -> None:
 
 @dataclass
 class Node:
-    """A member of the simulation: clock, one participant, what it shows to readers."""
+    """A member of the simulation: clock, one participant, what its primary rows show to readers
+    (backups are not read)."""
 
     number: int
     clock: int
@@ -196,6 +283,8 @@ class Node:
     committed_at: int | None = None
     aborted: bool = False
     refuses: bool = False
+    misses: bool = False
+    """Rows that it should keep a backup of."""
 
     def sees(self, at: int) -> bool | None:
         """Whether a reader at ``at`` sees the rows; None = it has to wait."""
@@ -233,11 +322,22 @@ class Simulation:
             self.nodes[number] = Node(number, self.chance.randint(0, 50), participant)
         if self.chance.random() < 0.2:
             self.chance.choice(list(self.nodes.values())).refuses = True
+        if self.chance.random() < 0.1:
+            self.chance.choice(list(self.nodes.values())).misses = True
         everyone = list(self.nodes)
         self.participants = tuple(
             sorted(self.chance.sample(everyone, self.chance.randint(1, size)))
         )
-        self.coordinator = tx.Coordinator("1-a", self.participants)
+        self.parts: tx.Parts = ()
+        if self.chance.random() < 0.7:
+            self.parts = tuple(
+                (primary, *self.chance.sample(others, min(len(others), self.chance.randint(0, 2))))
+                for primary in self.participants
+                if (others := [number for number in everyone if number != primary])
+            )
+        self.primaries = self.participants
+        self.coordinator = tx.Coordinator("1-a", self.primaries, self.parts)
+        self.participants = self.coordinator.participants
         self.messages: list[tuple[int, int, Any]] = []
         self.rounds = 0
         self.now = 0.0
@@ -312,7 +412,7 @@ class Simulation:
         if isinstance(event, Question):
             self.rounds = event.round
             event = tx.StatusAsked(event.member, event.lost)
-        if to == 1 and isinstance(event, tx.Voted | tx.Refused | tx.Finished):
+        if to == 1 and isinstance(event, tx.Voted | tx.Kept | tx.Refused | tx.Finished):
             self.lead(event)
         elif to == 1 and isinstance(event, tx.MemberLost):
             self.lead(event)
@@ -326,7 +426,10 @@ class Simulation:
         for effect in self.coordinator.step(self.now, event):
             match effect:
                 case tx.AskPrepare(member):
-                    self.send(1, member, tx.PrepareAsked(1, self.participants))
+                    self.send(1, member, tx.PrepareAsked(1, self.participants, self.parts))
+                case tx.AskKeep(member, timestamp):
+                    asked = tx.KeepAsked(1, self.participants, self.parts, timestamp)
+                    self.send(1, member, asked)
                 case tx.AskFinish(member, timestamp):
                     self.send(1, member, tx.FinishAsked(timestamp))
                 case tx.TellStatus(member, outcome, timestamp):
@@ -347,6 +450,12 @@ class Simulation:
                     node.clock += 1
                     node.prepared_at = node.clock
                     self.take(number, tx.PreparedHere(node.clock, 1))
+                case tx.KeepHere(timestamp):
+                    if node.misses:
+                        self.take(number, tx.RefusedHere(DUPLICATE))
+                        continue
+                    node.clock = max(node.clock, timestamp)
+                    self.take(number, tx.KeptHere())
                 case tx.ResolveHere(timestamp):
                     assert node.committed_at is None, "resolved twice"
                     node.committed_at = timestamp
@@ -354,6 +463,8 @@ class Simulation:
                     node.clock = max(node.clock, timestamp or 0)
                 case tx.TellVote(timestamp, rows):
                     self.send(number, 1, tx.Voted(number, timestamp, rows))
+                case tx.TellKept():
+                    self.send(number, 1, tx.Kept(number))
                 case tx.TellRefusal(error):
                     self.send(number, 1, tx.Refused(number, error))
                 case tx.TellFinished(contradicts):
@@ -376,7 +487,7 @@ class Simulation:
         """A query at T: every living participant has seen T before it is read there."""
         at = max(node.clock for node in self.nodes.values() if node.alive)
         seen = {}
-        for number in self.participants:
+        for number in self.primaries:
             node = self.nodes[number]
             if node.alive:
                 node.clock = max(node.clock, at)
@@ -390,6 +501,12 @@ class Simulation:
         assert len(outcomes) <= 1, f"participants disagree: {outcomes}"
         if self.report is not None and self.report.error is None:
             assert None not in outcomes, "reported as committed, but it is not"
+        survives = all(any(self.nodes[m].alive for m in copies) for copies in self.parts)
+        if self.parts and survives and len(self.parts) == len(self.primaries):
+            for at, seen in self.reads:
+                # A reader may have seen rows at a primary that is lost: its backups have them.
+                if True in seen.values():
+                    assert outcomes == {*outcomes} - {None}, f"the read at {at} saw what is gone"
         if self.report is not None and self.report.error is not None:
             assert outcomes <= {None}, "reported as failed, but it is committed"
         for at, seen in self.reads:
@@ -450,3 +567,45 @@ def test_the_simulation_notices_a_missing_fence(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(AssertionError):
         for seed in range(20_000):
             _simulate(seed)
+
+
+def _caught(stop: int, start: int = 0) -> None:
+    with pytest.raises(AssertionError):
+        for seed in range(start, stop):
+            _simulate(seed)
+
+
+def test_the_simulation_notices_backups_that_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutation: the primaries' votes are enough."""
+    monkeypatch.setattr(tx.Coordinator, "keepers", (), raising=False)
+    original = tx.Coordinator.__init__
+
+    def init(self: tx.Coordinator, *arguments: Any) -> None:
+        original(self, *arguments)
+        self.keepers = ()
+
+    monkeypatch.setattr(tx.Coordinator, "__init__", init)
+    _caught(20_000)
+
+
+def test_the_simulation_notices_survivors_that_abort_what_backups_keep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A mutation: the rule without backups, whatever a lost primary may have shown."""
+    monkeypatch.setattr(tx.Participant, "_verdict", lambda _self: None)
+    _caught(20_000)
+
+
+def test_the_simulation_notices_survivors_that_count_an_answer_of_a_lost_member(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A mutation: what others know to be lost does not start the questions again."""
+    original = tx.Participant._status
+
+    def status(
+        self: tx.Participant, now: float, member: int, _lost: tuple[int, ...]
+    ) -> list[tx.Effect]:
+        return original(self, now, member, ())
+
+    monkeypatch.setattr(tx.Participant, "_status", status)
+    _caught(42_500, 42_400)

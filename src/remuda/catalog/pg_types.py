@@ -59,7 +59,6 @@ def _parsed(line: str) -> PgType:
 
 PG_TYPES: Final = tuple(_parsed(line) for line in _ROWS.strip().splitlines())
 BY_NAME: Final = {t.name: t for t in PG_TYPES}
-BY_OID: Final = {t.oid: t for t in PG_TYPES}
 
 _NAMES: Final = {
     Kind.BOOLEAN: "bool",

@@ -203,13 +203,14 @@ pg_stat_activity: datid bigint, datname text, pid int, usename text, application
 
 _SYS: Final = """
 members: member int, uuid text, host text, user_port int, control_port int, data_port int,
-    state text, cause text, coordinator bool, asked bool, partitions int, view bigint,
+    state text, cause text, coordinator bool, asked bool, partitions int, backups int, view bigint,
     queries int, fragments int, clients int, jobs int, catalog_version bigint,
     memory_held bigint, memory_limit bigint, memory_peak bigint, spilled bigint, queued int
-partitions: partition int, member int, live bool
+partitions: partition int, member int, live bool, backups text, state text
 maps: name text, map_id bigint, version bigint, kind text, columns int, key text,
     partition_by text, rows bigint, bytes bigint, comment text
-map_parts: name text, member int, rows bigint, bytes bigint
+map_parts: name text, member int, rows bigint, bytes bigint, backup_rows bigint,
+    backup_bytes bigint
 columns: map text, name text, position int, type text, nullable bool, key bool,
     partition_key bool, default_value text, comment text, distinct_values double,
     null_fraction double
@@ -229,6 +230,9 @@ operators: query text, member int, fragment int, instance int, operator int, nam
     memory bigint, spilled bigint, files bigint, first moment, last moment
 indexes: name text, map text, kind text, columns text, state text, bytes bigint
 settings: name text, setting text, default_value text, description text
+transactions: transaction text, member int, state text, isolation text, read_only bool,
+    user_name text, label text, started moment, seconds double, snapshot bigint, writes bigint,
+    bytes bigint, reads bigint, savepoints int
 """
 
 

@@ -14,9 +14,16 @@ from remuda.cli.session import Session
 from remuda.cli.statements import is_empty, split
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import NotSupported, RemudaError
+from remuda.transaction.states import State
 
 PROMPT = "remuda> "
 MORE_PROMPT = "   ...> "
+PROMPTS = {
+    None: PROMPT,
+    State.ACTIVE: "remuda*> ",
+    State.MARKED_ROLLBACK: "remuda!> ",
+}
+"""By the state of the transaction that is open: none, open, failed."""
 _CHANGES_CATALOG = ("create", "drop", "alter")
 
 
@@ -57,7 +64,9 @@ def run_shell(session: Session, reader: LineReader | None = None) -> None:
     pending = ""
     while not session.done:
         try:
-            line = reader.read(MORE_PROMPT if pending else PROMPT)
+            line = reader.read(
+                MORE_PROMPT if pending else PROMPTS[session.client.transaction_state]
+            )
         except KeyboardInterrupt:
             pending = ""
             continue

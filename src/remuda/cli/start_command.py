@@ -58,6 +58,12 @@ def add_to(commands: Any) -> None:
         metavar="SECONDS",
         help=f"to start ({START_TIMEOUT:g})",
     )
+    parser.add_argument(
+        "--backups", type=int, metavar="N", help="copies of each partition besides the primary"
+    )
+    parser.add_argument(
+        "--minimum-members", type=int, metavar="N", help="with fewer, nobody reads or writes (1)"
+    )
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings of the members, TOML")
     parser.set_defaults(run=run)
 
@@ -66,7 +72,10 @@ def run(options: argparse.Namespace) -> int:
     places = _DEFAULTS | (read_config(options.config) if options.config else {})
     given = {name: getattr(options, name) for name in _DEFAULTS}
     places |= {name: value for name, value in given.items() if value is not None}
-    settings = {} if options.log_format is None else {"log_format": options.log_format}
+    settings: dict[str, Any] = {}
+    for name in ("log_format", "backups", "minimum_members"):
+        if getattr(options, name) is not None:
+            settings[name] = getattr(options, name)
     stop = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
@@ -85,10 +94,21 @@ def run(options: argparse.Namespace) -> int:
     ):
         _handle_signals(on_signal)
         _announce(cluster, http)
-        while not stop.wait(_WATCH_INTERVAL):
-            cluster.check()
+        _watch(cluster, stop)
         print("stopping", flush=True)
     return 0
+
+
+def _watch(cluster: Cluster, stop: threading.Event) -> None:
+    """Until ``stop``. A member that dies is told; the others go on as long as one is left."""
+    known: set[int] = set()
+    while not stop.wait(_WATCH_INTERVAL):
+        dead = cluster.dead()
+        if len(dead) == len(cluster.members):
+            raise dead[max(dead)]
+        for number in sorted(dead.keys() - known):
+            print(f"{dead[number]}\nThe other members go on.", file=sys.stderr, flush=True)
+        known = set(dead)
 
 
 def _gateway(port: int | None, cluster: Cluster) -> AbstractContextManager[str]:

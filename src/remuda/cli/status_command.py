@@ -47,6 +47,7 @@ def describe(client: Client) -> str:
             f"{member.host}:{member.control_port}",
             f"{member.host}:{member.data_port}",
             str(owned[member.number]),
+            str(len(view.backed_up_by(member.number))),
             *(memory.get(member.number) or ("?", "?", "?", "?")),
         )
         for member in view.members
@@ -54,8 +55,14 @@ def describe(client: Client) -> str:
     right, left = Alignment.RIGHT, Alignment.LEFT
     head = (
         f"view {view.number}, {len(view.members)} members, {len(view.owners)} partitions, "
-        f"catalog version {info.catalog_version}, clock {clock:%Y-%m-%d %H:%M:%S} UTC\n"
+        f"{view.backups} backups, catalog version {info.catalog_version}, "
+        f"clock {clock:%Y-%m-%d %H:%M:%S} UTC\n"
     )
+    if view.lost:
+        head += f"{len(view.lost)} partitions are LOST, with every copy of them\n"
+    short = sum(0 < len(row) < min(view.backups + 1, len(view.members)) for row in view.replicas)
+    if short:
+        head += f"{short} partitions are short of backups\n"
     parts = [
         head,
         text_table(
@@ -65,13 +72,14 @@ def describe(client: Client) -> str:
                 "members",
                 "data",
                 "partitions",
+                "backups",
                 "memory of queries",
                 "of",
                 "on disk",
                 "waiting",
             ),
             members,
-            (right, left, left, left, right, right, right, right, right),
+            (right, left, left, left, right, right, right, right, right, right),
         ),
         text_table(
             ("map", "key", "columns", "rows", "bytes", "layout"),

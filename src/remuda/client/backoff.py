@@ -6,6 +6,7 @@ import random
 
 _FIRST = 0.05
 _LONGEST = 5.0
+_CONFLICT = 0.002
 _LONG = 1.0
 """Seconds: an attempt that failed by waiting longer than this is not repeated for ``_LONGEST``. A
 member that hangs must not cost every request a whole connect timeout."""
@@ -15,6 +16,13 @@ def pause(attempt: int) -> float:
     """Seconds before the next attempt, after ``attempt`` (from 0) failed. Between half and all of
     an exponentially growing time, so that many clients do not come back at the same moment."""
     bound: float = min(_LONGEST, _FIRST * 2.0**attempt)
+    return bound * (0.5 + random.random() / 2)  # noqa: S311  (no secret)
+
+
+def conflict_pause(attempt: int) -> float:
+    """The same before a transaction that met a conflict is run again: shorter, for whoever was in
+    the way has finished already."""
+    bound: float = min(_LONG, _CONFLICT * 2.0**attempt)
     return bound * (0.5 + random.random() / 2)  # noqa: S311  (no secret)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -15,15 +15,40 @@ from remuda.client.core import Core
 from remuda.client.objects import ObjectCodec, PhysicalRow
 from remuda.client.requests import Call, Condition, MapRequests
 from remuda.client.routing import Router
+from remuda.client.tries import MAYBE_AGAIN, of_write
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import check_row_size, check_row_sizes, too_large
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import values_to_array
-from remuda.errors import FrameTooLarge
+from remuda.errors import FrameTooLarge, RemudaError
 
 KEYS_PER_REQUEST = 4096
 ROWS_AS_MESSAGES = 64
 """Up to this many rows for one member travel as protobuf rows; more as an Arrow batch."""
+
+
+Rows: TypeAlias = Sequence[PhysicalRow] | pa.RecordBatch
+"""Rows with different keys; a batch is in the engine's form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unserved:
+    """The rows of a write of many that were not written, or of which it is not known, and why."""
+
+    rows: Rows
+    error: RemudaError
+
+
+def worst(errors: Sequence[RemudaError]) -> RemudaError:
+    """The one that decides whether all may be sent again: nobody may, if one of them may not."""
+    lasting = [error for error in errors if not isinstance(error, MAYBE_AGAIN)]
+    unknown = [error for error in errors if error.may_have_run]
+    return of_write((lasting or unknown or list(errors))[0])
+
+
+def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches of one schema, at least one, as one."""
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 class Binding:
@@ -35,18 +60,19 @@ class Binding:
         self.core = core
         self.schema = schema
         self.codec = ObjectCodec(schema, value_type, key_type)
-        self.router = Router(schema, core.view)
-        self.requests = MapRequests(schema, core.clock, core.view.number)
+        self.view = core.view
+        self.router = Router(schema, self.view)
+        self.requests = MapRequests(schema, core.clock, self.view.number)
 
     # --- one entry ---
 
     def get(self, key: PhysicalRow) -> Coroutine[Any, Any, PhysicalRow | None]:
         call: Call[PhysicalRow | None] = self.requests.get_one(key)
-        return self.core.call(self.router.owner(key), call, read=True)
+        return self.core.ask(self.router.owner(key), call)
 
     async def contains(self, key: PhysicalRow) -> bool:
         call = self.requests.get((key,), keys_only=True)
-        return (await self.core.call(self.router.owner(key), call, read=True))[0] is not None
+        return (await self.core.ask(self.router.owner(key), call))[0] is not None
 
     async def put(
         self,
@@ -57,7 +83,7 @@ class Binding:
         """The row that was there before, when ``want_old``."""
         call = self.requests.put((row,), condition, want_old)
         try:
-            answer = await self.core.call(self.router.owner(self.key_of(row)), call)
+            answer = await self.core.write(self.router.owner(self.key_of(row)), call)
         except FrameTooLarge as error:
             raise too_large(self.schema) from error
         return answer[0] if answer else None
@@ -65,7 +91,7 @@ class Binding:
     async def remove(self, key: PhysicalRow, want_old: bool) -> PhysicalRow | None:
         """The removed row (empty unless ``want_old``), None when there was none."""
         call = self.requests.remove((key,), want_old)
-        rows: list[PhysicalRow | None] = await self.core.call(self.router.owner(key), call)
+        rows: list[PhysicalRow | None] = await self.core.write(self.router.owner(key), call)
         return rows[0]
 
     # --- many entries ---
@@ -85,38 +111,47 @@ class Binding:
         for key in keys:
             by_owner[self.router.owner(key)].append(key)
         calls = [(owner, self.requests.get(part)) for owner, part in by_owner.items()]
-        try:
-            answers = await self.core.scatter(calls, read=True)
-        except FrameTooLarge:  # large rows: fewer of them at a time
-            if len(keys) == 1:
-                raise
-            middle = len(keys) // 2
+        answers = await self.core.scatter(calls)
+        errors = [answer for answer in answers if isinstance(answer, RemudaError)]
+        if any(isinstance(error, FrameTooLarge) for error in errors) and len(keys) > 1:
+            middle = len(keys) // 2  # large rows: fewer of them at a time
             await self._get_chunk(keys[:middle], found)
             await self._get_chunk(keys[middle:], found)
             return
+        if errors:
+            raise errors[0]
         for part, rows in zip(by_owner.values(), answers, strict=True):
+            assert not isinstance(rows, RemudaError)
             found.update((key, row) for key, row in zip(part, rows, strict=True) if row is not None)
 
-    async def put_rows(self, rows: Sequence[PhysicalRow]) -> None:
-        """Upsert; of rows with the same key the last one counts."""
-        unique = {self.key_of(row): row for row in rows}
-        if 0 < len(unique) <= ROWS_AS_MESSAGES:
+    async def put_all(self, rows: Rows) -> Unserved | None:
+        """Upsert; what was not done, None when all is."""
+        if isinstance(rows, pa.RecordBatch):
+            return await self._put_batch(rows)
+        if len(rows) <= ROWS_AS_MESSAGES:
             by_owner: dict[int, list[PhysicalRow]] = defaultdict(list)
-            for key, row in unique.items():
+            for row in rows:
                 check_row_size(self.schema, row)
-                by_owner[self.router.owner(key)].append(row)
-            with contextlib.suppress(FrameTooLarge):  # then a batch, which travels in pieces
-                await self.core.scatter(
-                    [(owner, self.requests.put(part)) for owner, part in by_owner.items()]
-                )
-                return
-        if unique:
-            batch = self.batch(list(unique.values()))
-            check_row_sizes(self.schema, batch)
-            await self.put_batch(batch)
+                by_owner[self.router.owner(self.key_of(row))].append(row)
+            parts = list(by_owner.values())
+            answers = await self.core.scatter(
+                [(owner, self.requests.put(part)) for owner, part in by_owner.items()]
+            )
+            if not any(isinstance(answer, FrameTooLarge) for answer in answers):
+                left = [
+                    (part, answer)
+                    for part, answer in zip(parts, answers, strict=True)
+                    if isinstance(answer, RemudaError)
+                ]
+                if not left:
+                    return None
+                unserved = [row for part, _ in left for row in part]
+                return Unserved(unserved, worst([error for _, error in left]))
+        batch = self.batch(rows)  # it travels in pieces
+        check_row_sizes(self.schema, batch)
+        return await self._put_batch(batch)
 
-    async def put_batch(self, batch: pa.RecordBatch) -> None:
-        """Upsert the rows of an engine-form batch with unique keys."""
+    async def _put_batch(self, batch: pa.RecordBatch) -> Unserved | None:
         schema = batch.schema
         if self.schema.replicated:  # whoever gets it copies it to the others
             parts = [(self.core.next_member(), batch)]
@@ -125,11 +160,19 @@ class Binding:
         queues = [(member, list(pieces(part))) for member, part in parts]
         while queues:
             calls = [
-                (member, self.requests.put_batch(encode_stream(schema, [queue.pop(0)])))
+                (member, self.requests.put_batch(encode_stream(schema, [queue[0]])))
                 for member, queue in queues
             ]
-            await self.core.scatter(calls)
+            answers = await self.core.scatter(calls)
+            errors = [answer for answer in answers if isinstance(answer, RemudaError)]
+            for (_, queue), answer in zip(queues, answers, strict=True):
+                if not isinstance(answer, RemudaError):
+                    del queue[0]
+            if errors:
+                rest = [piece for _, queue in queues for piece in queue]
+                return Unserved(joined(rest), worst(errors))
             queues = [(member, queue) for member, queue in queues if queue]
+        return None
 
     def batch(self, rows: Sequence[PhysicalRow]) -> pa.RecordBatch:
         """Physical rows as one engine-form batch."""

@@ -11,12 +11,14 @@ from typing import Any
 import pyarrow as pa
 
 from remuda.client import requests
+from remuda.client.arrow_stream import encode_stream, pieces
 from remuda.client.asynchronous.job_writer import JobWriter, check_not_null
-from remuda.client.commit import abort_job, commit_job
+from remuda.client.commit import abort_job, begin_job, commit_job
 from remuda.client.core import Core
 from remuda.client.defaults import Defaults
 from remuda.client.inference import infer_table_schema
 from remuda.client.job_writer import JobTarget
+from remuda.client.tries import MAYBE_AGAIN, Tries, of_write
 from remuda.datatypes.arrow import engine_schema, to_engine
 from remuda.datatypes.conformance import check_row_sizes
 from remuda.datatypes.schema import ROW_ID, MapSchema
@@ -24,6 +26,7 @@ from remuda.errors import (
     DataError,
     InvalidDefinition,
     NotNullViolation,
+    NotServed,
     ObjectMismatch,
     RemudaError,
     SchemaChanged,
@@ -71,7 +74,41 @@ async def put_table(core: Core, schema: MapSchema, table: pa.Table) -> int:
 async def put_batches(core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch]) -> int:
     """Upsert rows in engine form, visible together. Raises SchemaChanged when the map has got
     another schema than the one that they were made for."""
-    job, schema_there = await core.call(None, requests.job_begin(schema.name, False, "put_all"))
+    if core.in_transaction:
+        return await _put_in_transaction(core, schema, batches)
+    tries: Tries | None = None
+    while True:
+        committing: list[str] = []
+        try:
+            return await _put_batches(core, schema, batches, committing)
+        except MAYBE_AGAIN as error:
+            tries = tries or core.tries(core.settings.retry_writes)
+            if committing:
+                await tries.after(of_write(error))
+            elif error.may_have_run:  # nothing that was staged has become visible, whatever broke
+                await tries.after(NotServed(error.message, member=error.member))
+            else:
+                await tries.after(error)
+
+
+async def _put_in_transaction(
+    core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch]
+) -> int:
+    """The commit makes them visible, together with everything else."""
+    asked = requests.MapRequests(schema, core.clock, core.view.number)
+    rows = 0
+    for batch in batches:
+        for piece in pieces(batch):
+            call = asked.put_batch(encode_stream(piece.schema, [piece]))
+            rows += await core.call(None, call)
+    return rows
+
+
+async def _put_batches(
+    core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch], committing: list[str]
+) -> int:
+    """``committing`` gets the name of the job when its commit begins."""
+    job, schema_there = await begin_job(core, schema.name, False, "put_all")
     try:
         if (schema_there.map_id, schema_there.version) != (schema.map_id, schema.version):
             raise SchemaChanged(f'map "{schema.name}" has changed since its rows were made')
@@ -80,6 +117,7 @@ async def put_batches(core: Core, schema: MapSchema, batches: Sequence[pa.Record
             for batch in batches:
                 await writer.write(batch)
             task = await writer.finish()
+        committing.append(job)
         return await commit_job(core, job, [task])
     except BaseException:
         with contextlib.suppress(RemudaError):  # what broke the job may be why this fails

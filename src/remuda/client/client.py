@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from remuda.client.address import Address, parse_addresses
 from remuda.client.asynchronous import client as asynchronous
+from remuda.client.asynchronous.transaction import again, checked_attempts
+from remuda.client.backoff import conflict_pause
 from remuda.client.connections import BlockingPorts
 from remuda.client.core import Core
 from remuda.client.cursor import Cursor
@@ -18,9 +20,15 @@ from remuda.client.map import Map
 from remuda.client.ports import REQUEST_TIMEOUT, checked_settings
 from remuda.client.prepared import Statement
 from remuda.client.requests import ClusterInfo, JobTask, MapDescription, RunOptions
+from remuda.client.transaction import Transaction
+from remuda.client.transaction_requests import checked_options
 from remuda.client.values import timeout_seconds
 from remuda.datatypes.schema import MapSchema
+from remuda.errors import RemudaError
 from remuda.limits import CONNECT_TIMEOUT
+from remuda.transaction.states import State
+
+T = TypeVar("T")
 
 
 class Client:
@@ -70,6 +78,70 @@ class Client:
         the other. What has been written before an error stays.
         """
         return finish(self._client.execute_many(text, rows))
+
+    # --- transactions ---
+
+    def transaction(
+        self,
+        *,
+        concurrency: str = "optimistic",
+        isolation: str | None = None,
+        timeout: float | None = None,
+        read_only: bool = False,
+        label: str = "",
+    ) -> Transaction:
+        """A transaction, for ``with``; it commits at the end of the block.
+
+        ``concurrency``: "optimistic" checks for conflicts at the commit, "pessimistic" locks what
+        it writes (and gets) by key, and waits. ``isolation``: "serializable", "repeatable read" or
+        "read committed" (``docs/transactions.md``); None: the first, for "pessimistic" the second.
+        ``timeout``: seconds after which it is rolled back (None: as the members are configured).
+        ``label`` is shown in ``sys.transactions``. InputError.
+        """
+        options = checked_options(
+            concurrency=concurrency,
+            isolation=isolation,
+            timeout=timeout,
+            read_only=read_only,
+            label=label,
+        )
+        return Transaction(self._core, options)
+
+    @property
+    def transaction_state(self) -> State | None:
+        """Of the transaction that the statement BEGIN has begun: ACTIVE, or MARKED_ROLLBACK when a
+        statement has failed in it; None when none is open. (Those of ``transaction`` have states of
+        their own.)"""
+        return self._client.transaction_state
+
+    def run_transaction(
+        self,
+        function: Callable[[Transaction], T],
+        *,
+        attempts: int = 10,
+        **options: Any,
+    ) -> T:
+        """Call ``function(transaction)`` and commit; again from the start, after a growing pause,
+        when that meets a conflict or loses its member. What it returns. ``options`` are those of
+        ``transaction``. Not repeated when it is unknown whether the commit took place."""
+        checked_attempts(attempts)
+        for attempt in range(attempts):
+            transaction = self.transaction(**options)
+            try:
+                with transaction:
+                    result = function(transaction)
+            except RemudaError as error:
+                if not again(error, transaction.state, attempt, attempts):
+                    raise
+                finish(self._core.ports.pause(conflict_pause(attempt)))
+            else:
+                return result
+        raise AssertionError("the last attempt returns or raises")
+
+    def outside(self) -> Client:
+        """The same client without the transaction that BEGIN has begun: its statements take effect
+        at once."""
+        return Client(self._core.outside())
 
     # --- the cluster and its catalog ---
 
@@ -174,6 +246,7 @@ def connect(
     addresses: str | Address | Iterable[str | Address] = "127.0.0.1",
     *,
     retry_reads: int = 0,
+    retry_writes: int = 0,
     connect_timeout: float = CONNECT_TIMEOUT,
     request_timeout: float = REQUEST_TIMEOUT,
     max_connections: int | None = None,
@@ -189,7 +262,8 @@ def connect(
     """Connect to a cluster through any of its members: ``"host:port"`` or a list of them.
 
     ``retry_reads``: how often a read (``get``, ``size``, SELECT, ...) is repeated after a lost
-    connection; writes are never repeated. ``connect_timeout`` and ``request_timeout`` are seconds;
+    connection, ``retry_writes`` the same of a ``put`` or ``put_all``, which may then be carried out
+    twice; other writes never are. ``connect_timeout`` and ``request_timeout`` are seconds;
     the latter bounds requests other than statements. ``max_connections`` bounds the connections to
     one member (None: 256; each waiting thread and each cursor that is not read to its end has one
     to itself). ``application`` is shown in the members' logs.
@@ -214,6 +288,7 @@ def connect(
     settings = checked_settings(
         application=application,
         retry_reads=retry_reads,
+        retry_writes=retry_writes,
         connect_timeout=connect_timeout,
         request_timeout=request_timeout,
         max_connections=max_connections,

@@ -7,12 +7,13 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from remuda.client.contact import Contact
+from remuda.client.driving import finish
 from remuda.client.forking import forget_in_children
-from remuda.client.ports import Settings
+from remuda.client.ports import RETIREMENT, SILENCE, Settings
 from remuda.client.requests import Buffers, Call
 from remuda.errors import (
     ConnectionBroken,
@@ -25,11 +26,14 @@ from remuda.rpc.blocking import BlockingChannel, Incoming
 from remuda.rpc.request import Body
 
 T = TypeVar("T")
+Later: TypeAlias = Callable[[float, Callable[[], Coroutine[Any, Any, None]]], None]
 
 MAX_CONNECTIONS = 256
 """To one member, unless told otherwise: each thread that waits and each cursor that is not read to
 its end has one to itself."""
 _IDLE_CONNECTIONS_KEPT = 16
+_IDLE = 0.1
+"""Seconds: a look at a connection costs a system call, so not before every request."""
 _LOOK_AGAIN = 0.05
 """Seconds: a connection that was closed, not given back, makes room without a word."""
 
@@ -38,15 +42,28 @@ class BlockingPorts:
     """Sockets in the caller's thread; no coroutine over these ports ever suspends."""
 
     def member(self, number: int | None, host: str, port: int, settings: Settings) -> Pool:
-        return Pool(number, host, port, settings)
+        return Pool(number, host, port, settings, self.later)
 
     async def pause(self, seconds: float) -> None:
         time.sleep(seconds)
 
+    async def whole(
+        self,
+        work: Coroutine[Any, Any, T],
+        undo: Callable[[T], Coroutine[Any, Any, None]],  # noqa: ARG002 (threads are not cancelled)
+    ) -> T:
+        return await work
+
     def lock(self) -> ThreadLock:
         return ThreadLock()
 
-    async def together(self, calls: Sequence[tuple[Pool, Call[T]]]) -> list[T]:
+    def later(self, seconds: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        timer = threading.Timer(seconds, lambda: finish(work()))
+        timer.daemon = True
+        with contextlib.suppress(RuntimeError):  # the interpreter is ending: nobody needs it
+            timer.start()
+
+    async def together(self, calls: Sequence[tuple[Pool, Call[T]]]) -> list[T | RemudaError]:
         return await scatter(calls)
 
 
@@ -75,8 +92,12 @@ class Pool(Contact):
     back, ``settings.connect_timeout`` seconds at most.
     """
 
-    def __init__(self, number: int | None, host: str, port: int, settings: Settings) -> None:
+    def __init__(
+        self, number: int | None, host: str, port: int, settings: Settings, later: Later
+    ) -> None:
+        """``later``: of the ports."""
         super().__init__(number, host, port, settings)
+        self._later = later
         self._limit = settings.max_connections or MAX_CONNECTIONS
         self._idle: deque[BlockingChannel] = deque()  # append and pop are atomic
         self._open: weakref.WeakSet[BlockingChannel] = weakref.WeakSet()
@@ -93,7 +114,7 @@ class Pool(Contact):
                 channel = self._idle.pop()
             except IndexError:
                 return self._another()
-            if not channel.closed:
+            if not channel.closed and not _ended(channel):
                 return channel
 
     async def reach(self) -> None:
@@ -119,8 +140,25 @@ class Pool(Contact):
                 return
 
     def close(self) -> None:
+        """Whoever waits on a connection meets its end, and the member ends what it does there."""
+        self._shut()
+        for channel in list(self._open):
+            channel.interrupt()
+
+    def _shut(self) -> None:
         self.closed = True
         self.drop_idle()
+
+    def retire(self) -> None:
+        self.retired = True
+        self._shut()
+        if self._open:
+            self._later(RETIREMENT, self._interrupt)
+
+    async def _interrupt(self) -> None:
+        """Wake the threads that still wait for answers."""
+        for channel in list(self._open):
+            channel.interrupt()
 
     def after_fork(self) -> None:
         """In the child: its connections are the parent's. New ones are made when needed."""
@@ -207,9 +245,19 @@ class Pool(Contact):
             )
         except (ConnectionRefused, ConnectionBroken, QueryTimeout) as error:
             raise self.unreachable(begin, error) from error
+        channel.watch(SILENCE, self.on_silence)
         self.backoff.succeeded()
         self._open.add(channel)
         return channel
+
+
+def _ended(channel: BlockingChannel) -> bool:
+    """Whether a connection that was idle for a while has been closed by its member: what is sent on
+    it now would be lost, and nobody could tell whether it was carried out."""
+    if time.monotonic() - channel.heard < _IDLE or not channel.ended():
+        return False
+    channel.close()
+    return True
 
 
 class Talk:
@@ -241,39 +289,51 @@ class Talk:
         self._channel.close()
 
 
-async def scatter(calls: Sequence[tuple[Pool, Call[T]]]) -> list[T]:
-    """Several requests at once, on a connection each; answers in the order of ``calls``.
+async def scatter(calls: Sequence[tuple[Pool, Call[T]]]) -> list[T | RemudaError]:
+    """Several requests at once, on a connection each; answers or errors in the order of ``calls``.
 
-    The first error is raised after every other answer has been read, so that no request is still
-    under way when the caller sees it.
+    They come after every answer has been read, so that no request is still under way when the
+    caller sees them.
     """
     if len(calls) == 1:
         ((pool, call),) = calls
-        return [await pool.call(call)]
-    under_way: list[tuple[Pool, Call[T], BlockingChannel]] = []
-    errors: list[RemudaError] = []
-    results: list[T] = []
+        try:
+            answer: T = await pool.call(call)
+            return [answer]
+        except RemudaError as error:
+            return [error]
+    found: dict[int, T | RemudaError] = {}
+    under_way: dict[int, BlockingChannel] = {}
     try:
-        for pool, call in calls:
-            channel = pool.take()
-            under_way.append((pool, call, channel))
+        for place, (pool, call) in enumerate(calls):
             try:
-                channel.send_request(call.rpc_type, call.body, call.dbody)
-            except ConnectionBroken as error:
-                raise pool.broken(error) from error
-        while under_way:
-            pool, call, channel = under_way[0]
-            try:
-                results.append(_answer(pool, call, channel))
+                under_way[place] = _send(pool, call)
             except RemudaError as error:
-                errors.append(error)
-            under_way.pop(0)
+                found[place] = error
+        while under_way:
+            place = next(iter(under_way))
+            pool, call = calls[place]
+            try:
+                found[place] = _answer(pool, call, under_way[place])
+            except RemudaError as error:
+                found[place] = error
+            del under_way[place]
     finally:
-        for _, _, channel in under_way:
+        for channel in under_way.values():  # after an interrupt
             channel.close()
-    if errors:
-        raise errors[0]
-    return results
+    return [found[place] for place in range(len(calls))]
+
+
+def _send(pool: Pool, call: Call[T]) -> BlockingChannel:
+    channel = pool.take()
+    try:
+        channel.send_request(call.rpc_type, call.body, call.dbody)
+    except ConnectionBroken as error:
+        raise pool.broken(error) from error
+    except BaseException:
+        channel.close()
+        raise
+    return channel
 
 
 def _answer(pool: Pool, call: Call[T], channel: BlockingChannel) -> T:

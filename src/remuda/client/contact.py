@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from remuda.client.address import format_address
 from remuda.client.backoff import Backoff
 from remuda.client.ports import Settings
 from remuda.client.requests import hello
-from remuda.errors import ConnectionBroken, MemberUnavailable, QueryTimeout, RemudaError
+from remuda.errors import ConnectionBroken, NoAnswer, NotServed, QueryTimeout, RemudaError
 from remuda.rpc.messages import user_pb2
 
 CLIENT_CLOSED = "the client is closed"
@@ -26,6 +27,9 @@ class Contact:
         self.host = host
         self.port = port
         self.closed = False
+        self.retired = False
+        """The member has left the view."""
+        self.on_silence: Callable[[], None] = _nothing
         self.backoff = Backoff()
         self.settings = settings
         self.security = settings.security
@@ -35,35 +39,43 @@ class Contact:
         """The client's side of the handshake."""
         return self.security.introduce(hello(self.settings.application))
 
+    def require_open(self) -> None:
+        """Raises when nothing may be sent there any more: nothing was."""
+        if self.retired:
+            raise NotServed(f"{self.name} has left the cluster", member=self.member)
+        if self.closed:
+            raise ConnectionBroken(CLIENT_CLOSED)
+
     def require_reachable(self) -> float:
         """When the attempt to connect that may begin now begins. Raises when none may."""
         self.security.check(self.host)
-        if self.closed:
-            raise ConnectionBroken(CLIENT_CLOSED)
+        self.require_open()
         now = time.monotonic()
         if now < self.backoff.until:
-            raise MemberUnavailable(
+            raise NotServed(
                 f"{self.name} is not reachable: it did not answer a moment ago", member=self.member
             )
         return now
 
-    def unreachable(self, begin: float, error: RemudaError) -> MemberUnavailable:
+    def unreachable(self, begin: float, error: RemudaError) -> NotServed:
         """The error of an attempt to connect that has failed now."""
         self.backoff.failed(begin, time.monotonic())
-        return MemberUnavailable(
-            f"{self.name} is not reachable: {error.message}", member=self.member
-        )
+        return NotServed(f"{self.name} is not reachable: {error.message}", member=self.member)
 
     def broken(self, error: RemudaError, timeout: float | None = None) -> RemudaError:
         """The error of a lost connection or an unanswered request, naming the member."""
         if isinstance(error, QueryTimeout):
             waited = self.request_timeout if timeout is None else timeout
-            return MemberUnavailable(
-                f"{self.name} did not answer within {waited:g} s", member=self.member
-            )
+            return NoAnswer(f"{self.name} did not answer within {waited:g} s", member=self.member)
+        if self.closed and not self.retired:
+            return ConnectionBroken(CLIENT_CLOSED)
         return ConnectionBroken(
             f"the connection to {self.name} broke: {error.message}", member=self.member
         )
+
+
+def _nothing() -> None:
+    return None
 
 
 def member_name(number: int | None, host: str, port: int) -> str:

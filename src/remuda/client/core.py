@@ -5,41 +5,48 @@ retries. Coroutines: ``driving`` runs them over blocking ports, an event loop ov
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
 import re
 import threading
-from collections.abc import Coroutine, Sequence
+import time
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from remuda.client import backoff, requests
-from remuda.client.address import Address, format_address
+from remuda.client.address import Address
 from remuda.client.contact import CLIENT_CLOSED
 from remuda.client.execution import Execution
 from remuda.client.forking import forget_in_children
+from remuda.client.held import Held, ends_transaction, run_held
 from remuda.client.latest import Latest
 from remuda.client.pages import Header
 from remuda.client.ports import MemberPort, Ports, Settings
 from remuda.client.reader import Reader
 from remuda.client.requests import Call, Clock, ClusterInfo, Route, RunOptions
 from remuda.client.result_stream import ResultStream
+from remuda.client.tries import LOST, MAYBE_AGAIN, Tries, of_write
+from remuda.client.view_source import first_contact, is_news, newest_view
 from remuda.datatypes.keyhash import partition_of
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, to_physical
-from remuda.datatypes.view import View
+from remuda.datatypes.view import NOBODY, View
 from remuda.errors import (
     ConnectionBroken,
-    ConnectionRefused,
     DataError,
     InputError,
     MemberUnavailable,
+    NotServed,
+    PartitionsLost,
     RemudaError,
     TypeMismatch,
-    ViewChanged,
 )
 
 T = TypeVar("T")
 
-LOST = (ConnectionBroken, MemberUnavailable, ConnectionRefused)
+_NO_TRANSACTION = requests.transaction_part("")
+_DETOUR = 1.0
+"""Seconds until a member that could not be reached is asked directly again."""
 _READS = ("select", "values", "show", "describe", "table", "(")
 _MAYBE_READS = ("with", "explain")
 _WRITES = re.compile(
@@ -50,6 +57,9 @@ _WRITES = re.compile(
 class Core:
     """Connections to all members of one cluster. Thread-safe over blocking ports."""
 
+    in_transaction = False
+    """Whether all its requests belong to one transaction."""
+
     def __init__(self, addresses: Sequence[Address], settings: Settings, ports: Ports) -> None:
         self.addresses = tuple(addresses)
         self.settings = settings
@@ -58,58 +68,88 @@ class Core:
         self.closed = False
         self.session = b""
         """Settings and prepared statements, as a member wrote them down."""
+        self.held: Held | None = None
+        """The transaction that a BEGIN among its statements has begun."""
+        self.keeps_transactions = True
+        """Whether it may have one: not where several users share it unknowingly."""
         self._lock = threading.Lock()
         self._turn = itertools.count()
         self._members: dict[int, MemberPort] = {}
         self.view: View
+        self._detours: dict[int, float] = {}
+        """Members that cannot be reached from here, and until when they are not tried."""
         self._view_again = Latest(ports, self._learn_view)
+        self._learning = False
         forget_in_children(self)
 
     async def open(self) -> None:
         """Learn the view from the first address that answers. MemberUnavailable."""
-        self._install(await self._first_contact())
+        self._install(await first_contact(self.addresses, self.ports, self.settings, self.clock))
+        self.clock.on_view = self._heard_of_view
 
     # --- one request ---
 
     def call(self, member: int | None, call: Call[T], read: bool = False) -> Coroutine[Any, Any, T]:
-        """Ask ``member`` (None: any). Only a ``read`` is repeated after a lost connection."""
-        if member is not None and not (read and self.settings.retry_reads):
-            return self.pool(member).call(call)
-        return self._call(member, call, self.settings.retry_reads if read else 0)
+        """Ask ``member``, and nobody else, once (a ``read`` as often as ``retry_reads`` says); or
+        any member (None), again until somebody serves it. For what the owner of a key must answer
+        see ``ask``."""
+        repeats = self.settings.retry_reads if read else 0
+        if member is not None:
+            return self._insist(member, call, read, repeats)
+        return self._anybody(call, read, repeats)
 
-    async def _call(self, member: int | None, call: Call[T], attempts: int) -> T:
+    def ask(self, owner: int, call: Call[T]) -> Coroutine[Any, Any, T]:
+        """One try of a request for the owner of its keys. Whoever routes it tries again."""
+        if self._detours and self._detoured(owner):
+            return self._round(owner, call)
+        return self.pool(owner).call(call)
+
+    async def write(self, owner: int, call: Call[T]) -> T:
+        """``ask`` for a write: OutcomeUnknown when its answer was lost."""
+        try:
+            return await self.ask(owner, call)
+        except LOST as error:
+            lost = of_write(error)
+            if lost is error:
+                raise
+            raise lost from error
+
+    async def _insist(self, member: int, call: Call[T], read: bool, repeats: int) -> T:
         for attempt in itertools.count():
             try:
-                return await (await self.reachable(member)).call(call)
-            except LOST:
-                if attempt >= attempts or self.closed:
-                    raise
-                await self._recover(attempt, member is not None)
+                return await self.pool(member).call(call)
+            except LOST as error:
+                await self._same_again(attempt, repeats, error if read else of_write(error))
         raise AssertionError("unreachable")
 
-    async def scatter(self, calls: Sequence[tuple[int, Call[T]]], read: bool = False) -> list[T]:
-        """One request to each of several members at the same time; answers in the same order."""
-        attempts = self.settings.retry_reads if read else 0
-        for attempt in itertools.count():
+    async def _anybody(self, call: Call[T], read: bool, repeats: int) -> T:
+        tries: Tries | None = None
+        while True:
             try:
-                return await self.ports.together(
-                    [(self.pool(member), call) for member, call in calls]
-                )
-            except LOST:
-                if attempt >= attempts or self.closed:
-                    raise
-                await self._recover(attempt, routed=True)
-        raise AssertionError("unreachable")
+                return await (await self.reachable(None)).call(call)
+            except MAYBE_AGAIN as error:
+                tries = tries or self.tries(repeats)
+                await tries.after(error if read else of_write(error))
 
-    async def _recover(self, attempt: int, routed: bool) -> None:
-        """Before a read is repeated: wait, and learn the view again. ViewChanged when the request
-        was ``routed`` by a view that is no longer the cluster's."""
-        await self.ports.pause(backoff.pause(attempt))
-        before = self.view.number
-        with contextlib.suppress(*LOST):  # then the next attempt fails with what is wrong
-            await self.refresh()
-        if routed and self.view.number != before:
-            raise ViewChanged("the members have changed; the request must be routed again")
+    async def scatter(self, calls: Sequence[tuple[int, Call[T]]]) -> list[T | RemudaError]:
+        """One try of several requests for owners of keys at the same time: the answers or errors,
+        in the same order. Nothing is under way any more when it returns."""
+        ports: list[tuple[Any, Call[T]]] = []
+        failed: dict[int, RemudaError] = {}
+        for place, (owner, call) in enumerate(calls):
+            try:
+                around = self._detours and self._detoured(owner)
+                port = await self._another(owner) if around else self.pool(owner)
+                ports.append((port, call))
+            except LOST as error:
+                failed[place] = error
+        answers: list[T | RemudaError] = await self.ports.together(ports)
+        found = iter(answers)
+        return [failed[place] if place in failed else next(found) for place in range(len(calls))]
+
+    def tries(self, repeats: int, timeout: float | None = None) -> Tries:
+        """The further tries of a request, which has ``request_timeout`` seconds for them."""
+        return Tries(self, repeats, self.settings.request_timeout if timeout is None else timeout)
 
     def pool(self, member: int | None) -> MemberPort:
         """The connections to a member; None takes the members in turn."""
@@ -120,19 +160,44 @@ class Core:
         except KeyError:
             if self.closed:
                 raise ConnectionBroken(CLIENT_CLOSED) from None
-            raise InputError(
-                f"the cluster has no member {member}",
-                detail="members: " + ", ".join(map(str, self._members)),
-            ) from None
+            raise self._nobody(member) from None
+
+    def _nobody(self, member: int) -> RemudaError:
+        if member == NOBODY:
+            return PartitionsLost(
+                "every copy of the partition of the request is lost",
+                hint="A map survives the loss of as many members at one time as it has backups.",
+            )
+        members = "members: " + ", ".join(map(str, self._members))
+        if 0 < member <= self.view.last_number:
+            return NotServed(f"member {member} has left the cluster", detail=members)
+        return InputError(f"the cluster has no member {member}", detail=members)
 
     async def reachable(self, member: int | None) -> MemberPort:
         """``pool``; of the members in turn, the first one that takes a connection. Nothing has been
         sent to those that do not, so whatever the request is, another one may be asked."""
         if member is not None:
             return self.pool(member)
+        return await self._another(NOBODY)
+
+    async def _another(self, shunned: int) -> MemberPort:
+        """A member that takes a connection: in turn, and not ``shunned`` nor one that requests go
+        round, unless there is no other."""
         errors: list[MemberUnavailable] = []
+        passed: list[MemberPort] = []
         for _ in self.view.members:
-            pool = self.pool(None)
+            number = self.next_member()
+            pool = self.pool(number)
+            if number == shunned or number in self._detours:
+                passed.append(pool)
+                continue
+            try:
+                await pool.reach()
+            except MemberUnavailable as error:
+                errors.append(error)
+            else:
+                return pool
+        for pool in passed:
             try:
                 await pool.reach()
             except MemberUnavailable as error:
@@ -140,6 +205,34 @@ class Core:
             else:
                 return pool
         raise errors[0]
+
+    async def _round(self, owner: int, call: Call[T]) -> T:
+        return await (await self._another(owner)).call(call)
+
+    def go_round(self, member: int) -> None:
+        """A member of the newest view cannot be reached from here: others pass its requests on, or
+        know what has become of it. Until the view changes, or for a while."""
+        self._detours = {**self._detours, member: time.monotonic() + _DETOUR}
+
+    def _detoured(self, member: int) -> bool:
+        end = self._detours.get(member)
+        if end is not None and end <= time.monotonic():  # it may be back
+            self._detours = {m: other for m, other in self._detours.items() if m != member}
+            end = None
+        return end is not None
+
+    def nearest(self, owner: int | None) -> int:
+        """The ``owner`` of a key, or another member: in turn, as far as it is known to be there.
+        The one that has the transaction, if one is open."""
+        if self.held is not None:
+            return self.held.member
+        if owner is not None and owner != NOBODY and not self._detoured(owner):
+            return owner
+        for _ in self.view.members:
+            member = self.next_member()
+            if member != owner and not self._detoured(member):
+                return member
+        return self.next_member()
 
     def next_member(self) -> int:
         """Members in turn, by number."""
@@ -158,34 +251,96 @@ class Core:
         handle: bytes | None = None,
         header: Header | None = None,
         member: int | None = None,
+        route: Callable[[], int | None] | None = None,
     ) -> Reader:
         """Run a statement until its first page (or its end) is here.
 
-        ``handle`` stands for the text on the ``member`` that prepared it; ``header`` is what an
-        earlier run gave.
+        ``member`` and nobody else runs it, once, if given; else the one that ``route`` says (None:
+        any). ``handle`` stands for the text on the ``member`` that prepared it; ``header`` is what
+        an earlier run gave.
         """
-        attempts = self.settings.retry_reads
-        if attempts and not _is_read(text):
-            attempts = 0
+        held = self.released(text)
+        if held is not None:
+            return await run_held(
+                self, held, text, parameters, types, options, handle=handle, header=header
+            )
+        read = is_read(text)
+        repeats = self.settings.retry_reads if read else 0
         start = requests.prologue(handle or text, types, header.form if header else 0)
+        tries: Tries | None = None
         for attempt in itertools.count():
             stream = ResultStream(text, self.clock, header)
             context = self.clock.context(self.view.number)
             body = requests.run_query(start, parameters, types, options, context)
             body += requests.session_part(self.session)
+            if self.keeps_transactions:
+                body += _NO_TRANSACTION
             try:
-                asked = await self.reachable(member)
+                asked = await self._runner(member, route)
                 reader = Reader(await Execution.begin(asked, stream, body, options.timeout))
                 await reader.begin()
-            except LOST:
-                if attempt >= attempts or self.closed:
-                    raise
-                await self._recover(attempt, handle is not None)
+            except MAYBE_AGAIN as error:
+                lost = error if read else of_write(error)
+                if handle is not None:
+                    raise lost from error.__cause__
+                if member is not None:
+                    await self._same_again(attempt, repeats, lost)
+                    continue
+                tries = tries or self.tries(repeats, options.timeout)
+                await tries.after(lost)
             else:
-                if stream.outcome is not None and stream.outcome.session is not None:
-                    self.session = stream.outcome.session
+                self.told(stream)
                 return reader
         raise AssertionError("unreachable")
+
+    def released(self, text: str) -> Held | None:
+        """The transaction that a statement belongs to. One that is lost ends when the user says so:
+        by ROLLBACK, or by COMMIT, which raises what has broken it."""
+        held = self.held
+        if held is None or held.broken is None or not (end := ends_transaction(text)):
+            return held
+        self.held = None
+        if end == "COMMIT":
+            raise held.broken
+        return None
+
+    def outside(self) -> Core:
+        """Over the same connections, without the transaction."""
+        made = copy.copy(self)
+        made.held = None
+        return made
+
+    def told(self, stream: ResultStream) -> None:
+        """What the end of a statement says of those to come, if it has come."""
+        outcome = stream.outcome
+        if outcome is None:
+            return
+        if outcome.session is not None:
+            self.session = outcome.session
+        status, held = outcome.transaction, self.held
+        if status is None:
+            return
+        if held is not None:
+            held.told(status, outcome.tag)
+        if held is None or held.name != status.transaction:
+            name = status.transaction
+            self.held = Held(name, status.member, status.state) if name else None
+
+    async def _runner(
+        self, member: int | None, route: Callable[[], int | None] | None
+    ) -> MemberPort:
+        if member is None and route is not None:
+            owner = route()
+            if owner is not None and self._detoured(owner):
+                return await self._another(owner)
+            member = owner
+        return await self.reachable(member)
+
+    async def _same_again(self, attempt: int, repeats: int, error: RemudaError) -> None:
+        """Before a request for one certain member is sent again; raises ``error`` if it is not."""
+        if attempt >= repeats or self.closed or not isinstance(error, LOST):
+            raise error
+        await self.ports.pause(backoff.pause(attempt))
 
     def owner(self, route: Route, values: Sequence[Any]) -> int | None:
         """The member that answers a statement alone, by its parameters as the user gave them; None
@@ -204,20 +359,29 @@ class Core:
     # --- the cluster ---
 
     async def refresh(self) -> ClusterInfo:
-        """Learn the view again, from whichever member answers."""
+        """Learn the view again, from members that answer. MemberUnavailable when none does."""
         return await self._view_again.get()
 
     async def _learn_view(self) -> ClusterInfo:
-        errors: list[RemudaError] = []
-        for pool in list(self._members.values()):
-            try:
-                info = await pool.call(requests.cluster_info(self.clock))
-            except LOST as error:
-                errors.append(error)
-            else:
-                self._install(info)
-                return info
-        raise errors[0] if errors else ConnectionBroken(CLIENT_CLOSED)
+        info = await newest_view(self.view, self.addresses, self.ports, self.settings, self.clock)
+        if is_news(self.view, info.view):
+            if info.view.number < self.view.number:  # another cluster, started in its place
+                self.clock.view = info.view.number
+            self._install(info)
+        return info
+
+    def _heard_of_view(self) -> None:
+        """There is a newer view, or may be: learn it beside everything else."""
+        if not self._learning and not self.closed:
+            self._learning = True
+            self.ports.later(0.0, self._learn_aside)
+
+    async def _learn_aside(self) -> None:
+        try:
+            with contextlib.suppress(RemudaError):  # the next request that needs it will tell
+                await self.refresh()
+        finally:
+            self._learning = False
 
     def close(self) -> None:
         """Close all connections; requests under way fail with ConnectionBroken."""
@@ -230,25 +394,7 @@ class Core:
     def after_fork(self) -> None:
         """In the child: another thread of the parent may have held the lock."""
         self._lock = threading.Lock()
-
-    async def _first_contact(self) -> ClusterInfo:
-        errors: list[RemudaError] = []
-        for host, port in self.addresses:
-            pool = self.ports.member(None, host, port, self.settings)
-            try:
-                info = await pool.call(requests.cluster_info(self.clock))
-            except LOST as error:
-                errors.append(error)
-                continue
-            finally:
-                pool.close()
-            return info
-        if len(errors) == 1:
-            raise errors[0]
-        tried = ", ".join(format_address(*address) for address in self.addresses)
-        raise MemberUnavailable(
-            f"no member answers at {tried}", detail="; ".join(error.message for error in errors)
-        )
+        self._learning = False
 
     def _install(self, info: ClusterInfo) -> None:
         with self._lock:
@@ -258,17 +404,20 @@ class Core:
                 if old is not None and (old.host, old.port) == (member.host, member.user_port):
                     pools[member.number] = old
                 else:
-                    pools[member.number] = self.ports.member(
+                    pool = self.ports.member(
                         member.number, member.host, member.user_port, self.settings
                     )
+                    pool.on_silence = self._heard_of_view
+                    pools[member.number] = pool
             gone = [pool for number, pool in self._members.items() if pools.get(number) is not pool]
             self.view = info.view
             self._members = {} if self.closed else pools
+            self._detours = {}
         for pool in gone:
-            pool.close()
+            pool.retire()
 
 
-def _is_read(text: str) -> bool:
+def is_read(text: str) -> bool:
     """Whether a statement may be run twice. In doubt (a word of a write anywhere) it may not."""
     start = text.lstrip()[:10].lower()
     if start.startswith(_MAYBE_READS):

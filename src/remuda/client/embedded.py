@@ -73,6 +73,7 @@ class Cluster:
         self,
         *,
         retry_reads: int = 0,
+        retry_writes: int = 0,
         connect_timeout: float = CONNECT_TIMEOUT,
         application: str = "python",
         **security: Any,
@@ -82,6 +83,7 @@ class Cluster:
         return connect(
             self.addresses,
             retry_reads=retry_reads,
+            retry_writes=retry_writes,
             connect_timeout=connect_timeout,
             application=application,
             **(self._tls | security),
@@ -92,6 +94,14 @@ class Cluster:
         for process in self._processes:
             if process.child.poll() is not None:
                 raise process.died()
+
+    def dead(self) -> dict[int, MemberUnavailable]:
+        """The members that have died, by number, with the end of their logs."""
+        return {
+            process.number: process.died()
+            for process in self._processes
+            if process.child.poll() is not None
+        }
 
     def stop(self) -> None:
         """Stop all members and wait until they are gone. Stopping twice does nothing."""

@@ -9,7 +9,7 @@ from typing import Self
 import pyarrow as pa
 
 from remuda.client.asynchronous import job_writer as asynchronous
-from remuda.client.connections import Pool
+from remuda.client.connections import BlockingPorts, Pool
 from remuda.client.driving import finish
 from remuda.client.login import NO_SECURITY, Security
 from remuda.client.ports import Settings
@@ -81,5 +81,7 @@ class JobWriter:
     def _pool(self, member: int) -> Pool:
         info = self.target.view.by_number[member]
         settings = Settings(application="job writer", security=self.target.security)
-        pool = self._pools[member] = Pool(member, info.host, info.user_port, settings)
+        pool = self._pools[member] = BlockingPorts().member(
+            member, info.host, info.user_port, settings
+        )
         return pool

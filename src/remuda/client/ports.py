@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -20,6 +20,10 @@ T = TypeVar("T")
 
 REQUEST_TIMEOUT = 60.0
 """Seconds until a request that is no query counts as unanswered."""
+SILENCE = 2.0
+"""Seconds: when a member says nothing for longer, others are asked whether it is still there."""
+RETIREMENT = 2.0
+"""Seconds that a member that has left the view may still answer what was sent to it before."""
 COMMIT_TIMEOUT = 600.0
 """The same of the commit of a staged job, which grows with its rows and waits for its turn."""
 
@@ -34,6 +38,8 @@ class Settings:
     request_timeout: float = REQUEST_TIMEOUT
     max_connections: int | None = None
     """To one member; None: as many as suit the face."""
+    retry_writes: int = 0
+    """How often a put that may run twice is sent again after its answer was lost."""
     security: Security = NO_SECURITY
 
 
@@ -44,11 +50,13 @@ def checked_settings(
     connect_timeout: float,
     request_timeout: float,
     max_connections: int | None,
+    retry_writes: int = 0,
     security: Security = NO_SECURITY,
 ) -> Settings:
     """The settings that ``connect`` was given. InputError for one that makes no sense."""
-    if not isinstance(retry_reads, int) or retry_reads < 0:
-        raise InputError(f"retry_reads is a number of attempts, 0 or more, found {retry_reads!r}")
+    for name, attempts in (("retry_reads", retry_reads), ("retry_writes", retry_writes)):
+        if not isinstance(attempts, int) or attempts < 0:
+            raise InputError(f"{name} is a number of attempts, 0 or more, found {attempts!r}")
     for name, value in (("connect_timeout", connect_timeout), ("request_timeout", request_timeout)):
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise InputError(f"{name} is a number of seconds above 0, found {value!r}")
@@ -59,7 +67,13 @@ def checked_settings(
     ):
         raise InputError(f"max_connections is 1 or more, found {max_connections!r}")
     return Settings(
-        application, retry_reads, connect_timeout, request_timeout, max_connections, security
+        application=application,
+        retry_reads=retry_reads,
+        connect_timeout=connect_timeout,
+        request_timeout=request_timeout,
+        max_connections=max_connections,
+        retry_writes=retry_writes,
+        security=security,
     )
 
 
@@ -97,6 +111,8 @@ class MemberPort(Protocol):
     host: str
     port: int
     request_timeout: float
+    on_silence: Callable[[], None]
+    """Called now and then while a request waits and the member says nothing."""
 
     async def call(self, call: Call[T], timeout: float | None = None) -> T:
         """Send one request, wait for its answer (``request_timeout`` unless told) and read it."""
@@ -114,7 +130,14 @@ class MemberPort(Protocol):
         """The error of a lost connection or an unanswered request, naming the member."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Use it no more."""
+        ...
+
+    def retire(self) -> None:
+        """The member has left the view: nothing new goes there. What is under way may be answered
+        for a short while yet, and fails with ConnectionBroken then."""
+        ...
 
 
 class Ports(Protocol):
@@ -126,12 +149,22 @@ class Ports(Protocol):
 
     async def pause(self, seconds: float) -> None: ...
 
+    def later(self, seconds: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run ``work`` beside everything else, after a while. It raises nothing."""
+        ...
+
+    async def whole(
+        self, work: Coroutine[Any, Any, T], undo: Callable[[T], Coroutine[Any, Any, None]]
+    ) -> T:
+        """What ``work`` gives. When its caller is cancelled meanwhile it goes on, and is undone
+        then: what it began at a member must not stay there."""
+        ...
+
     def lock(self) -> AbstractAsyncContextManager[object]:
         """A lock, for ``async with``, among the threads or the tasks that use the client."""
         ...
 
-    async def together(self, calls: Sequence[tuple[Any, Call[T]]]) -> list[T]:
-        """One request to each of several of these ``member`` ports at once; answers in the order
-        of ``calls``. The first error is raised after every other answer has come, so that no
-        request is still under way when the caller sees it."""
+    async def together(self, calls: Sequence[tuple[Any, Call[T]]]) -> list[T | RemudaError]:
+        """One request to each of several of these ``member`` ports at once; answers and errors in
+        the order of ``calls``. No request is still under way when the caller sees them."""
         ...

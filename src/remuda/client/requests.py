@@ -105,16 +105,26 @@ class Condition(Enum):
     IF_PRESENT = user_pb2.PutRequest.IF_PRESENT
 
 
-class Clock:
-    """The highest clock the client has seen: sent along, so that it reads its own writes."""
+def _nothing() -> None:
+    return None
 
-    __slots__ = ("value",)
+
+class Clock:
+    """The highest clock the client has seen: sent along, so that it reads its own writes. And the
+    newest view: ``on_view`` is called when an answer tells of a newer one."""
+
+    __slots__ = ("on_view", "value", "view")
 
     def __init__(self) -> None:
         self.value = 0
+        self.view = 0
+        self.on_view: Callable[[], None] = _nothing
 
     def observe(self, context: common_pb2.Context) -> None:
         self.value = max(self.value, context.clock)
+        if context.view > self.view:
+            self.view = context.view
+            self.on_view()
 
     def context(self, view: int) -> bytes:
         """What every request carries, serialized."""
@@ -347,6 +357,12 @@ def run_query(
 def session_part(session: bytes) -> bytes:
     """The rest of a RUN_QUERY of a client that has settings or prepared statements."""
     return user_pb2.RunQuery(session=session).SerializeToString() if session else b""
+
+
+def transaction_part(name: str) -> bytes:
+    """The rest of a RUN_QUERY, a KeysRequest, a PutRequest or a PutBatchRequest that belongs to a
+    transaction; of a RUN_QUERY, "" says that the client can have one."""
+    return field(point_encoding.TRANSACTION, name.encode())
 
 
 def cancel_query(query: QueryId) -> Call[None]:

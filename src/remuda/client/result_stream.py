@@ -29,6 +29,8 @@ class Outcome:
     affected_rows: int | None
     session: bytes | None = None
     """What goes along with the client's statements from now on; None: as before."""
+    transaction: user_pb2.TransactionStatus | None = None
+    """The transaction that they belong to from now on; None: as before."""
 
 
 class ResultStream:
@@ -100,7 +102,8 @@ class ResultStream:
                 error = QueryCanceled("the statement was canceled")
         affected = message.affected_rows if message.HasField("affected_rows") else None
         session = message.session if message.HasField("session") else None
-        self.outcome = Outcome(error, message.tag, affected, session)
+        transaction = message.transaction if message.HasField("transaction") else None
+        self.outcome = Outcome(error, message.tag, affected, session, transaction)
         return self.outcome
 
 

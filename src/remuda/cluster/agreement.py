@@ -273,6 +273,12 @@ class Agreement:
             return []
         if not proposal.on_promise(sender, message.vote):
             return []
+        if proposal.free:  # what it wishes now, which may be nothing any more
+            wanted = self._wanted
+            if wanted is None:
+                self._proposal = None
+                return []
+            proposal.value = wanted
         return self._to_all(now, Accept(self.view.number, proposal.ballot, proposal.value))
 
     def _on_accepted(self, sender: int, message: Accepted) -> list[Effect]:

@@ -11,4 +11,4 @@ def first_view(members: tuple[MemberInfo, ...], backups: int = 0) -> View:
     copies as far as there are members for them."""
     ordered = tuple(sorted(members, key=lambda member: member.number))
     numbers = [member.number for member in ordered]
-    return View(1, ordered, first_table(numbers, backups + 1), max(numbers))
+    return View(1, ordered, first_table(numbers, backups + 1), max(numbers), backups)

@@ -81,6 +81,11 @@ class Proposal(Generic[V]):
     def _needed(self) -> int:
         return majority(len(self.voters))
 
+    @property
+    def free(self) -> bool:
+        """No promise so far tells of a value that may have been decided."""
+        return self._highest == LOWEST
+
     def on_promise(self, voter: int, vote: Vote[V] | None) -> bool:
         """True once: a majority has promised, so ``value`` may be put to the vote."""
         if voter not in self.voters or voter in self._promises:

@@ -35,7 +35,7 @@ class Founding:
         if self.complete:
             raise MemberUnavailable(
                 f'cluster "{self.cluster}" is complete with {self.size} members',
-                hint="Members cannot join a running cluster yet; start a larger one.",
+                hint="It lets further members in as soon as its first view is there.",
             )
         joined = replace(member, number=len(self.members) + 1)
         self.members.append(joined)

@@ -31,6 +31,11 @@ class Lease:
         if sent > self._answered.get(member, sent):
             self._answered[member] = sent
 
+    @property
+    def granted(self) -> bool:
+        """Whether a majority has answered in this view yet."""
+        return sum(sent > float("-inf") for sent in self._answered.values()) >= self._needed
+
     def until(self, now: float) -> float:
         """When the lease ends, if no further answer comes."""
         if self._needed == 0:

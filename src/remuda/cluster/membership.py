@@ -19,7 +19,11 @@ from remuda.cluster import agreement as ag
 from remuda.cluster.agreement import Agreement
 from remuda.cluster.decree import majority
 from remuda.cluster.lease import Lease, takeover_delay
+from remuda.cluster.next_view import Placement
 from remuda.datatypes.view import MemberInfo, View
+
+FIRST_BEATS = 8
+"""Heartbeats per interval until a new view has given its first lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +84,19 @@ class LeaveAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceAsked:
+    """Copies of partitions are complete, or are to go: ask again until a view says so."""
+
+    places: tuple[Placement, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed: call several times per interval."""
 
 
-Event = Beat | BeatAnswer | Unreachable | JoinAsked | LeaveAsked | ag.Received | Tick
+Asked = JoinAsked | LeaveAsked | PlaceAsked
+Event = Beat | BeatAnswer | Unreachable | Asked | ag.HeardOf | ag.Received | Tick
 
 
 # --- effects ------------------------------------------------------------------------------------
@@ -104,10 +116,10 @@ class AnswerBeat:
 
 @dataclass(frozen=True, slots=True)
 class PassOn:
-    """Send the wish to join, or to leave, to the member that proposes views."""
+    """Send the wish to the member that proposes views."""
 
     to: int
-    event: JoinAsked | LeaveAsked
+    event: Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +132,9 @@ class Suspect:
 
 Effect = SendBeat | AnswerBeat | PassOn | Suspect | ag.Effect
 
-NextView = Callable[[View, frozenset[int], tuple[MemberInfo, ...]], View]
-"""``next_view(view, without, joining)``: the view that follows; it numbers the joining ones and
-says who keeps which partition."""
+NextView = Callable[[View, frozenset[int], tuple[MemberInfo, ...], tuple[Placement, ...]], View]
+"""``next_view(view, without, joining, places)``: the view that follows; it numbers the joining ones
+and says who keeps which partition."""
 
 
 @dataclass(slots=True)
@@ -137,6 +149,7 @@ class _Known:
 class _Wishes:
     joining: dict[str, MemberInfo] = field(default_factory=dict)
     leaving: set[int] = field(default_factory=set)
+    places: dict[int, Placement] = field(default_factory=dict)
 
 
 class Membership:
@@ -186,8 +199,15 @@ class Membership:
             uuid: info for uuid, info in self._wishes.joining.items() if uuid not in present
         }
         self._wishes.leaving &= view.by_number.keys()
+        self._wishes.places = {
+            partition: place for partition, place in self._wishes.places.items() if place.fits(view)
+        }
 
     # --- what the member asks -------------------------------------------------------------------
+
+    def beat_soon(self) -> None:
+        """The next tick sends heartbeats."""
+        self._beat_due = float("-inf")
 
     @property
     def member(self) -> bool:
@@ -230,10 +250,15 @@ class Membership:
                 return self._on_join(now, info)
             case LeaveAsked(member):
                 return self._on_leave(now, member)
+            case PlaceAsked(places):
+                return self._on_place(now, places)
+            case ag.HeardOf():
+                return self._agree(now, event)
             case ag.Received(sender, message):
                 if isinstance(message, ag.Installed) and message.view >= self.view.number:
                     self._aware.add(sender)
-                return self._agree(now, event)
+                heard = self._on_heard(now, sender)
+                return [*heard, *self._agree(now, event)]
             case Tick():
                 return self._on_tick(now)
 
@@ -242,18 +267,30 @@ class Membership:
             if beat.view < self.view.number:
                 self._aware = set()
             return self._agree(now, ag.HeardOf(beat.sender, beat.view))
-        known = self._known.get(beat.sender)
+        if beat.sender not in self._known:
+            return []
+        heard = self._on_heard(now, beat.sender)
+        if self._agreement.answers and beat.view == self.view.number:
+            heard.append(AnswerBeat(beat.sender, beat.sent))
+        return heard
+
+    def _on_heard(self, now: float, sender: int) -> list[Effect]:
+        """Its sender lives: after a split has healed, nobody is to be dropped with its own vote."""
+        known = self._known.get(sender)
         if known is None:
             return []
         known.heard = now
+        if not known.suspected:
+            return []
         known.suspected = ""
-        return [AnswerBeat(beat.sender, beat.sent)] if self._agreement.answers else []
+        return self._wish(now)
 
     def _on_tick(self, now: float) -> list[Effect]:
         out: list[Effect] = []
         due = now >= self._beat_due
         if due:
-            self._beat_due = now + self.times.interval
+            quick = 1 if self.lease.granted else FIRST_BEATS
+            self._beat_due = now + self.times.interval / quick
         if not self.member:
             unaware = self.view.by_number.keys() - self._aware if due else ()
             return [ag.Send(to, ag.Decided(self.view)) for to in unaware]
@@ -291,6 +328,16 @@ class Membership:
         self._wishes.leaving.add(member)
         return self._wish(now)
 
+    def _on_place(self, now: float, places: tuple[Placement, ...]) -> list[Effect]:
+        fitting = tuple(place for place in places if place.fits(self.view))
+        oldest = self._oldest()
+        if not fitting or not self.member:
+            return []
+        if oldest != self.me:
+            return [PassOn(oldest, PlaceAsked(fitting))]
+        self._wishes.places.update((place.partition, place) for place in fitting)
+        return self._wish(now)
+
     # --- the next view --------------------------------------------------------------------------
 
     def _oldest(self, but: int = 0) -> int:
@@ -302,11 +349,15 @@ class Membership:
         if not self.member:
             return []
         without = frozenset(self.suspected) | self._wishes.leaving
+        if without >= self.view.by_number.keys():
+            without -= {self.me}  # somebody must be left: the last one need not ask
         joining = tuple(self._wishes.joining.values())
-        if not without and not joining:
+        places = tuple(self._wishes.places.values())
+        if not without and not joining and not places:
             return self._agree(now, ag.Wish(None))
         rank = sum(n < self.me for n in self.view.by_number if n not in without)
-        return self._agree(now, ag.Wish(self._next_view(self.view, without, joining), rank))
+        view = self._next_view(self.view, without, joining, places)
+        return self._agree(now, ag.Wish(view, rank))
 
     def _agree(self, now: float, event: ag.Event) -> list[Effect]:
         effects = self._agreement.step(now, event)

@@ -37,6 +37,8 @@ class View:
     replicas: Replicas
     last_number: int = 0
     """The highest number that a member of this cluster ever had: none is given twice."""
+    backups: int = 0
+    """How many copies a partition should have besides the primary."""
 
     @cached_property
     def by_number(self) -> dict[int, MemberInfo]:
@@ -46,6 +48,16 @@ class View:
     def owners(self) -> tuple[int, ...]:
         """``owners[p]``: the member that is the primary of partition ``p``, or ``NOBODY``."""
         return tuple(row[0] if row else NOBODY for row in self.replicas)
+
+    @cached_property
+    def primaries(self) -> tuple[int, ...]:
+        """The members that are the primary of some partition, in order."""
+        return tuple(sorted(set(self.owners) - {NOBODY}))
+
+    @cached_property
+    def lost(self) -> tuple[int, ...]:
+        """Partitions whose every copy is lost."""
+        return tuple(p for p, row in enumerate(self.replicas) if not row)
 
     def partitions_of(self, number: int) -> tuple[int, ...]:
         """Those that the member is the primary of."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -29,9 +28,6 @@ _ABBREVIATIONS: Final = {
     "HST": -10, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
 }  # fmt: skip
 """Hours east of UTC."""
-
-Offset = Callable[[int], int]
-"""Microseconds since 1970 -> microseconds east of UTC."""
 
 
 class Zone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
@@ -12,17 +13,21 @@ from remuda.client.client import connect as connect_client
 from remuda.client.ports import REQUEST_TIMEOUT
 from remuda.dbapi import exceptions
 from remuda.dbapi.cursor import Cursor
-from remuda.dbapi.exceptions import InterfaceError, NotSupportedError, translating
+from remuda.dbapi.exceptions import InterfaceError, translating
 from remuda.dbapi.placeholders import check_style
+from remuda.dbapi.statement_kinds import DEFINITIONS, OUTSIDE, first_word
+from remuda.errors import RemudaError
 from remuda.limits import CONNECT_TIMEOUT
+from remuda.transaction_errors import FailedTransaction
 
 
 class Connection:
     """A client of a cluster, as PEP 249 sees it. Threads may share it; each needs a cursor of its
     own.
 
-    Every statement is a transaction of its own and has taken effect when ``execute`` returns:
-    ``commit`` has nothing to do, and ``rollback`` is not supported.
+    A transaction begins with the first statement and ends by ``commit`` or ``rollback``; closing
+    rolls back. Definitions (CREATE, ALTER, DROP, TRUNCATE ...) take effect at once, whatever
+    transaction is open. With ``autocommit`` every statement is a transaction of its own.
     """
 
     Warning = exceptions.Warning
@@ -36,32 +41,62 @@ class Connection:
     ProgrammingError = exceptions.ProgrammingError
     NotSupportedError = exceptions.NotSupportedError
 
-    def __init__(self, client: Client, paramstyle: str = "qmark") -> None:
+    def __init__(
+        self, client: Client, paramstyle: str = "qmark", *, autocommit: bool = False
+    ) -> None:
         """``client``: closed with this connection."""
         self.client = client
         self.paramstyle = check_style(paramstyle)
+        self._autocommit = bool(autocommit)
         self._closed = False
 
     @property
     def autocommit(self) -> bool:
-        """Always True."""
-        return True
+        """Whether every statement commits by itself. To set it commits what is open."""
+        return self._autocommit
+
+    @autocommit.setter
+    def autocommit(self, value: bool) -> None:
+        self.commit()
+        self._autocommit = bool(value)
 
     def cursor(self) -> Cursor:
         """A new cursor."""
         self.require_open()
         return Cursor(self)
 
+    @translating
     def commit(self) -> None:
-        """Does nothing: every statement has been committed already."""
-        self.require_open()
+        """Make visible what was written since the last commit; nothing without a transaction.
 
-    def rollback(self) -> None:
-        """Raises NotSupportedError: every statement has been committed already."""
+        OperationalError for a conflict (``sqlstate`` 40001: roll back is done, run it again);
+        ProgrammingError when a statement had failed: everything was rolled back then."""
         self.require_open()
-        raise NotSupportedError(
-            "there is nothing to roll back: every statement commits by itself", sqlstate="0A000"
-        )
+        if self.client.transaction_state is None:
+            return
+        with self.client.sql("COMMIT") as cursor:
+            if cursor.tag == "ROLLBACK":
+                raise FailedTransaction(
+                    "a statement of the transaction had failed: everything was rolled back",
+                    hint="Call rollback() after an error.",
+                )
+
+    @translating
+    def rollback(self) -> None:
+        """Give up what was written since the last commit; nothing without a transaction."""
+        self.require_open()
+        if self.client.transaction_state is not None:
+            self.client.sql("ROLLBACK").close()
+
+    def client_for(self, operation: str) -> Client:
+        """What runs a statement: a transaction begins, if there must be one."""
+        word = first_word(operation)
+        if word in DEFINITIONS:
+            return self.client.outside()
+        begins = not self._autocommit and word not in OUTSIDE
+        if begins and self.client.transaction_state is None:
+            self.client.sql("BEGIN").close()
+        return self.client
 
     @translating
     def close(self) -> None:
@@ -69,7 +104,12 @@ class Connection:
         when it is closed already."""
         self.require_open()
         self._closed = True
-        self.client.close()
+        try:
+            if self.client.transaction_state is not None:
+                with contextlib.suppress(RemudaError):  # it ends with the connection anyway
+                    self.client.sql("ROLLBACK").close()
+        finally:
+            self.client.close()
 
     def require_open(self) -> None:
         """InterfaceError when the connection is closed."""
@@ -94,7 +134,9 @@ def connect(
     addresses: str | Address | Iterable[str | Address] = "127.0.0.1",
     *,
     paramstyle: str = "qmark",
+    autocommit: bool = False,
     retry_reads: int = 0,
+    retry_writes: int = 0,
     connect_timeout: float = CONNECT_TIMEOUT,
     request_timeout: float = REQUEST_TIMEOUT,
     max_connections: int | None = None,
@@ -111,12 +153,13 @@ def connect(
 
     ``paramstyle`` is how the statements of this connection mark their parameters: "qmark" (``?``,
     the members' own), "numeric" (``:1``), "named" (``:name``), "format" (``%s``) or "pyformat"
-    (``%(name)s``).
+    (``%(name)s``). ``autocommit``: every statement is a transaction of its own.
     """
     check_style(paramstyle)
     client = connect_client(
         addresses,
         retry_reads=retry_reads,
+        retry_writes=retry_writes,
         connect_timeout=connect_timeout,
         request_timeout=request_timeout,
         max_connections=max_connections,
@@ -129,4 +172,4 @@ def connect(
         user=user,
         password=password,
     )
-    return Connection(client, paramstyle)
+    return Connection(client, paramstyle, autocommit=autocommit)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import pyarrow as pa
 
+from remuda.client.client import Client
 from remuda.client.cursor import Cursor as ClientCursor
 from remuda.client.row import Row
 from remuda.datatypes.schema import Column
@@ -70,8 +71,8 @@ class Cursor:
 
     @translating
     def execute(self, operation: str, parameters: Parameters | None = None) -> Self:
-        """Run one statement. It has taken effect when this returns: there is no transaction."""
-        client = self._begin()
+        """Run one statement, in the connection's transaction unless that is in autocommit mode."""
+        client = self._begin(operation)
         if parameters is None:
             self._result = client.sql(operation)
             return self
@@ -86,7 +87,7 @@ class Cursor:
         ``INSERT INTO m (a, b) VALUES (?, ?)`` inserts thousands of rows at a time, each of these
         parts completely or not at all; other statements run one after the other.
         """
-        client = self._begin()
+        client = self._begin(operation)
         if not isinstance(seq_of_parameters, Iterable):
             kind = type(seq_of_parameters).__name__
             raise ProgrammingError(f"executemany takes several sets of parameters, not {kind}")
@@ -173,13 +174,13 @@ class Cursor:
 
     # --- inside ---
 
-    def _begin(self) -> Any:
-        """The client, after the last result has been given up."""
+    def _begin(self, operation: str) -> Client:
+        """What runs the statement, after the last result has been given up."""
         self._require_open()
         self._give_up()
         self._rowcount = -1
         self._position = 0
-        return self.connection.client
+        return self.connection.client_for(_text(operation))
 
     def _give_up(self) -> None:
         result, self._result = self._result, None

@@ -68,9 +68,11 @@ _CLASSES: dict[str, type[DatabaseError]] = {
     "22": DataError,
     "23": IntegrityError,
     "25": ProgrammingError,
+    "25P04": OperationalError,  # a transaction took too long
     "26": ProgrammingError,
     "28": OperationalError,
     "2B": ProgrammingError,
+    "3B": ProgrammingError,
     "3F": ProgrammingError,
     "40": OperationalError,
     "42": ProgrammingError,

@@ -242,6 +242,8 @@ class FragmentInstance:
                 return
             self._ended = True
             self._queued = True
+        if error is not None:
+            error.__traceback__ = None  # its frames know this instance, which may know the error
         try:
             self._root.close()
         except Exception as failure:  # noqa: BLE001 - the end must be reported all the same

@@ -80,7 +80,10 @@ class ProfiledOperator(Operator):
         return self._operator.current_batch()
 
     def close(self) -> None:
-        self._operator.close()
+        """The profile stays, and what was observed goes: an operator may know who built it, who
+        knows all observers, and such a circle would wait for the collector of cycles."""
+        operator, self._operator = self._operator, _CLOSED
+        operator.close()
 
     def profile_now(self, wall: float) -> OperatorProfile:
         """What it has done so far. ``wall`` is what the wall clock shows when the clock shows 0."""
@@ -109,3 +112,19 @@ class ProfiledOperator(Operator):
         """Seconds of waiting and how often, inputs included."""
         since = self._waits_since
         return self._waited + (self._clock() - since if since else 0.0), self._waits
+
+
+class _Closed(Operator):
+    """What is left of an operator after its end."""
+
+    def advance(self) -> Progress:
+        return Progress.FETCHED_DONE
+
+    def current_batch(self) -> Batch:
+        return Batch([], 0)
+
+    def close(self) -> None:
+        """It is."""
+
+
+_CLOSED: Final = _Closed()

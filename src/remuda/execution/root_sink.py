@@ -58,20 +58,29 @@ class RootSink:
             if page is not None and not unwanted:
                 self._pages.append(page)
             self.finished = self.finished or last
+            if last:
+                self._on_demand = None
+            on_page = self.on_page
         if unwanted:
             self._release(page)
-        if self.on_page is not None and (was_empty or last):
-            self.on_page()
+        if on_page is not None and (was_empty or last):
+            on_page()
 
     def take(self) -> pa.RecordBatch | None:
         """The next page, or None if there is none now (or no more: see ``exhausted``)."""
         with self._lock:
             page = self._pages.popleft() if self._pages else None
-            wake = page is not None and not self.finished
+            demand = None if page is None else self._on_demand
         self._release(page)
-        if wake and self._on_demand is not None:
-            self._on_demand()
+        if demand is not None:
+            demand()
         return page
+
+    def detach(self) -> None:
+        """Nobody takes pages any more. What a query leaves behind must not hang together in a
+        circle: the collector of cycles seldom runs, and members would grow until it does."""
+        with self._lock:
+            self.on_page = self._on_demand = None
 
     @property
     def exhausted(self) -> bool:
@@ -85,6 +94,7 @@ class RootSink:
             pages = list(self._pages)
             self._pages.clear()
             self._cleared = True
+            self._on_demand = None
         for page in pages:
             self._release(page)
 

@@ -93,6 +93,7 @@ class Grids:
 
     async def _made(self, credentials: Credentials) -> Client:
         client: Client = await self._connect(credentials)
+        client.refuse_transactions()  # a request of HTTP is no session
         try:
             # Its statements are in Drill's dialect; the setting travels with each of them.
             await (await client.sql("SET sql_dialect = 'drill'")).close()

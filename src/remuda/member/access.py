@@ -119,6 +119,10 @@ CHECKED_ELSEWHERE: Final = frozenset(
         RpcType.JOB_TASK_END,
         RpcType.JOB_COMMIT,
         RpcType.JOB_ABORT,
+        RpcType.TRANSACTION_BEGIN,  # what is done in it is checked
+        RpcType.TRANSACTION_END,  # by its owner
+        RpcType.TRANSACTION_SAVEPOINT,
+        RpcType.TRANSACTION_SUSPEND,
         RpcType.CLUSTER_INFO,  # shows what the user may see
         RpcType.GET_CATALOGS,
         RpcType.GET_SCHEMAS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from remuda.errors import RemudaError
+from remuda.errors import RemudaError, ViewChanged
 from remuda.member.core import Call, Core, bug
 from remuda.member.peers import Peers
 from remuda.rpc.connection import Reply
@@ -13,6 +13,11 @@ from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.request import serialized
 from remuda.rpc.transport import Body, Buffers, Request
+
+VIEW_ATTEMPTS = 12
+"""So often a call is passed on again because two members are in different views."""
+VIEW_PAUSE = 0.005
+"""Seconds before the first time, and so much more before each further one."""
 
 
 class ForwardedCall:
@@ -36,18 +41,50 @@ class ForwardedCall:
         self._request.fail(error)
 
 
+class RepeatedCall:
+    """A call that met a member in another view, which refused it before anything was done."""
+
+    def __init__(self, call: Call, tries: int) -> None:
+        self.rpc_type = call.rpc_type
+        self.pbody = call.pbody
+        self.dbody = call.dbody
+        self.user = call.user
+        self.reply = call.reply
+        self.fail = call.fail
+        self.tries = tries
+
+
 class Forwarding:
     def __init__(self, core: Core, peers: Peers) -> None:
         self._core = core
         self._peers = peers
+        self.handle: Callable[[Call], None]
+        """Serves a call as if it had just come."""
+
+    def _again(self, call: Call, refusal: ViewChanged) -> None:
+        """Serve ``call`` in the view that has come meanwhile, or comes within a moment."""
+        tries = call.tries + 1 if isinstance(call, RepeatedCall) else 1
+        if tries > VIEW_ATTEMPTS:
+            call.fail(refusal)
+            return
+
+        async def later() -> None:
+            await asyncio.sleep(VIEW_PAUSE * tries)
+            self.handle(RepeatedCall(call, tries))
+
+        self._core.serve(call, later())
 
     def pass_on(self, call: Call, member: int) -> None:
-        """Have ``member`` answer ``call``."""
+        """Have ``member`` answer ``call``. One that refuses it for its view is asked again, or
+        whoever has taken its place."""
         message = control_pb2.Forward(
             context=self._core.context(), rpc_type=call.rpc_type, body=call.pbody, user=call.user
         )
 
         def answered(reply: Reply | RemudaError) -> None:
+            if isinstance(reply, ViewChanged):
+                self._again(call, reply)
+                return
             if isinstance(reply, RemudaError):
                 call.fail(reply)
                 return

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
+from remuda.cluster.decree import majority
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import InternalError, SchemaChanged, UndefinedMap
+from remuda.errors import InternalError, MemberUnavailable, SchemaChanged, UndefinedMap
 from remuda.member.core import Core
 from remuda.member.log import fields
 from remuda.member.peers import Peers
@@ -31,6 +32,7 @@ class CatalogService:
         self._core = core
         self._peers = peers
         self._lock = asyncio.Lock()
+        self._catching_up = False
         self._highest_tried = 0
         """A version that was sent out is never used again: some member may hold it although the
         change failed on another one."""
@@ -126,8 +128,9 @@ class CatalogService:
         return catalog.without_map(change.drop.name, if_exists=change.drop.if_exists)[0]
 
     async def _install_elsewhere(self, catalog: Catalog) -> control_pb2.CatalogState | None:
-        """Install on all other live members; None, or the newest state that one of them keeps
-        instead: a newer one, or another one of the same version (left by a former coordinator)."""
+        """Install on all other live members, which must make a majority of the view (design rule
+        13); None, or the newest state that one of them keeps instead: a newer one, or another one
+        of the same version (left by a former coordinator). Raises MemberUnavailable."""
         state = self._state(catalog)
         others = [number for number in self._core.live_members() if number != self._core.number]
         replies = await asyncio.gather(
@@ -135,17 +138,51 @@ class CatalogService:
             return_exceptions=True,
         )
         newest: control_pb2.CatalogState | None = None
+        reached = 1
         for number, reply in zip(others, replies, strict=True):
             if isinstance(reply, BaseException):
                 if number in self._core.lost:
-                    continue  # it serves nothing any more
+                    continue  # a majority must do; if it is heard again, it catches up
                 raise reply
+            reached += 1
             told = control_pb2.CatalogState.FromString(reply.pbody)
             differs = told.maps != state.maps or told.views != state.views
             refused = told.version > catalog.version or differs
             if refused and (newest is None or told.version > newest.version):
                 newest = told
+        voters = len(self._core.view.members)
+        if newest is None and reached < majority(voters):
+            raise MemberUnavailable(
+                f"the catalog was changed on {reached} of {voters} members only, which is no "
+                "majority: the change may yet be undone",
+                hint="Look at it again when the cluster is whole.",
+            )
         return newest
+
+    def state(self) -> control_pb2.CatalogState:
+        """For a process that joins."""
+        return self._state(self._core.catalog)
+
+    def install(self, state: control_pb2.CatalogState) -> None:
+        """What a process that joins was given."""
+        self._install(state)
+
+    def catch_up(self, member: int, version: int) -> None:
+        """``member`` has a newer catalog: a change did not reach this one."""
+        if not self._catching_up:
+            self._catching_up = True
+            self._core.spawn(self._catch_up(member, version), "catching up with the catalog")
+
+    async def _catch_up(self, member: int, version: int) -> None:
+        # What is under way arrives within a moment by itself.
+        await asyncio.sleep(self._core.config.heartbeat_interval)
+        try:
+            if version > self._core.catalog.version:
+                mine = self._state(self._core.catalog)
+                reply = await self._peers.request(member, RpcType.CATALOG_INSTALL, mine)
+                self._install(control_pb2.CatalogState.FromString(reply.pbody))
+        finally:
+            self._catching_up = False
 
     def on_install(self, request: Request) -> None:
         state = control_pb2.CatalogState.FromString(request.pbody)
@@ -179,11 +216,13 @@ class CatalogService:
         core.catalog = catalog
         core.stores.update(made)
         for schema in catalog.maps:
-            store = core.stores[schema.map_id]
-            if store.schema.version == schema.version and store.schema.indexes != schema.indexes:
-                store.define_indexes(schema)
-            if core.stores[schema.map_id].schema.version < schema.version:
-                core.stores[schema.map_id].alter(schema)
+            altered = core.stores[schema.map_id].schema.version < schema.version
+            for store in core.copies_of(schema.map_id):
+                if store.schema.version < schema.version:
+                    store.alter(schema)
+                elif store.schema.indexes != schema.indexes:
+                    store.define_indexes(schema)
+            if altered:
                 for listener in self.on_altered:
                     listener(schema.map_id)
         for map_id in gone:

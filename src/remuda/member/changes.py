@@ -18,13 +18,18 @@ import pyarrow.compute as pc
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, array_to_values
-from remuda.errors import CardinalityViolation, LimitExceeded, SerializationFailure
+from remuda.errors import (
+    CardinalityViolation,
+    LimitExceeded,
+    SerializationFailure,
+    ViewChanged,
+)
 from remuda.execution.memory import Reservation
 from remuda.limits import RETURNING_SIZE_MAX
 from remuda.member.commits import Commits, Work
 from remuda.member.core import Core
 from remuda.member.peers import Peers
-from remuda.member.writes import StagedWrite
+from remuda.member.writes import StagedWrite, through_views
 from remuda.session.planning import PlannedChange
 from remuda.sql.statements import MergeAction, Repeats
 
@@ -74,7 +79,12 @@ class Changes:
         is not wanted any more; ``held`` counts what is kept until its end. Raises what the owners
         refuse, and OutOfMemory."""
         if not change.reads_target:
-            return await self._attempt(change, await source(0), check, answer, held)
+
+            async def again(attempt: int) -> Changed:
+                check()
+                return await self._attempt(change, await source(attempt), check, answer, held)
+
+            return await through_views(again)
         schema = change.schema
         job = self._commits.new_job()
         await self._commits.turn(schema.map_id, job)
@@ -83,7 +93,7 @@ class Changes:
                 check()
                 try:
                     return await self._attempt(change, await source(attempt), check, answer, held)
-                except SerializationFailure:
+                except (SerializationFailure, ViewChanged):
                     if attempt == ATTEMPTS - 1:
                         raise
         finally:
@@ -103,7 +113,7 @@ class Changes:
         arrow = engine_schema(schema)
         width, keys = change.written, change.written + change.removed
         write = StagedWrite(self._core, self._peers, self._commits, schema)
-        chosen = _Chooser(schema, change)
+        chosen = Chooser(schema, change)
         changed = Changed()
         size = 0
         try:
@@ -115,7 +125,7 @@ class Changes:
                     if not rows:
                         continue
                     if change.chooses:
-                        written, removed = _chosen(columns[:keys], width)
+                        written, removed = chosen_rows(columns[:keys], width)
                     else:
                         written, removed = columns[:width], columns[width:keys]
                     if written:
@@ -143,15 +153,19 @@ class Changes:
         core = self._core
         core.require_all_alive()
         core.store(schema.map_id, schema.version)
-        work = Work(job=self._commits.new_job(), schema=schema, tasks=(), overwrite=True)
-        await self._commits.commit(work, tuple(m.number for m in core.view.members))
+
+        async def truncate(_attempt: int) -> int:
+            work = Work(job=self._commits.new_job(), schema=schema, tasks=(), overwrite=True)
+            return await self._commits.commit(work, tuple(core.view.by_number))
+
+        await through_views(truncate)
 
 
 _WRITES: Final = pa.array([MergeAction.INSERT.value, MergeAction.UPDATE.value], pa.int32())
 _REMOVES: Final = pa.array([MergeAction.UPDATE.value, MergeAction.DELETE.value], pa.int32())
 
 
-def _chosen(columns: list[pa.Array], width: int) -> tuple[list[pa.Array], list[pa.Array]]:
+def chosen_rows(columns: list[pa.Array], width: int) -> tuple[list[pa.Array], list[pa.Array]]:
     """Of rows of MERGE (see ``ChangeStatement.chooses``): what is written, what is removed."""
     action = columns[0]
     writes, removes = pc.is_in(action, _WRITES), pc.is_in(action, _REMOVES)
@@ -159,7 +173,7 @@ def _chosen(columns: list[pa.Array], width: int) -> tuple[list[pa.Array], list[p
     return written, [column.filter(removes) for column in columns[width:]]
 
 
-class _Chooser:
+class Chooser:
     """Leaves out, or refuses, rows that a statement comes to a second time."""
 
     def __init__(self, schema: MapSchema, change: PlannedChange) -> None:

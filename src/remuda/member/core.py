@@ -13,12 +13,13 @@ from remuda.catalog.catalog import Catalog
 from remuda.config import MemberConfig
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import HybridClock, from_micros
-from remuda.datatypes.view import MemberInfo, View
+from remuda.datatypes.view import NOBODY, MemberInfo, View
 from remuda.errors import (
     InputError,
     InternalError,
     MemberGivenUp,
     MemberUnavailable,
+    PartitionsLost,
     ProtocolError,
     RemudaError,
     SchemaChanged,
@@ -26,11 +27,12 @@ from remuda.errors import (
 )
 from remuda.execution.memory import MemberMemory
 from remuda.execution.spill import DiskUse
-from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX
+from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX, PARTITIONS
 from remuda.member.access import Access
 from remuda.member.constraints import Constraints
 from remuda.member.defences import no_defences
 from remuda.member.log import fields
+from remuda.member.readiness import READY_TIMEOUT, Readiness
 from remuda.rpc.messages import common_pb2
 from remuda.rpc.point_encoding import encode_context
 from remuda.rpc.transport import Body, Buffers, Request
@@ -43,6 +45,10 @@ DROPPED_NAMES_KEPT = 1000
 MACHINE_SHARE = 4
 """Statements may hold one part of so many of the machine's memory, unless ``member_memory`` says
 otherwise; the maps need the rest."""
+
+
+def _nothing(_member: int, _view: int) -> None:
+    """Until the membership listens."""
 
 
 class Call(Protocol):
@@ -77,9 +83,23 @@ class Core:
         self.info = MemberInfo(0, uuid, config.host, 0, 0, 0)
         self.view = View(0, (), ())
         self.lost: dict[int, str] = {}
-        """Members of the view that have gone, with the cause."""
+        """Members that have gone, with the cause: those that views have dropped, for good, and
+        those of the view that are suspected (they may be heard again)."""
+        self.readiness = Readiness(world.clock.monotonic, lambda: self.number)
+        self.on_other_view: Callable[[int, int], None] = _nothing
+        """Told of a message from a member in another view: its number, its view's number."""
         self.catalog = Catalog()
         self.stores: dict[int, MapStore] = {}
+        """The rows that this member serves, by map id: those of the partitions that it is the
+        primary of, and whole replicated maps."""
+        self.backup_stores: dict[int, MapStore] = {}
+        """The rows of the partitions that it backs up or is receiving; nobody reads them. Made by
+        ``backup_store`` when first needed; replicated maps have none."""
+        self.primary_here: frozenset[int] | None = None
+        """The partitions whose rows lie in ``stores``; None: as the view says. It changes after
+        the view does, in the step that says what moves (``member.copies``)."""
+        self.unmoved: dict[int, frozenset[int]] = {}
+        """By map id: partitions of ``primary_here`` whose rows still lie in ``backup_stores``."""
         self.dropped: dict[int, str] = {}
         """The names of maps that were dropped, the last ones."""
         self.clock = HybridClock()
@@ -154,20 +174,35 @@ class Core:
         self.clock.observe(clock)
 
     def observe_member(self, context: common_pb2.Context) -> None:
-        """Check a message from another member. Raises ViewChanged, MemberGivenUp,
+        """Check a message from another member that relies on who keeps which partition: it must
+        come from the same view (design rule 14). Raises ViewChanged, MemberGivenUp,
         ProtocolError."""
         if context.view != self.view.number:
+            self._in_other_view(context)
             raise ViewChanged(
                 f"member {self.number} is in view {self.view.number}, "
-                f"the message comes from view {context.view}"
-            )
-        cause = self.lost.get(context.sender)
-        if cause is not None:
-            raise MemberGivenUp(
-                f"member {context.sender} was given up by member {self.number}: {cause}",
-                member=str(context.sender),
+                f"the message comes from view {context.view}",
+                hint="Send it again: a view changes within a moment.",
             )
         self.observe(context)
+
+    def observe_peer(self, context: common_pb2.Context) -> None:
+        """Check a message from another member that is right in any view, such as one of a query
+        that goes on. Raises MemberGivenUp, ProtocolError."""
+        if context.view != self.view.number:
+            self._in_other_view(context)
+        self.observe(context)
+
+    def _in_other_view(self, context: common_pb2.Context) -> None:
+        """Raises MemberGivenUp for a sender that a view has dropped and that does not know it."""
+        sender = context.sender
+        if context.view < self.view.number and sender and sender not in self.view.by_number:
+            cause = self.lost.get(sender, f"view {self.view.number} does not have it")
+            raise MemberGivenUp(
+                f"member {sender} was given up by member {self.number}: {cause}",
+                member=str(sender),
+            )
+        self.on_other_view(sender, context.view)
 
     # --- members ------------------------------------------------------------------------------
 
@@ -182,8 +217,25 @@ class Core:
                 + ("stopping" if self.stopping else "waiting until its cluster is complete")
             )
 
+    @property
+    def ready(self) -> bool:
+        """Whether this member may serve what it is the primary of, right now."""
+        return self.readiness.ready
+
+    def require_lease(self) -> None:
+        """Where a primary serves. Raises NoLease, MemberNotReady."""
+        self.readiness.require()
+
+    async def until_ready(self, timeout: float = READY_TIMEOUT) -> None:
+        """Wait until this member may serve. Raises NoLease, MemberNotReady."""
+        if not self.readiness.ready:
+            await self.readiness.wait(timeout)
+
     def require_alive(self, number: int) -> None:
-        """Raises MemberUnavailable if the member has gone."""
+        """``number`` is a member, or the owner of a partition. Raises MemberUnavailable if it has
+        gone, PartitionsLost for NOBODY."""
+        if number == NOBODY:
+            raise self.partitions_lost()
         cause = self.lost.get(number)
         if cause is not None:
             member = self.view.by_number.get(number, number)
@@ -193,9 +245,24 @@ class Core:
         return tuple(m.number for m in self.view.members if m.number not in self.lost)
 
     def require_all_alive(self) -> None:
-        """For requests that need every partition: there are no backups yet."""
-        for number in self.lost:
-            self.require_alive(number)
+        """For requests that need every partition. Raises MemberUnavailable, PartitionsLost."""
+        if self.view.lost:
+            raise self.partitions_lost()
+        if self.lost:
+            for number in self.view.by_number:
+                self.require_alive(number)
+
+    def partitions_lost(self) -> PartitionsLost:
+        """The error of requests that need partitions whose every copy is gone."""
+        gone = [n for n in self.lost if n not in self.view.by_number]
+        causes = "; ".join(f"member {number} is lost: {self.lost[number]}" for number in gone)
+        return PartitionsLost(
+            f"every copy of {len(self.view.lost)} of {PARTITIONS} partitions is lost"
+            + (f": {causes}" if causes else ""),
+            member=str(gone[0]) if gone else "",
+            hint="Load the data again into a new cluster. With backups = 1 or more, the loss of a "
+            "member loses nothing.",
+        )
 
     @property
     def coordinator(self) -> int:
@@ -230,6 +297,32 @@ class Core:
             raise self.changed_map(map_id)
         return store
 
+    def backup_store(self, map_id: int) -> MapStore:
+        """The store of what this member backs up of a map. Raises SchemaChanged."""
+        store = self.backup_stores.get(map_id)
+        if store is None:
+            primary = self.stores.get(map_id)
+            if primary is None:
+                raise self.changed_map(map_id)
+            store = self.backup_stores[map_id] = MapStore(primary.schema)
+        return store
+
+    def copies_of(self, map_id: int) -> tuple[MapStore, ...]:
+        """All stores of a map on this member."""
+        both = self.stores.get(map_id), self.backup_stores.get(map_id)
+        return tuple(store for store in both if store is not None)
+
+    def copy_of(self, map_id: int, partition: int) -> MapStore:
+        """The store in which the rows of a partition lie right now. Raises SchemaChanged."""
+        store = self.stores.get(map_id)
+        if store is None:
+            raise self.changed_map(map_id)
+        if self.primary_here is None:
+            here = self.view.owners[partition] == self.number
+        else:
+            here = partition in self.primary_here and partition not in self.unmoved.get(map_id, ())
+        return store if here or store.schema.replicated else self.backup_store(map_id)
+
     def stored_rows(self, map_id: int) -> float:
         """How many rows of a map this member has."""
         store = self.stores.get(map_id)
@@ -247,6 +340,8 @@ class Core:
     def forget_map(self, map_id: int) -> None:
         """The map is dropped; its name is kept for a while, for errors."""
         self.dropped[map_id] = self.stores.pop(map_id).schema.name
+        self.backup_stores.pop(map_id, None)
+        self.unmoved.pop(map_id, None)
         while len(self.dropped) > DROPPED_NAMES_KEPT:
             del self.dropped[next(iter(self.dropped))]
 

@@ -60,6 +60,8 @@ class Results:
         """What was sent so far."""
         self.on_finish: Callable[[RemudaError | None, int, int], None] = lambda *_: None
         """Told of the end: the error, and the rows and bytes of the result."""
+        self.transaction: Callable[[], user_pb2.TransactionStatus | None] = lambda: None
+        """What the client is told of its transaction, when the end has come."""
 
     @property
     def enough(self) -> bool:
@@ -128,6 +130,9 @@ class Results:
             message.affected_rows = affected_rows
         if session is not None:
             message.session = session
+        transaction = self.transaction()
+        if transaction is not None:
+            message.transaction.CopyFrom(transaction)
         self._channel.request_nowait(QUERY_RESULT, message, (), lambda _: None)
 
 
@@ -259,5 +264,6 @@ class Cursor:
         self._on_finished()
 
     def _leave(self) -> None:
+        self._sink.detach()
         if self.pump in self._channel.on_writable:
             self._channel.on_writable.remove(self.pump)

@@ -61,8 +61,9 @@ class DrillPlans:
             kind = user_pb2.QueryType.Name(request.type)
             raise NotSupported(f"plans of type {kind} are not supported", hint="Send SQL.")
         session = STOCK_SESSION if stock else NO_SESSION
-        text = postgres_text(readable(request.query), session, self._core.catalog)
-        found = await self._plans.plan(text, None, local=False)
+        seen = self._core.access.catalog(user)
+        text = postgres_text(readable(request.query), session, seen)
+        found = await self._plans.plan(text, None, local=False, user=user)
         self._core.access.check(user, found)
         if isinstance(found, PlannedInsert | PlannedChange):
             found = found.source

@@ -165,5 +165,5 @@ class IndexService:
 
     def on_status(self, request: Request) -> None:
         message = control_pb2.IndexStatusRequest.FromString(request.pbody)
-        self._core.observe_member(message.context)
+        self._core.observe_peer(message.context)
         request.reply(RpcType.INDEX_STATUS, self._status(message.map_id))

@@ -20,6 +20,7 @@ from remuda.errors import (
     LimitExceeded,
     RemudaError,
     UndefinedStatement,
+    ViewChanged,
 )
 from remuda.limits import JOB_IDLE_TIMEOUT
 from remuda.member import arrow_stream
@@ -28,7 +29,9 @@ from remuda.member.commits import Commits, Work
 from remuda.member.core import Call, Core
 from remuda.member.log import fields
 from remuda.member.peers import Peers
+from remuda.member.routing import Router
 from remuda.member.turns import coordinator_of
+from remuda.member.writes import origin, stage_there
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
@@ -209,12 +212,12 @@ class Jobs:
                 raise self._gone(message.job)
             self._require_owner(job, call.user)
             job.touched = self._now()
-            self._stage(call, message, job.schema)
+            self._stage_or_copy(call, message, job.schema)
             return
         heard = self._heard.get(message.job)
         known = self._writers.get(message.job) == call.user
         if known and heard is not None and self._now() - heard < TOUCH_EVERY:
-            self._stage(call, message, self._commits.schema_of(message.job))
+            self._stage_or_copy(call, message, self._commits.schema_of(message.job))
         else:
             self._core.serve(call, self._write_after_touch(call, message, coordinator))
 
@@ -228,7 +231,7 @@ class Jobs:
         self, call: Call, message: user_pb2.JobWrite, coordinator: int
     ) -> None:
         schema = await self._touch(message.job, coordinator, active=True, user=call.user)
-        self._stage(call, message, schema)
+        await self._stage_copies(call, message, schema)
         self._heard[message.job] = self._now()
         self._writers[message.job] = call.user
 
@@ -251,9 +254,46 @@ class Jobs:
             self._writers.pop(job, None)
             self._commits.drop(job, [self._core.number])
 
+    def _stage_or_copy(self, call: Call, message: user_pb2.JobWrite, schema: MapSchema) -> None:
+        if schema.replicated or all(len(row) < 2 for row in self._core.view.replicas):
+            self._stage(call, message, schema)
+        else:
+            self._core.serve(call, self._stage_copies(call, message, schema))
+
+    async def _stage_copies(
+        self, call: Call, message: user_pb2.JobWrite, schema: MapSchema
+    ) -> None:
+        """On the backups first: what is acknowledged is on every copy."""
+        core, router = self._core, Router(schema)
+        core.store(schema.map_id, schema.version)
+        batches = [] if schema.replicated else arrow_stream.decode(call.dbody)
+        for index, batch in enumerate(batches):
+            core.constraints.check(batch, schema)
+            shares, partitions = router.shares(batch, core.view, ())
+            if any(core.view.owners[partition] != core.number for partition in partitions):
+                raise ViewChanged(
+                    f"member {core.number} does not own the partitions of all rows",
+                    hint="Ask for the members of the cluster again.",
+                )
+            for share in shares:
+                if share.member != core.number:
+                    rows = control_pb2.StageRows(
+                        context=core.context(),
+                        job=message.job,
+                        task=message.task,
+                        map_id=schema.map_id,
+                        schema_version=schema.version,
+                        sequence=message.sequence * 2**20 + index,
+                        backup=True,
+                        origin=origin(core.number, share),
+                    )
+                    body = arrow_stream.encode(share.batch.schema, [share.batch])
+                    await stage_there(core, self._peers, share.member, rows, body)
+        self._stage(call, message, schema)
+
     def _stage(self, call: Call, message: user_pb2.JobWrite, schema: MapSchema) -> None:
         store = self._core.store(schema.map_id, schema.version)
-        self._commits.staging(message.job, store.schema)
+        self._commits.staging(message.job, store.schema).lasting = True
         rows = 0
         batches = arrow_stream.decode(call.dbody)
         for index, batch in enumerate(batches):

@@ -28,6 +28,7 @@ from remuda.world import system_world
 log = logging.getLogger("remuda.member.main")
 
 PARENT_CHECK_INTERVAL = 0.5
+LEAVES = "signal SIGTERM"
 GC_THRESHOLDS = (50_000, 20, 100)
 
 
@@ -91,7 +92,8 @@ async def run(config: MemberConfig) -> int:
             return 1
         identity.member = member.info.number
         _announce({"ready": True, "member": member.info.number, **member.addresses()})
-        await end
+        if await end == LEAVES:
+            await member.leave()
         return 1 if given_up else 0
     finally:
         await member.stop(end.result() if end.done() else "it could not start")

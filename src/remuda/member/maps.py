@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Protocol
 
 import pyarrow as pa
 from google.protobuf.message import Message
@@ -16,15 +18,17 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import RowCheck
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, values_to_array
-from remuda.errors import RemudaError, ViewChanged
+from remuda.errors import NotServed, RemudaError, ViewChanged
 from remuda.member import arrow_stream
 from remuda.member.calls import ForwardedCall, Forwarding, LocalCall
 from remuda.member.commits import Commits
 from remuda.member.constraints import Constraints
 from remuda.member.core import Call, Core, bug
+from remuda.member.map_writes import MapWrites, chosen
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
-from remuda.member.writes import StagedWrite
+from remuda.member.transactions import Transactions
+from remuda.member.writes import StagedWrite, through_views
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.packing import packer
@@ -83,13 +87,35 @@ class OpenMap:
         return pa.record_batch(arrays, schema=self.arrow_schema)
 
 
+class InTransaction(Protocol):
+    """Serves the requests that belong to a transaction (``member.transaction_maps``)."""
+
+    def on_get(self, call: Call, message: user_pb2.KeysRequest, found: OpenMap) -> None: ...
+
+    def on_put(self, call: Call, message: user_pb2.PutRequest, found: OpenMap) -> None: ...
+
+    def on_remove(self, call: Call, message: user_pb2.KeysRequest, found: OpenMap) -> None: ...
+
+    def on_put_batch(self, call: Call) -> None: ...
+
+
 class Maps:
-    def __init__(self, core: Core, peers: Peers, commits: Commits, forwarding: Forwarding) -> None:
+    def __init__(
+        self,
+        core: Core,
+        peers: Peers,
+        commits: Commits,
+        forwarding: Forwarding,
+        transactions: Transactions,
+    ) -> None:
         self._core = core
         self._peers = peers
         self._commits = commits
         self._forwarding = forwarding
+        self._transactions = transactions
+        self.writes = MapWrites(core, transactions)
         self._open: dict[int, OpenMap] = {}
+        self.transactional: InTransaction | None = None
 
     def open(self, name: str, map_id: int = 0, version: int = 0) -> OpenMap:
         """Raises UndefinedMap, SchemaChanged."""
@@ -111,6 +137,11 @@ class Maps:
             return known
         return self.open(message.map, message.map_id, message.schema_version)
 
+    def in_transaction(self) -> InTransaction:
+        if self.transactional is None:
+            raise NotServed(f"member {self._core.number} is starting")
+        return self.transactional
+
     def forget(self, map_id: int) -> None:
         self._open.pop(map_id, None)
 
@@ -120,6 +151,9 @@ class Maps:
         message = user_pb2.KeysRequest.FromString(call.pbody)
         self._core.observe_client(message.context)
         found = self._asked(message)
+        if message.transaction:
+            self.in_transaction().on_get(call, message, found)
+            return
         keys = found.unpack_keys(message.keys)
         owner = self._owner(found, keys, call)
         if owner is None:
@@ -134,14 +168,45 @@ class Maps:
         self, call: Call, message: user_pb2.KeysRequest, found: OpenMap, keys: list[Key]
     ) -> None:
         core = self._core
-        at = core.timestamp()
+        at = message.read_timestamp
+        if at:
+            core.observe_read(at)
+        else:
+            at = core.timestamp()
         store = found.store
-        if store.pending_at_or_below(at):
-            self._later(found, lambda: self._get_here(call, message, found, keys), call)
+        if store.pending_at_or_below(at) and self._get_waits(call, message, found, keys, at):
             return
         pack = _present if message.keys_only else found.rows.pack
         rows = [None if (row := store.get(key, at)) is None else pack(row) for key in keys]
         call.reply(MAP_GET, encode_rows(rows, core.encoded_context()))
+
+    def _get_waits(
+        self,
+        call: Call,
+        message: user_pb2.KeysRequest,
+        found: OpenMap,
+        keys: list[Key],
+        at: int,
+    ) -> bool:
+        """Something of the map is undecided at or below ``at``: whether the keys depend on it. Then
+        the request is served later, perhaps by another primary."""
+        view = self._core.view
+
+        def again() -> None:
+            if view is self._core.view:
+                self._get_here(call, message, found, keys)
+            else:
+                self.on_get(call)
+
+        if found.store.job_pending:
+            self._later(found, again, call)
+            return True
+        key = self._transactions.awaited_key(found.schema.map_id, keys, at)
+        if key is None:
+            return False
+        retry = self._retry(found, again, call)
+        self._transactions.pending.when_readable(found.schema.map_id, key, retry)
+        return True
 
     async def _scatter(
         self,
@@ -204,10 +269,10 @@ class Maps:
             on_rows(rows)
 
         self._forwarding.ask_nowait(
-            owner, RpcType.MAP_GET, self._keys_request(found, keys), answered
+            owner, RpcType.MAP_GET, self.keys_request(found, keys), answered
         )
 
-    def _keys_request(self, found: OpenMap, keys: Sequence[Key]) -> user_pb2.KeysRequest:
+    def keys_request(self, found: OpenMap, keys: Sequence[Key]) -> user_pb2.KeysRequest:
         return user_pb2.KeysRequest(
             map=found.schema.name,
             map_id=found.schema.map_id,
@@ -222,6 +287,9 @@ class Maps:
         message = user_pb2.PutRequest.FromString(call.pbody)
         self._core.observe_client(message.context)
         found = self._asked(message)
+        if message.transaction:
+            self.in_transaction().on_put(call, message, found)
+            return
         rows = found.unpack_rows(message.rows)
         if found.schema.replicated:
             self._core.serve(call, self._put_atomically(call, message, found, rows))
@@ -241,11 +309,11 @@ class Maps:
     def _put_here(
         self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
     ) -> None:
-        if self._commits.busy(found.schema.map_id):
-            self._later(found, lambda: self._put_here(call, message, found, rows), call)
-            return
         core, store, condition = self._core, found.store, message.condition
         want_old = message.want_old
+        if not self._transactions.direct(store):
+            self._put_carefully(call, message, found, rows)
+            return
         olds: list[Row | None] = []
         for row in rows:
             at = core.timestamp()
@@ -258,17 +326,31 @@ class Maps:
             olds.append(old)
         self._tell(call, found, olds, want_old)
 
+    def _put_carefully(
+        self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
+    ) -> None:
+        def tell(olds: list[Row | None]) -> None:
+            self._tell(call, found, olds, message.want_old)
+
+        self.writes.put(call, message.condition, found, rows, tell, self.on_put)
+
     async def _put_atomically(
         self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
     ) -> None:
         """Rows of several members: all or none. Old rows are those of just before."""
         schema = found.schema
+        keyed = [(found.key_of(row), row) for row in rows]
+        if not schema.replicated:
+            read = partial(self._read, found)
+            olds = await self.writes.put_atomically(found, message.condition, keyed, read)
+            self._tell(call, found, olds, message.want_old)
+            return
         job = self._commits.new_job()
         await self._commits.turn(schema.map_id, job)
         try:
-            before = await self._read(found, [found.key_of(row) for row in rows])
-            chosen, olds = _chosen(found, message.condition, rows, before)
-            await self._store(found, chosen)
+            before = await self._read(found, [key for key, _ in keyed])
+            stored, olds = chosen(message.condition, keyed, before)
+            await self._store(found, list(stored.values()))
         finally:
             self._commits.end_turn(schema.map_id, job)
         self._tell(call, found, olds, message.want_old)
@@ -286,7 +368,7 @@ class Maps:
 
     async def _read(self, found: OpenMap, keys: list[Key]) -> list[Row | None]:
         """The rows as they are now, wherever they are."""
-        message = self._keys_request(found, keys)
+        message = self.keys_request(found, keys)
         answer = LocalCall(RpcType.MAP_GET, message.SerializeToString())
         self.on_get(answer)
         response = user_pb2.RowsResponse.FromString(await answer.answer)
@@ -301,6 +383,9 @@ class Maps:
         message = user_pb2.KeysRequest.FromString(call.pbody)
         self._core.observe_client(message.context)
         found = self._asked(message)
+        if message.transaction:
+            self.in_transaction().on_remove(call, message, found)
+            return
         keys = found.unpack_keys(message.keys)
         if found.schema.replicated:
             self._core.serve(call, self._remove_replicated(call, message, found, keys))
@@ -317,10 +402,16 @@ class Maps:
     def _remove_here(
         self, call: Call, message: user_pb2.KeysRequest, found: OpenMap, keys: list[Key]
     ) -> None:
-        if self._commits.busy(found.schema.map_id):
-            self._later(found, lambda: self._remove_here(call, message, found, keys), call)
-            return
         store, core = found.store, self._core
+        if not self._transactions.direct(store):
+            self.writes.remove(
+                call,
+                found,
+                keys,
+                lambda olds: self._tell(call, found, olds, message.want_old),
+                self.on_remove,
+            )
+            return
         olds: list[Row | None]
         if message.want_old:
             olds = [store.remove(key, core.timestamp()) for key in keys]
@@ -346,6 +437,9 @@ class Maps:
     def on_put_batch(self, call: Call) -> None:
         message = user_pb2.PutBatchRequest.FromString(call.pbody)
         self._core.observe_client(message.context)
+        if message.transaction:
+            self.in_transaction().on_put_batch(call)
+            return
         found = self.open(message.map, message.map_id, message.schema_version)
         batches = arrow_stream.decode(call.dbody)
         for batch in batches:
@@ -358,25 +452,29 @@ class Maps:
         parts = [found.router.split(batch, core.view, members) for batch in batches]
         owners = {owner for part in parts for owner in part}
         rows = sum(batch.num_rows for batch in batches)
-        if owners <= {core.number}:
+        if owners <= {core.number} and not self._transactions.backed:
             await self._commits.settled(found.schema.map_id)
             core.store(found.schema.map_id, found.schema.version)  # altered meanwhile?
+        if owners <= {core.number} and self._transactions.direct(found.store):
             at = core.timestamp()
             for batch in batches:
                 found.store.upsert_batch(batch, at)
-        elif len(owners) == 1:
+        elif len(owners) == 1 and owners != {core.number}:
             self._forwarding.pass_on(call, owners.pop())
             return
         else:
-            write = StagedWrite(core, self._peers, self._commits, found.schema)
-            try:
-                for batch in batches:
-                    await write.add(batch)
-                await write.commit()
-            except BaseException:
-                write.abort()
-                raise
+            await through_views(lambda _attempt: self._put_staged(found, batches))
         call.reply(RpcType.MAP_PUT_BATCH, user_pb2.Count(count=rows, context=core.context()))
+
+    async def _put_staged(self, found: OpenMap, batches: list[pa.RecordBatch]) -> None:
+        write = StagedWrite(self._core, self._peers, self._commits, found.schema)
+        try:
+            for batch in batches:
+                await write.add(batch)
+            await write.commit()
+        except BaseException:
+            write.abort()
+            raise
 
     def on_size(self, call: Call) -> None:
         message = user_pb2.MapName.FromString(call.pbody)
@@ -432,9 +530,18 @@ class Maps:
         rows = [None if old is None else pack(old) for old in olds]
         call.reply(call.rpc_type, encode_rows(rows, self._core.encoded_context()))
 
+    def depend(self, found: OpenMap, keys: Sequence[Key], at: int) -> bool:
+        """Something of the map is undecided at or below ``at``: whether these keys depend on it."""
+        if found.store.job_pending:
+            return True
+        return self._transactions.awaited_key(found.schema.map_id, keys, at) is not None
+
     def _later(self, found: OpenMap, again: Callable[[], None], call: Call) -> None:
         """Call ``again`` when the prepared write of the map is decided."""
+        retry = self._retry(found, again, call)
+        self._commits.when_settled(found.schema.map_id, retry)
 
+    def _retry(self, found: OpenMap, again: Callable[[], None], call: Call) -> Callable[[], None]:
         def retry() -> None:
             try:
                 self._core.store(found.schema.map_id, found.schema.version)
@@ -444,23 +551,7 @@ class Maps:
             except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
                 call.fail(bug(error, f"request {call.rpc_type}"))
 
-        self._commits.when_settled(found.schema.map_id, retry)
-
-
-def _chosen(
-    found: OpenMap, condition: int, rows: Sequence[Row], before: Sequence[Row | None]
-) -> tuple[list[Row], list[Row | None]]:
-    """The rows to store, one per key, and what each of ``rows`` replaces or finds: as if they were
-    put one after the other."""
-    chosen: dict[Key, Row] = {}
-    olds: list[Row | None] = []
-    for row, there in zip(rows, before, strict=True):
-        key = found.key_of(row)
-        old = chosen.get(key, there)
-        olds.append(old)
-        if condition == ALWAYS or (old is None) == (condition == IF_ABSENT):
-            chosen[key] = row
-    return list(chosen.values()), olds
+        return retry
 
 
 def _present(_row: Row) -> bytes:

@@ -12,12 +12,15 @@ from google.protobuf.message import Message
 
 from remuda.config import MemberConfig, check_exposure
 from remuda.datatypes.timestamp import from_micros
-from remuda.datatypes.view import MemberInfo
+from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError, ViewChanged
 from remuda.execution.pool import Pool
 from remuda.member.calls import Forwarding
 from remuda.member.catalog_service import CatalogService
 from remuda.member.commits import Commits
+from remuda.member.copies import Copies
+from remuda.member.copies_giving import Giving
+from remuda.member.copies_receiving import Receiving
 from remuda.member.core import Call, Core, attempt, bug
 from remuda.member.defences import defences
 from remuda.member.drill_metadata import DrillMetadata
@@ -44,6 +47,8 @@ from remuda.member.statements import Statements
 from remuda.member.statistics_service import ClusterStatistics
 from remuda.member.system_relations import SystemRelations
 from remuda.member.system_state import SystemState
+from remuda.member.transaction_service import TransactionService
+from remuda.member.transactions import Transactions
 from remuda.member.users_file import UsersFile
 from remuda.member.writes import on_stage_rows
 from remuda.rpc import codec
@@ -59,9 +64,25 @@ from remuda.world import World
 log = logging.getLogger(__name__)
 
 UPKEEP_INTERVAL = 0.05
+LEAVE_TIMEOUT = 5.0
+"""Seconds that a member waits for a view without it."""
 VERSIONS_KEPT = from_micros(10_000_000)
 """Versions of the last ten seconds are kept for readers on other members."""
 EXPIRY_INTERVAL = 5.0
+
+
+PRIMARY_CALLS = frozenset(
+    {
+        UserType.MAP_GET,
+        UserType.MAP_PUT,
+        UserType.MAP_REMOVE,
+        UserType.MAP_SIZE,
+        UserType.MAP_PUT_BATCH,
+        UserType.JOB_BEGIN,
+        UserType.JOB_WRITE,
+        UserType.JOB_COMMIT,
+    }
+)
 
 
 class Member:
@@ -76,16 +97,32 @@ class Member:
         self.peers = Peers(self.core)
         self.membership = Membership(self.core, self.peers)
         self.catalog = CatalogService(self.core, self.peers)
+        self.transactions = Transactions(self.core, self.peers)
         self.commits = Commits(self.core, self.peers, self._offload)
+        self.commits.participants.small_writes = self.transactions.settled
+        here = self.commits.participants
+        self.copies = Copies(self.core, here, self._offload)
+        self.receiving = Receiving(self.core, self.peers, self._offload)
+        self.giving = Giving(
+            self.core, self.peers, here, self.transactions, self.membership, self._offload
+        )
         self.forwarding = Forwarding(self.core, self.peers)
-        self.maps = Maps(self.core, self.peers, self.commits, self.forwarding)
+        self.maps = Maps(
+            self.core, self.peers, self.commits, self.forwarding, self.transactions
+        )
         self.jobs = Jobs(self.core, self.peers, self.commits, self.forwarding)
         self.statistics = ClusterStatistics(self.core, self.peers, self._planner)
         self.indexes = IndexService(self.core, self.peers, self.catalog)
+        self.membership.forming.catalog_state = self.catalog.state
+        self.membership.forming.catalog_received = self.catalog.install
+        self.membership.on_catalog = self.catalog.catch_up
         self.queries: Queries
         self.statements: Statements
+        self.open: TransactionService
+        """Transactions of clients that are not committed yet."""
         self.system: SystemState
         self._user_routes = UserRoutes(self.core)
+        self.forwarding.handle = self._user_routes.again
         self._member_routes = MemberRoutes()
         self._servers: dict[ChannelKind, Server] = {}
         self._pool: Pool | None = None
@@ -106,6 +143,8 @@ class Member:
         await self._listen()
         self._route_membership()
         await self.membership.form()
+        self.copies.begin()
+        self.transactions.start()
         later = asyncio.get_running_loop().call_soon
         self._pool = Pool(self.core.config.workers, self.core.world.workers, later=later)
         hop = Hop(asyncio.get_running_loop())
@@ -116,6 +155,13 @@ class Member:
         plans = Plans(self.core, self.statistics, self._planner)
         self._preparing = Preparing(self.core, plans)
         self._drill_plans = DrillPlans(self.core, plans)
+        self.open = TransactionService(
+            self.core,
+            self.peers,
+            membership=self.membership,
+            maps=self.maps,
+            committing=self.transactions,
+        )
         self.statements = Statements(
             self.core,
             self.peers,
@@ -127,6 +173,8 @@ class Member:
             plans=plans,
             points=points,
             indexes=self.indexes,
+            transactions=self.open.sessions,
+            keys=self.open.keys,
         )
         self.system = SystemState(
             self.core,
@@ -135,6 +183,7 @@ class Member:
             gauges=self.gauges,
             statements=self.statements.running,
             queued=self.statements.gate.waits,
+            transactions=lambda: self.open.sessions,
         )
         self.profiles = ProfileService(
             self.core,
@@ -155,6 +204,9 @@ class Member:
             self.statements.connected(channel)
         self._route()
         self._listen_to_each_other()
+        self.open.pins.start()
+        self.receiving.begin()
+        self.giving.begin()
         self._upkeep = self.core.spawn(self._keep_up(), "upkeep")
         log.info("serving", extra=fields(**self.addresses()))
 
@@ -212,6 +264,11 @@ class Member:
             for kind, server in self._servers.items()
         }
 
+    async def leave(self) -> None:
+        """Go in peace: the others learn of it, and what they need is moved to them first."""
+        if self._end is None and self.core.serving:
+            await self.membership.leave(LEAVE_TIMEOUT)
+
     async def stop(self, reason: str = "it was stopped") -> None:
         """End every query and connection, and free everything."""
         if self._end is None:
@@ -220,7 +277,9 @@ class Member:
 
     def _given_up(self, error: MemberGivenUp) -> None:
         """The others go on without this member, for good: whatever it answered might be wrong."""
-        if self._end is None:
+        if self.membership.leaving:
+            self.membership.has_left()
+        elif self._end is None:
             log.error("the others have given this member up", extra=fields(cause=error.message))
             self._end = asyncio.get_running_loop().create_task(self._stop(error.message))
             for listener in self.on_given_up:
@@ -235,7 +294,11 @@ class Member:
         if hasattr(self, "statements"):
             self.statements.gate.close(error)
         core.stopping = True
+        core.readiness.close(error)
         self.membership.close()
+        self.transactions.close()
+        if hasattr(self, "open"):
+            self.open.close()
         self.commits.close()
         if self._upkeep is not None:
             self._upkeep.cancel()
@@ -261,20 +324,30 @@ class Member:
 
     def _greet_control(self, hello: Message) -> Message:
         assert isinstance(hello, control_pb2.ControlHandshake)
-        self._check_identity(hello.member)
+        self._check_identity(hello)
         return control_pb2.ControlHandshake(
             member=codec.encode_member(self.core.info), context=self.core.context()
         )
 
     def _greet_data(self, hello: Message) -> Message:
         assert isinstance(hello, data_pb2.BitClientHandshake)
-        self.core.observe_member(hello.context)
+        self.core.observe_peer(hello.context)
         return data_pb2.BitServerHandshake()
 
-    def _check_identity(self, member: common_pb2.Member) -> None:
-        """A process that took over a number of our view is not the member that had it."""
-        known = self.core.view.by_number.get(member.number)
-        if self.core.view.number and member.number and (known is None or known.uuid != member.uuid):
+    def _check_identity(self, hello: control_pb2.ControlHandshake) -> None:
+        """A process that took over a number of our view is not the member that had it; one that we
+        do not know may be of a later view."""
+        member, view = hello.member, self.core.view
+        known = view.by_number.get(member.number)
+        if not view.number or not member.number:
+            return
+        if known is None and hello.context.view and hello.context.view <= view.number:
+            cause = self.core.lost.get(member.number, f"view {view.number} does not have it")
+            raise MemberGivenUp(
+                f"member {member.number} was given up by member {self.core.number}: {cause}",
+                member=str(member.number),
+            )
+        if known is not None and known.uuid != member.uuid:
             raise ViewChanged(f"member {member.number} ({member.uuid}) is not in this view")
 
     def _user_connected(self, channel: Channel) -> None:
@@ -299,6 +372,9 @@ class Member:
             ControlType.JOIN: self.membership.on_join,
             ControlType.VIEW_INSTALL: self.membership.on_view_install,
             ControlType.HEARTBEAT: self.membership.on_heartbeat,
+            ControlType.HEARTBEAT_ANSWER: self.membership.on_heartbeat_answer,
+            ControlType.AGREE: self.membership.on_agree,
+            ControlType.WISH: self.membership.on_wish,
             ControlType.CLOCK: self.membership.on_clock,
             ControlType.CATALOG_CHANGE: self.catalog.on_change,
             ControlType.CATALOG_INSTALL: self.catalog.on_install,
@@ -320,19 +396,29 @@ class Member:
                 request, self.profiles.on_request(request)
             ),
             ControlType.COMMIT_PREPARE: commits.on_prepare,
+            ControlType.COMMIT_KEEP: commits.on_keep,
+            ControlType.COPY_BEGIN: self.receiving.on_begin,
+            ControlType.COPY_ROWS: self.receiving.on_rows,
+            ControlType.COPY_REPLICATED: self.giving.on_replicated,
             ControlType.COMMIT_FINISH: commits.on_finish,
             ControlType.COMMIT_TURN: commits.on_turn,
             ControlType.COMMIT_TURN_END: commits.on_turn_end,
             ControlType.COMMIT_STATUS: commits.on_status,
             ControlType.JOB_TOUCH: self.jobs.on_touch,
             ControlType.STAGE_ROWS: lambda request: on_stage_rows(core, commits, request),
+            ControlType.TRANSACTION_PIN: self.open.pins.on_pin,
+            ControlType.PARTS: self.transactions.on_messages,
+            **self.transactions.locks.routes(),
             ControlType.FORWARD: self._user_routes.on_forward,
         }
         self._member_routes.data |= {
             DataType.REQ_RECORD_BATCH: queries.on_batch,
             DataType.DATA_ACK_WITH_CREDIT: queries.on_flow_control,
         }
-        self._user_routes.requests |= {UserType.RUN_QUERY: self.statements.on_run_query}
+        self._user_routes.requests |= {
+            UserType.RUN_QUERY: self.statements.on_run_query,
+            **self.open.requests(),
+        }
         self._user_routes.calls |= {
             UserType.CANCEL_QUERY: self.statements.on_cancel,
             UserType.CREATE_PREPARED_STATEMENT: lambda call: core.serve(
@@ -364,11 +450,19 @@ class Member:
             UserType.MEMBER_STATE: self._on_member_state,
         }
 
+        self._user_routes.primary = PRIMARY_CALLS
+        self._user_routes.complete = self._member_routes.complete = True
+
     def _listen_to_each_other(self) -> None:
+        self.membership.on_view.append(self._view_changed)
+        self.membership.on_leaving.append(self.giving.on_leaving)
+        self.membership.on_heard.append(lambda _: self.queries.view_installed())
         self.membership.on_lost.append(self._member_lost)
+        self.membership.on_view[:0] = [self.transactions.on_view, self._copies_changed]
         self.membership.on_memory.append(self.statements.gate.reported)
         self.peers.on_broken.append(self.queries.connection_broken)
-        self.commits.on_resolved.append(self.queries.resolved)
+        self.commits.on_resolved += [self.queries.resolved, self.transactions.map_resolved]
+        self.transactions.on_lower.extend([self.queries.resolved, self.commits.wake])
         self.catalog.on_dropped += [
             self.queries.map_dropped,
             self.commits.map_dropped,
@@ -378,14 +472,28 @@ class Member:
         ]
         self.catalog.on_dropped.append(self.core.constraints.forget)
         self.catalog.on_altered += [self.maps.forget, self.statistics.forget]
+        self.catalog.on_altered.append(self.transactions.map_changed)
+        self.catalog.on_dropped.append(self.transactions.map_changed)
         for number, cause in list(self.core.lost.items()):
             self._member_lost(number, cause)
 
     def _member_lost(self, number: int, cause: str) -> None:
+        """It is suspected, or was dropped: nothing waits for it any more."""
         error = MemberUnavailable(f"member {number} is lost: {cause}", member=str(number))
         self.queries.member_lost(number, error)
         self.statements.gate.member_lost(number)
-        self.commits.member_lost(number, cause)
+        self.commits.turns.member_lost(number)
+
+    def _copies_changed(self, before: View, view: View) -> None:
+        self.copies.on_view(before, view)
+        self.receiving.on_view(before, view)
+        self.giving.on_view(view)
+
+    def _view_changed(self, before: View, view: View) -> None:
+        for number in sorted(before.by_number.keys() - view.by_number.keys()):
+            self.commits.member_lost(number, self.core.lost[number])
+        self.commits.view_installed(view)
+        self.queries.view_installed()
 
     # --- requests about the cluster -----------------------------------------------------------
 
@@ -439,6 +547,11 @@ class Member:
             "spilled": self.core.spilled.bytes,
             **self.statements.gauges(),
             **self.commits.gauges(),
+            **self.transactions.gauges(),
+            **self.copies.gauges(),
+            **self.receiving.gauges(),
+            **self.giving.gauges(),
+            **self.open.gauges(),
         }
 
     def _on_member_state(self, call: Call) -> None:
@@ -455,7 +568,8 @@ class Member:
         while True:
             more = False
             horizon = self._horizon()
-            for map_id, store in list(self.core.stores.items()):
+            stores = [*self.core.stores.items(), *self.core.backup_stores.items()]
+            for map_id, store in stores:
                 try:
                     more = store.maintain(horizon) or more
                 except Exception as error:  # noqa: BLE001 (one map's upkeep must not end all others')
@@ -470,5 +584,10 @@ class Member:
     def _horizon(self) -> int:
         """Nobody reads below it any more."""
         now = from_micros(self.core.world.clock.wall_micros()) - VERSIONS_KEPT
-        reads = (self.statements.oldest_read(), self.queries.oldest_read())
+        reads = (
+            self.statements.oldest_read(),
+            self.queries.oldest_read(),
+            self.open.pins.oldest_read(),
+            self.transactions.oldest(),
+        )
         return min(now, *(read for read in reads if read is not None), now)

@@ -1,28 +1,40 @@
-"""How members find each other, and how they notice that one has gone."""
+"""The shell of ``cluster.membership``: who is in the cluster, and whether this member may serve.
+
+Heartbeats, what members tell each other about the next view, and connections that break go into the
+state machine; what it wants is carried out here. A view is installed in one step: ``core.view``
+changes, then ``on_view`` is told.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from remuda.cluster.joining import Founding
-from remuda.cluster.liveness import Liveness
-from remuda.config import split_address
+from remuda.cluster import agreement as ag
+from remuda.cluster import membership as ms
+from remuda.cluster.membership import Times
+from remuda.cluster.next_view import Placement, next_view
 from remuda.datatypes.view import View
 from remuda.errors import (
-    InputError,
     MemberGivenUp,
-    MemberUnavailable,
-    ProtocolError,
     RemudaError,
     TransientError,
+    ViewChanged,
 )
 from remuda.member.core import Core, attempt
+from remuda.member.forming import Forming
 from remuda.member.log import fields
-from remuda.member.peers import CONNECT_TIMEOUT, Peers, dial
+from remuda.member.membership_messages import (
+    decode_agreement,
+    decode_wish,
+    encode_agreement,
+    encode_wish,
+)
+from remuda.member.peers import Peers, dial
+from remuda.member.takeover import Takeover
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, control_pb2
@@ -31,201 +43,360 @@ from remuda.rpc.transport import Request
 
 log = logging.getLogger(__name__)
 
-RETRY_FIRST = 0.02
-RETRY_MAX = 1.0
+TICKS = 2
+"""Per heartbeat interval; until a view has given its first lease, as often as heartbeats then go
+out."""
+LOST_NAMES_KEPT = 100
 
 
 class Membership:
     def __init__(self, core: Core, peers: Peers) -> None:
         self._core = core
         self._peers = peers
-        self._founding: Founding | None = None
-        self._liveness = Liveness((), 0.0, core.config.heartbeat_timeout)
-        self._formed = asyncio.Event()
-        self._complete = asyncio.Event()
-        self._heartbeats: asyncio.Task[None] | None = None
+        self.forming = Forming(core, peers, self._begin)
+        self._machine: ms.Membership | None = None
+        self._events: deque[ms.Event] = deque()
+        self._stepping = False
+        self._ticking: asyncio.Task[None] | None = None
+        self._takeover = Takeover(core)
+        self._left = asyncio.Event()
+        self._leaving = False
         self.on_lost: list[Callable[[int, str], None]] = []
-        """Called once per lost member with its number and the cause."""
+        """Called with the number and the cause when a member is suspected, or was dropped."""
+        self.on_heard: list[Callable[[int], None]] = []
+        """Called with the number of a member whose suspicion has ended."""
+        self.on_view: list[Callable[[View, View], None]] = []
+        """Called with the view before and the one that ``core.view`` is now, in the step that
+        installs it; the first view is not told."""
+        self._leavers: frozenset[int] = frozenset()
+        self.on_leaving: list[Callable[[frozenset[int]], None]] = []
+        """Called with the members that want to leave, when these change: they are to keep no copy
+        of anything."""
         self.on_memory: list[Callable[[int, int, int], None]] = []
         """Called with what a member says of its memory: its number, bytes held, its limit."""
+        self.on_catalog: Callable[[int, int], None] = lambda _member, _version: None
+        """Called with the version of the catalog that a member has, when it is above ours."""
         self._refused: dict[int, str] = {}
         """Why the last heartbeat of a member was refused."""
+        self._told: dict[int, float] = {}
+        """When a member of another view was last answered."""
         peers.on_broken.append(self._broken)
-
-    # --- forming ------------------------------------------------------------------------------
+        core.on_other_view = self._other_view
+        core.readiness.no_lease = self._no_lease
 
     async def form(self) -> None:
-        """Return when the view is installed here. Raises MemberUnavailable after join_timeout."""
-        timeout = self._core.config.join_timeout
-        try:
-            async with asyncio.timeout(timeout):
-                if self._core.config.join:
-                    await self._join()
-                else:
-                    await self._found()
-        except TimeoutError as problem:
-            have = len(self._founding.members) if self._founding else 0
-            progress = f"{have} of {self._core.config.cluster_size} members are here"
-            raise MemberUnavailable(
-                f"the cluster was not complete within {timeout:.0f} s"
-                + (f": {progress}" if have else f": no view from {self._core.config.join}")
-            ) from problem
+        """Return when a view is installed here. Raises MemberUnavailable after join_timeout."""
+        await self.forming.form()
 
-    async def _found(self) -> None:
-        core = self._core
-        core.number = 1
-        core.info = replace(core.info, number=1)
-        self._founding = Founding(
-            core.config.cluster, core.config.cluster_size, core.info, backups=0
+    # --- the state machine ------------------------------------------------------------------------
+
+    def _begin(self, view: View) -> None:
+        """The first view of this process."""
+        core, config = self._core, self._core.config
+        times = Times(
+            interval=config.heartbeat_interval,
+            timeout=config.heartbeat_timeout,
+            lease=config.lease_seconds,
+            retry=config.heartbeat_interval / 2,
         )
-        if self._founding.complete:
-            self._complete.set()
-        await self._complete.wait()
-        view = self._founding.view()
-        self.install(view)
-        message = control_pb2.ViewInstall(context=core.context(), view=codec.encode_view(view))
-        others = [member.number for member in view.members if member.number != core.number]
-        await asyncio.gather(
-            *(self._peers.request(number, RpcType.VIEW_INSTALL, message) for number in others)
-        )
-
-    async def _join(self) -> None:
-        """Ask the first member again and again until it gives a number; then wait for the view."""
-        pause = RETRY_FIRST
-        while not self._formed.is_set():
-            try:
-                await self._ask_to_join()
-            except (InputError, ProtocolError):
-                raise
-            except RemudaError as error:
-                log.info("join failed, trying again", extra=fields(cause=error.message))
-            await asyncio.sleep(pause * (0.5 + self._core.world.chance.fraction()))
-            pause = min(pause * 2, RETRY_MAX)
-
-    async def _ask_to_join(self) -> None:
-        """Join over a connection of its own and wait on it: its end means to start again."""
-        core = self._core
-        host, port = split_address(core.config.join, "join")
-        member = codec.encode_member(core.info)
-        channel = await dial(
-            core,
-            host,
-            port,
-            ChannelKind.CONTROL,
-            control_pb2.ControlHandshake(member=member, context=core.context()),
-        )
-        broken = asyncio.Event()
-        channel.on_closed.append(lambda _: broken.set())
-        try:
-            join = control_pb2.Join(
-                context=core.context(), member=member, cluster=core.config.cluster
-            )
-            reply = await channel.request(RpcType.JOIN, join, timeout=CONNECT_TIMEOUT)
-            answer = control_pb2.Join.FromString(reply.pbody)
-            core.observe(answer.context)
-            core.number = answer.member.number
-            core.info = replace(core.info, number=core.number)
-            waits = [asyncio.ensure_future(event.wait()) for event in (self._formed, broken)]
-            try:
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for wait in waits:
-                    wait.cancel()
-        finally:
-            channel.close()
-
-    def on_join(self, request: Request) -> None:
-        message = control_pb2.Join.FromString(request.pbody)
-        if self._founding is None:
-            raise MemberUnavailable(
-                f"member {self._core.number or self._core.uuid} is not the first member",
-                hint="Join the member that was started without --join.",
-            )
-        joined = self._founding.join(message.cluster, codec.decode_member(message.member))
-        log.info(
-            "member joined",
-            extra=fields(peer=joined.number, address=f"{joined.host}:{joined.control_port}"),
-        )
-        request.reply(
-            RpcType.JOIN,
-            control_pb2.Join(
-                context=self._core.context(),
-                member=codec.encode_member(joined),
-                cluster=self._founding.cluster,
-            ),
-        )
-        if self._founding.complete:
-            self._complete.set()
-
-    def on_view_install(self, request: Request) -> None:
-        message = control_pb2.ViewInstall.FromString(request.pbody)
-        view = codec.decode_view(message.view)
-        self._core.observe(message.context)
-        if view.number > self._core.view.number:
-            me = next((m for m in view.members if m.uuid == self._core.uuid), None)
-            if me is None:
-                raise MemberUnavailable("the view does not include this member")
-            self._core.number = me.number
-            self._core.info = me
-            self.install(view)
-        request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
-
-    def install(self, view: View) -> None:
-        core = self._core
-        core.view = view
-        others = [member.number for member in view.members if member.number != core.number]
         now = core.world.clock.monotonic()
-        self._liveness = Liveness(others, now, core.config.heartbeat_timeout)
-        self._formed.set()
+        self._machine = ms.Membership(core.number, view, now=now, times=times, next_view=next_view)
+        core.view = view
+        self._log(view)
+        self._minimum(view)
+        self._refresh(self._machine)
+        self._ticking = core.spawn(self._tick(), "heartbeats")
+        self.forming.formed.set()
+        self.step(ms.Tick())
+
+    def step(self, event: ms.Event) -> None:
+        """Give the machine an event; an effect that causes another event waits for its turn."""
+        machine = self._machine
+        if machine is None or self._core.stopping:
+            return
+        self._events.append(event)
+        if self._stepping:
+            return
+        self._stepping = True
+        try:
+            while self._events:
+                now = self._core.world.clock.monotonic()
+                for effect in machine.step(now, self._events.popleft()):
+                    attempt(f"membership: {effect}", partial(self._perform, effect))
+                self._refresh(machine)
+        finally:
+            self._stepping = False
+
+    async def _tick(self) -> None:
+        interval = self._core.config.heartbeat_interval
+        while True:
+            self.step(ms.Tick())
+            machine = self._machine
+            quick = machine is not None and not machine.lease.granted
+            await asyncio.sleep(interval / (ms.FIRST_BEATS if quick else TICKS))
+
+    def _perform(self, effect: ms.Effect) -> None:
+        core = self._core
+        match effect:
+            case ms.SendBeat(to, sent):
+                beat = self._heartbeat()
+                beat.sent = sent
+                self._peers.send_membership(to, RpcType.HEARTBEAT, beat)
+            case ms.AnswerBeat(to, sent):
+                answer = control_pb2.Heartbeat(context=core.context(), sent=sent)
+                self._peers.send_membership(to, RpcType.HEARTBEAT_ANSWER, answer)
+            case ag.Send(to, message):
+                reason = "" if to in core.view.by_number else core.lost.get(to, "it has left")
+                encoded = encode_agreement(message, core.context(), reason)
+                self._peers.send_membership(to, RpcType.AGREE, encoded)
+            case ms.PassOn(to, wish):
+                self._peers.send_membership(to, RpcType.WISH, encode_wish(wish, core.context()))
+            case ms.Suspect(member, cause):
+                self._suspected(member, cause)
+            case ag.Install(view):
+                self._install(view)
+            case ag.Persist():
+                pass  # a process that starts again is another member: nothing outlives it
+
+    def _refresh(self, machine: ms.Membership) -> None:
+        """What the rest of the member sees of the machine's state."""
+        core = self._core
+        suspected = machine.suspected
+        for number in [n for n in core.lost if n in core.view.by_number and n not in suspected]:
+            del core.lost[number]
+            log.warning("member heard again", extra=fields(peer=number))
+            for listener in self.on_heard:
+                attempt(f"return of member {number}", partial(listener, number))
+        readiness = core.readiness
+        if not machine.member:
+            readiness.lease(float("-inf"))
+        elif len(core.view.members) == 1:
+            readiness.lease(float("inf"))
+        else:
+            readiness.lease(machine.lease.until(core.world.clock.monotonic()))
+        reached = len(core.view.members) - len(suspected)
+        readiness.hopeless = reached * 2 <= len(core.view.members)
+
+    # --- views --------------------------------------------------------------------------------
+
+    def _install(self, view: View) -> None:
+        core, machine = self._core, self._machine
+        assert machine is not None
+        if not machine.member:
+            self._dropped(view)
+            return
+        before, core.view = core.view, view
+        gone = [number for number in before.by_number if number not in view.by_number]
+        fresh = [number for number in gone if number not in core.lost]
+        for number in fresh:
+            core.lost[number] = "it has left the cluster"
+        self._forget_old(view)
+        self._log(view)
+        self._minimum(view)
+        self._takeover.view_installed(before, view, machine.takeover_at)
+        for listener in self.on_view:
+            attempt(f"view {view.number}", partial(listener, before, view))
+        for number in fresh:
+            self._tell_lost(number)
+        for number in gone:
+            asyncio.get_running_loop().call_soon(self._peers.forget, number)
+
+    def _forget_old(self, view: View) -> None:
+        """Causes of losses are kept for errors, the last ones."""
+        gone = [number for number in self._core.lost if number not in view.by_number]
+        for number in gone[:-LOST_NAMES_KEPT]:
+            del self._core.lost[number]
+
+    def _minimum(self, view: View) -> None:
+        least = self._core.config.minimum_members
+        if len(view.members) < least:
+            self._core.readiness.hold(
+                "minimum_members",
+                f"view {view.number} has {len(view.members)} members, minimum_members is {least}",
+            )
+        else:
+            self._core.readiness.release("minimum_members")
+
+    def _log(self, view: View) -> None:
         log.info(
             "view installed",
             extra=fields(
                 view=view.number,
-                members=len(view.members),
-                partitions=len(view.partitions_of(core.number)),
+                members=" ".join(str(number) for number in view.by_number),
+                partitions=len(view.partitions_of(self._core.number)),
+                backups=len(view.backed_up_by(self._core.number)),
+                lost=len(view.lost),
             ),
         )
-        if self._heartbeats is None and others:
-            self._heartbeats = core.spawn(self._beat(), "heartbeats")
 
-    # --- staying ------------------------------------------------------------------------------
+    def _dropped(self, view: View) -> None:
+        """A view without this member was decided."""
+        self._left.set()
+        if not self._leaving:
+            self._given_up(f"view {view.number} does not have it")
 
-    async def _beat(self) -> None:
+    def _given_up(self, cause: str, by: str = "the others") -> None:
+        number = self._core.number
+        self._peers.given_up(
+            MemberGivenUp(f"member {number} was given up by {by}: {cause}", member=str(number))
+        )
+
+    def wish_places(self, places: Sequence[Placement]) -> None:
+        """Copies that are complete (or are to go) wish to be in the next view; those that no longer
+        fit the view are dropped. Ask again until ``on_view`` shows them."""
+        self.step(ms.PlaceAsked(tuple(places)))
+
+    async def leave(self, timeout: float) -> bool:
+        """Give away what others need, as far as they can take it, then ask for a view without this
+        member. Whether there is one within ``timeout`` seconds after that."""
         core = self._core
-        while True:
-            message = self._heartbeat()
-            for number in core.live_members():
-                if number != core.number:
-                    self._peers.send_control(number, RpcType.HEARTBEAT, message)
-            await asyncio.sleep(core.config.heartbeat_interval)
-            for number, silence in self._liveness.silent(core.world.clock.monotonic()):
-                self.lose(number, f"no heartbeat for {silence:.1f} s")
+        if self._machine is None or len(core.live_members()) < 2:
+            return False
+        log.info("leaving the cluster", extra=fields(view=core.view.number))
+        if not await self._give_away(self._machine):
+            return False
+        self._leaving = True
+        try:
+            async with asyncio.timeout(timeout):
+                while not self._left.is_set():
+                    self.step(ms.LeaveAsked(core.number))
+                    await asyncio.sleep(core.config.heartbeat_interval / 4)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _give_away(self, machine: ms.Membership) -> bool:
+        """Wait until this member keeps no partition. False: nobody is there to take them, because
+        all want to leave or no majority is left."""
+        core = self._core
+        began = core.world.clock.monotonic()
+        self._note_leaver(core.number, leaves=True)
+        machine.beat_soon()
+        self.step(ms.Tick())
+        while any(core.number in row for row in core.view.replicas):
+            await asyncio.sleep(core.config.heartbeat_interval / 4)
+            if self._leavers >= set(core.live_members()) or core.readiness.hopeless:
+                return False
+            if core.world.clock.monotonic() > began + core.config.leave_timeout:
+                log.warning("left before everything was given away", extra=fields())
+                break
+        return True
+
+    def _note_leaver(self, number: int, *, leaves: bool) -> None:
+        leavers = self._leavers | {number} if leaves else self._leavers - {number}
+        leavers &= self._core.view.by_number.keys()
+        if leavers != self._leavers:
+            self._leavers = leavers
+            for listener in self.on_leaving:
+                attempt(f"members that leave: {sorted(leavers)}", partial(listener, leavers))
+
+    def has_left(self) -> None:
+        self._left.set()
+
+    @property
+    def leaving(self) -> bool:
+        """It wants to go: that others give it up is what it has asked for."""
+        return self._leaving
+
+    # --- messages -----------------------------------------------------------------------------
+
+    def on_join(self, request: Request) -> None:
+        def ask(message: control_pb2.Join) -> None:
+            self.step(ms.JoinAsked(codec.decode_member(message.member)))
+
+        request.reply(RpcType.JOIN, self.forming.answer_join(request, ask))
+
+    def on_view_install(self, request: Request) -> None:
+        message = control_pb2.ViewInstall.FromString(request.pbody)
+        self._core.observe(message.context)
+        self.forming.install(codec.decode_view(message.view))
+        request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
+    def on_agree(self, request: Request) -> None:
+        message = control_pb2.Agreement.FromString(request.pbody)
+        decoded = decode_agreement(message)
+        if self._machine is None:
+            if isinstance(decoded, ag.Decided):
+                self.forming.decided.set()
+            return
+        self._core.observe_peer(message.context)
+        if isinstance(decoded, ag.Decided) and not self._leaving and self._drops_me(decoded.value):
+            self._given_up(message.reason, f"member {message.context.sender}")
+            return
+        self.step(ag.Received(message.context.sender, decoded))
+
+    def _drops_me(self, view: View) -> bool:
+        core = self._core
+        return view.number > core.view.number and core.number not in view.by_number
+
+    def on_wish(self, request: Request) -> None:
+        self.step(decode_wish(control_pb2.MembershipWish.FromString(request.pbody)))
 
     def on_heartbeat(self, request: Request) -> None:
         message = control_pb2.Heartbeat.FromString(request.pbody)
-        context = message.context
+        context, core = message.context, self._core
         try:
-            self._core.observe_member(context)
+            core.observe_peer(context)
         except RemudaError as error:
             self._refused[context.sender] = error.message
             raise
         self._refused.pop(context.sender, None)
-        self._liveness.heard(context.sender, self._core.world.clock.monotonic())
+        self._takeover.heard(context.sender, context.view)
+        self.step(ms.Beat(context.sender, context.view, message.sent))
         self._reported(message)
+        self._note_leaver(context.sender, leaves=message.leaving)
+        if message.catalog_version > core.catalog.version and context.view == core.view.number:
+            self.on_catalog(context.sender, message.catalog_version)
+
+    def on_heartbeat_answer(self, request: Request) -> None:
+        message = control_pb2.Heartbeat.FromString(request.pbody)
+        context = message.context
+        self._core.observe_peer(context)
+        self._takeover.heard(context.sender, context.view)
+        self.step(ms.BeatAnswer(context.sender, context.view, message.sent))
+
+    def _other_view(self, sender: int, view: int) -> None:
+        """Something came from a member in another view: one of the two is told, not too often."""
+        now = self._core.world.clock.monotonic()
+        if now >= self._told.get(sender, now):
+            self._told[sender] = now + self._core.config.heartbeat_interval / 10
+            self.step(ag.HeardOf(sender, view))
 
     def _heartbeat(self) -> control_pb2.Heartbeat:
         memory = self._core.memory
         return control_pb2.Heartbeat(
-            context=self._core.context(), memory_held=memory.total, memory_limit=memory.limit
+            context=self._core.context(),
+            memory_held=memory.total,
+            memory_limit=memory.limit,
+            catalog_version=self._core.catalog.version,
+            leaving=self._core.number in self._leavers,
         )
 
     def _reported(self, message: control_pb2.Heartbeat) -> None:
         for listener in self.on_memory:
             listener(message.context.sender, message.memory_held, message.memory_limit)
 
+    # --- clocks -------------------------------------------------------------------------------
+
     def on_clock(self, request: Request) -> None:
-        context = control_pb2.Heartbeat.FromString(request.pbody).context
-        self._core.observe_member(context)
+        """The answer says that this member serves: a query may begin here (design rules 14, 15)."""
+        message = control_pb2.Heartbeat.FromString(request.pbody)
+        core = self._core
+        if message.probe:
+            core.observe_peer(message.context)
+            request.reply(RpcType.CLOCK, self._heartbeat())
+            return
+        core.observe_member(message.context)
+        if core.ready:
+            self._answer_clock(request)
+        else:
+            core.serve(request, self._answer_clock_when_ready(request))
+
+    async def _answer_clock_when_ready(self, request: Request) -> None:
+        await self._core.until_ready()
+        self._answer_clock(request)
+
+    def _answer_clock(self, request: Request) -> None:
         self._core.timestamp()
         request.reply(RpcType.CLOCK, self._heartbeat())
 
@@ -240,45 +411,79 @@ class Membership:
             self._core.observe(answer.context)
             self._reported(answer)
 
+    # --- losses -------------------------------------------------------------------------------
+
     def _broken(self, number: int, _kind: ChannelKind, error: RemudaError) -> None:
         """A broken connection is suspicion at once: the member is alive if it can be reached."""
-        if number not in self._core.lost and self._core.serving:
-            self._core.spawn(self._probe(number, error.message), f"probe of member {number}")
+        core = self._core
+        if number in core.view.by_number and number not in core.lost and core.serving:
+            core.spawn(self._probe(number, error.message), f"probe of member {number}")
 
     async def _probe(self, number: int, cause: str) -> None:
-        message = control_pb2.Heartbeat(context=self._core.context())
-        member = self._core.view.by_number[number]
+        core = self._core
+        member = core.view.by_number.get(number)
+        if member is None:
+            return
         hello = control_pb2.ControlHandshake(
-            member=codec.encode_member(self._core.info), context=self._core.context()
+            member=codec.encode_member(core.info), context=core.context()
         )
         try:
-            channel = await dial(
-                self._core, member.host, member.control_port, ChannelKind.CONTROL, hello
-            )
+            channel = await dial(core, member.host, member.control_port, ChannelKind.CONTROL, hello)
+        except (MemberGivenUp, ViewChanged) as error:
+            self._alive(error)
+            return
         except RemudaError as error:
             self.lose(number, f"{cause}; {error.message}")
             return
+        message = control_pb2.Heartbeat(context=core.context(), probe=True)
         try:
-            await channel.request(RpcType.CLOCK, message, timeout=self._liveness.timeout)
-        except MemberGivenUp as error:
-            self._peers.given_up(error)
+            await channel.request(RpcType.CLOCK, message, timeout=core.config.heartbeat_timeout)
+        except (MemberGivenUp, ViewChanged) as error:
+            self._alive(error)
         except TransientError as error:
             self.lose(number, f"{cause}; {error.message}")
         finally:
             channel.close()
 
+    def _alive(self, refusal: RemudaError) -> None:
+        """A probe was refused by a member that is there."""
+        if isinstance(refusal, MemberGivenUp):
+            self._peers.given_up(refusal)
+
     def lose(self, number: int, cause: str) -> None:
-        if not self._liveness.lose(number) or self._core.stopping:
+        """``number`` cannot be reached: it is suspected, and a view without it is wished for."""
+        self.step(ms.Unreachable(number, cause))
+
+    def _suspected(self, number: int, cause: str) -> None:
+        core = self._core
+        if number in core.lost or core.stopping:
             return
         refused = self._refused.pop(number, None)
         if refused is not None:
             cause = f"{cause}; its heartbeats are refused: {refused}"
         log.warning("member lost", extra=fields(peer=number, cause=cause))
-        self._core.lost[number] = cause
-        for listener in self.on_lost:
-            attempt(f"loss of member {number}", partial(listener, number, cause))
+        core.lost[number] = cause
+        self._tell_lost(number)
         self._peers.forget(number)
 
+    def _tell_lost(self, number: int) -> None:
+        cause = self._core.lost[number]
+        for listener in self.on_lost:
+            attempt(f"loss of member {number}", partial(listener, number, cause))
+
+    def _no_lease(self) -> str:
+        machine, view = self._machine, self._core.view
+        if machine is None or not machine.member:
+            return "it is not a member of the cluster"
+        suspected = machine.suspected
+        names = "; ".join(f"member {n} is lost: {why}" for n, why in suspected.items())
+        reached = len(view.members) - len(suspected)
+        return (
+            f"it is not heard by a majority of the {len(view.members)} members of view "
+            f"{view.number}, of which it reaches {reached}" + (f" ({names})" if names else "")
+        )
+
     def close(self) -> None:
-        if self._heartbeats is not None:
-            self._heartbeats.cancel()
+        if self._ticking is not None:
+            self._ticking.cancel()
+        self._takeover.close()

@@ -25,7 +25,8 @@ class MemoryReturn:
 
     def check(self) -> None:
         """Called now and then: give back when the stores have freed much since the last time."""
-        freed = {map_id: store.freed for map_id, store in self._core.stores.items()}
+        core = self._core
+        freed = {m: sum(s.freed for s in core.copies_of(m)) for m in core.stores}
         self._due += sum(size - self._freed.get(map_id, 0) for map_id, size in freed.items())
         if self._freed.keys() - freed.keys():
             self._due += GIVE_BACK_SIZE  # a map was dropped

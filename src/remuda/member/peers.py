@@ -176,6 +176,8 @@ class Peers:
         return peer
 
     def _broken(self, number: int, kind: ChannelKind, error: RemudaError) -> None:
+        if number in self._core.lost:
+            return  # everybody knows; only heartbeats go on trying
         log.info(
             "connection to a member broke",
             extra=fields(peer=number, channel=kind.value, cause=error.message),
@@ -192,6 +194,24 @@ class Peers:
         if number in self._core.lost or self._core.stopping:
             return
         self.peer(number, ChannelKind.CONTROL).use(lambda channel: channel.send(rpc_type, body))
+
+    def send_membership(self, number: int, rpc_type: int, body: Message) -> None:
+        """One-way, about membership: also to members that are suspected, and to those of former
+        views over a connection that is still open."""
+        if self._core.stopping:
+            return
+        key = (number, ChannelKind.CONTROL)
+        peer = self._peers.get(key)
+        member = self._core.view.by_number.get(number)
+        if member is None and (peer is None or peer.channel is None):
+            return
+        if peer is None:
+            assert member is not None
+            peer = self._peers[key] = Peer(self._core, member, ChannelKind.CONTROL, self._broken)
+        try:
+            peer.use(lambda channel: channel.send(rpc_type, body))
+        except ConnectionBroken as error:
+            _unheard(error)
 
     def send_data(
         self, number: int, rpc_type: int, body: Message, dbody: Buffers, failed: Failed

@@ -24,10 +24,10 @@ from remuda.session.planning import (
     PlannedExplain,
     PlannedInsert,
     PlannedQuery,
-    bound,
     maps_of,
     planned,
 )
+from remuda.session.sight import Sight
 from remuda.sql.statements import BoundStatement
 
 T = TypeVar("T")
@@ -76,11 +76,12 @@ class Plans:
         types: tuple[SqlType, ...],
         *,
         local: bool,
+        user: str = "",
     ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
         """The plan by the parameter types that the binder infers, if the values fit them exactly;
         otherwise by the types that the client gave. With the values in these types."""
         try:
-            found = await self.plan(text, None, local=local)
+            found = await self.plan(text, None, local=local, user=user)
         except InputError:
             if not types:
                 raise
@@ -91,20 +92,25 @@ class Plans:
             suitable = fitted(values, types, wanted)
             if suitable is not None:
                 return found, suitable
-        return await self.plan(text, types, local=local), values
+        return await self.plan(text, types, local=local, user=user), values
 
-    async def plan(self, text: str, types: tuple[SqlType, ...] | None, *, local: bool) -> Planned:
-        """Raises what ``bound`` raises. ``local``: it runs on this member alone."""
+    async def plan(
+        self, text: str, types: tuple[SqlType, ...] | None, *, local: bool, user: str = ""
+    ) -> Planned:
+        """Raises what ``Sight.bound`` raises. ``local``: it runs on this member alone. ``user`` may
+        know of the maps that it has a role on; "" is this member itself."""
         key = (text, types, local)
         found = self._cache.find(key, self._environment(local))
         if found is not None:
             return found
-        catalog = self._core.catalog
-        statement = await self._work(text, lambda: bound(text, types, catalog))
+        access = self._core.access
+        sight = Sight(self._core.catalog, access.catalog(user), access.user(user))
+        statement = await self._work(text, lambda: sight.bound(text, types))
         await self._statistics.refresh(_maps(statement))
         environment = self._environment(local)
         found = await self._planned(statement, text, environment)
-        self._cache.keep(key, found, environment)
+        if not (sight.listed and access.active):
+            self._cache.keep(key, found, environment)
         return found
 
     async def _planned(

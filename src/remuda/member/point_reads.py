@@ -55,6 +55,8 @@ class PointReads:
         """
         core, point = self._core, query.point
         assert point is not None
+        if not core.readiness.ready:
+            return False  # the other path waits
         found = self._maps.open(point.map_name, point.map_id, point.schema_version)
         keys = _keys(point, values)
         if len(keys) > KEYS_MAX:
@@ -69,7 +71,7 @@ class PointReads:
             return True
         at = core.timestamp()
         store = found.store
-        if store.pending_at_or_below(at):
+        if store.pending_at_or_below(at) and self._maps.depend(found, keys, at):
             return False
         answer.send([row for key in keys if (row := store.get(key, at)) is not None])
         return True

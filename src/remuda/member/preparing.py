@@ -33,8 +33,9 @@ class Preparing:
         try:
             self._core.require_serving()
             session = STOCK_SESSION if stock else NO_SESSION
-            text = postgres_text(readable(message.sql_query), session, self._core.catalog)
-            found = await self._plans.plan(text, None, local=False)
+            seen = self._core.access.catalog(call.user)
+            text = postgres_text(readable(message.sql_query), session, seen)
+            found = await self._plans.plan(text, None, local=False, user=call.user)
             self._core.access.check(call.user, found)
         except RemudaError as error:
             response.status = user_pb2.FAILED_

@@ -60,7 +60,7 @@ class ProfileService:
 
     async def on_request(self, request: Request) -> None:
         message = control_pb2.QueryProfilesRequest.FromString(request.pbody)
-        self._core.observe_member(message.context)
+        self._core.observe_peer(message.context)
         request.reply(RpcType.QUERY_PROFILES, await self._here(message.full))
 
     async def _here(self, full: bool) -> control_pb2.QueryProfiles:

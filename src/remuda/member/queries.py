@@ -6,8 +6,9 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import replace
 
-from remuda.errors import InternalError, MemberUnavailable, RemudaError
+from remuda.errors import InternalError, MemberUnavailable, RemudaError, ViewChanged
 from remuda.execution.build import build_fragments
 from remuda.execution.context import FragmentContext, FragmentProfile
 from remuda.execution.fragment import FragmentInstance
@@ -23,6 +24,7 @@ from remuda.member.fragments import (
 )
 from remuda.member.hop import Hop
 from remuda.member.log import fields
+from remuda.member.overlays import decode_writes, overlaid
 from remuda.member.peers import Peers
 from remuda.member.query_state import (
     IncomingBatch,
@@ -68,12 +70,13 @@ class Queries:
         self.on_late_report: Callable[[QueryId, FragmentProfile], None] = _nothing
         """Told what a fragment did whose query has ended already."""
         core.memory.besides.append(lambda: self._registry.early_size)
-        self._view_installed()
+        self.view_installed()
 
-    def _view_installed(self) -> None:
-        view = self._core.view
-        members = tuple(member.number for member in view.members)
-        self.happened(events.ViewInstalled(view.number, members))
+    def view_installed(self) -> None:
+        """Also when a member is heard again. Queries of members that have left end; others go
+        on."""
+        core = self._core
+        self.happened(events.ViewInstalled(core.view.number, core.live_members()))
 
     # --- the initiator's side -----------------------------------------------------------------
 
@@ -89,6 +92,11 @@ class Queries:
         initiated = self._initiated[query] = Initiated(query, start.plan, on_end)
         if start.runs is not None:
             start.runs.append(initiated)
+        view = self._core.view.number
+        if start.view not in (0, view):
+            error = ViewChanged(f"view {view} came while a query of view {start.view} was prepared")
+            self._ended(query, error)
+            return initiated
         me = self._core.number
         owed = Counter[int]()
         for fragment, members in start.sites.items():
@@ -113,10 +121,6 @@ class Queries:
         """End a query of this member; nothing happens if it has ended already."""
         self.happened(events.QueryFailed(query, error))
 
-    def runs(self, query: QueryId) -> bool:
-        """Whether a query has begun here."""
-        return query in self._running
-
     def running(self) -> list[tuple[QueryId, tuple[FragmentInstance, ...]]]:
         """The fragments that run here now, by query."""
         return [(query, running.instances) for query, running in self._running.items()]
@@ -131,6 +135,8 @@ class Queries:
             self._core.observe(message.context)
             self._core.observe_clock(message.read_timestamp)
             start = self._decoder.decode(message)
+            if message.writes:
+                start = replace(start, overlay=decode_writes(self._core, message))
         except RemudaError as error:
             self._refuse_start(query, sender, error)
             return
@@ -422,7 +428,7 @@ class Queries:
             read_timestamp=start.read_timestamp,
             owners=core.view.owners,
             sites=start.placed,
-            sources=self._sources,
+            sources=overlaid(core, self._sources, start.overlay),
             exchange=port,
             clock=core.world.clock.monotonic,
             wall=core.wall_offset(),

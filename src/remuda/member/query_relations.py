@@ -7,6 +7,7 @@ import datetime as dt
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
+from remuda.catalog.system_relations import OWNER
 from remuda.member.access import HIDDEN_TEXT
 from remuda.member.core import Core
 from remuda.member.profile_service import ProfileService
@@ -32,6 +33,7 @@ class QueryRelations:
             "sys.operators": self._operators,
             "sys.query_history": self._history,
             "sys.query_profiles": self._query_profiles,
+            "sys.transactions": self._transactions,
         }
 
     def _text(self, statement: Statement, user: str, text: str) -> str:
@@ -91,6 +93,20 @@ class QueryRelations:
             for number, state in states.items()
             for f in state.fragments
             for o in f.operators
+        ]  # fmt: skip
+
+    async def _transactions(self, statement: Statement) -> Iterable[Row]:
+        """Those of others without their labels."""
+        now = self._core.world.clock.wall_micros()
+        return [
+            (
+                t.transaction, number, t.state, t.isolation, t.read_only, t.user or OWNER,
+                t.label if self._core.access.owns(statement.user, t.user) else HIDDEN_TEXT,
+                moment(t.started), max(0, now - t.started) / 1e6, t.snapshot or None, t.writes,
+                t.bytes, t.reads, t.savepoints,
+            )
+            for number, state in (await self._state.all()).items()
+            for t in state.transactions
         ]  # fmt: skip
 
     # --- what ran -----------------------------------------------------------------------------

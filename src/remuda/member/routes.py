@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from remuda.errors import NotSupported, RemudaError
+from remuda.errors import MemberNotReady, NotSupported, RemudaError
 from remuda.member.calls import ForwardedCall
 from remuda.member.core import Call, Core, bug, guarded
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
@@ -27,6 +27,12 @@ class UserRoutes:
         """Requests that any member may forward to another."""
         self.requests: dict[int, RequestHandler] = {}
         """Requests that need the client's own connection."""
+        self.primary: frozenset[int] = frozenset()
+        """Those of ``calls`` that read or write what this member may be the primary of: they wait
+        until it may serve."""
+        self.complete = False
+        """Whether all handlers are here; a member that joins is in the view a moment earlier."""
+        self._readiness = core.readiness
 
     @property
     def supported(self) -> list[int]:
@@ -36,6 +42,9 @@ class UserRoutes:
         handler = self.calls.get(request.rpc_type)
         if handler is None or not self._core.serving:
             guarded(request, self._serve)
+            return
+        if request.rpc_type in self.primary and not self._readiness.ready:
+            self._core.serve(request, self._when_ready(request, self.handle))
             return
         try:  # ``guarded`` written out: the hot path
             if self._access.active:
@@ -51,15 +60,28 @@ class UserRoutes:
             self._core.require_serving()
         by_request = self.requests.get(request.rpc_type)
         if by_request is None:
-            raise _unknown("user", user_pb2.RpcType, request.rpc_type)
+            raise _unknown("user", user_pb2.RpcType, request.rpc_type, self.complete)
         self._access.check_call(request)
         by_request(request)
+
+    def again(self, call: Call) -> None:
+        """Serve a call once more whose user was checked before."""
+        self.calls[call.rpc_type](call)
+
+    async def _when_ready(self, request: Request, handle: RequestHandler) -> None:
+        await self._readiness.wait()
+        handle(request)
 
     def on_forward(self, request: Request) -> None:
         message = control_pb2.Forward.FromString(request.pbody)
         self._core.observe_member(message.context)
+        if message.rpc_type in self.primary and not self._readiness.ready:
+            self._core.serve(request, self._when_ready(request, self.on_forward))
+            return
         handler = self.calls.get(message.rpc_type)
         if handler is None:
+            if not self.complete:
+                raise _unknown("user", user_pb2.RpcType, message.rpc_type, self.complete)
             raise NotSupported(f"request {message.rpc_type} cannot be forwarded")
         call = ForwardedCall(request, message, self._core)
         self._access.check_call(call)
@@ -72,6 +94,7 @@ class MemberRoutes:
     def __init__(self) -> None:
         self.control: dict[int, RequestHandler] = {}
         self.data: dict[int, RequestHandler] = {}
+        self.complete = False
 
     def handle_control(self, request: Request) -> None:
         guarded(request, self._serve_control)
@@ -82,17 +105,19 @@ class MemberRoutes:
     def _serve_control(self, request: Request) -> None:
         handler = self.control.get(request.rpc_type)
         if handler is None:
-            raise _unknown("control", control_pb2.RpcType, request.rpc_type)
+            raise _unknown("control", control_pb2.RpcType, request.rpc_type, self.complete)
         handler(request)
 
     def _serve_data(self, request: Request) -> None:
         handler = self.data.get(request.rpc_type)
         if handler is None:
-            raise _unknown("data", data_pb2.RpcType, request.rpc_type)
+            raise _unknown("data", data_pb2.RpcType, request.rpc_type, self.complete)
         handler(request)
 
 
-def _unknown(channel: str, types: object, rpc_type: int) -> RemudaError:
+def _unknown(channel: str, types: object, rpc_type: int, complete: bool) -> RemudaError:
+    if not complete:
+        return MemberNotReady("this member is starting")
     try:
         name = types.Name(rpc_type)  # type: ignore[attr-defined]
     except ValueError:

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from remuda.datatypes.keyhash import hash_arrays, hasher, partition_of, partitions_of
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Rows for one member, which is the primary of all of them (``level`` 0) or keeps a backup."""
+
+    member: int
+    batch: pa.RecordBatch
+    level: int = 0
+
+    @property
+    def backup(self) -> bool:
+        return self.level > 0
 
 
 class Router:
@@ -36,6 +51,29 @@ class Router:
     def partition(self, values: Sequence[PhysicalValue]) -> int:
         """The partition of the values of the partition columns."""
         return partition_of(self._hash(values))
+
+    def partitions(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint16]:
+        """The partition of each row of a batch."""
+        arrays = [batch.column(position) for position in self.schema.partition_positions]
+        return partitions_of(hash_arrays(arrays, self._types))
+
+    def shares(
+        self, batch: pa.RecordBatch, view: View, members: Sequence[int]
+    ) -> tuple[list[Share], frozenset[int]]:
+        """The rows of a batch for every member that keeps a copy of them, and the partitions that
+        they are of; a replicated map's rows go to all ``members``."""
+        if self.schema.replicated:
+            return [Share(member, batch) for member in members], frozenset()
+        partitions = self.partitions(batch)
+        found: list[Share] = []
+        for level in range(max(map(len, view.replicas))):
+            copies = np.array([row[level] if level < len(row) else -1 for row in view.replicas])
+            holders = copies[partitions]
+            for holder in np.unique(holders[holders >= 0]):
+                mask = holders == holder
+                part = batch if mask.all() else batch.take(pa.array(np.flatnonzero(mask)))
+                found.append(Share(int(holder), part, level))
+        return found, frozenset(np.unique(partitions).tolist())
 
     def split(
         self, batch: pa.RecordBatch, view: View, members: Sequence[int]

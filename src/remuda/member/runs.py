@@ -70,6 +70,8 @@ class Runs:
         """Choose where and at which timestamp the query runs (design rule 15), and make the
         relations that it reads besides maps; ``tables`` are those that are there already."""
         core = self._core
+        if query.plan.dependencies:
+            await core.until_ready()
         start = self._placed(statement, query, values, page_rows)
         others = {member for member in start.participants if member != core.number}
         if not statement.local and any(supply.recursion for supply in query.supplied):
@@ -87,7 +89,7 @@ class Runs:
         else:
             core.observe_read(at)
         statement.check()  # cancelled, or the client went, while others were asked
-        start = replace(start, read_timestamp=at)
+        start = _in_transaction(statement, replace(start, read_timestamp=at), core)
         if not query.supplied:
             return start
         return await self._supplied(statement, query, values, start, dict(tables or {}))
@@ -120,6 +122,7 @@ class Runs:
             timeout=statement.timeout,
             sink=RootSink(page_rows),
             encoded=query.encoded,
+            view=self._core.view.number,
             runs=statement.progress.runs,
         )
 
@@ -139,7 +142,10 @@ class Runs:
                 found.add(router.partition(key))
             return frozenset(found)
 
-        return place(query.plan, core.view, core.number, route)
+        placed = place(query.plan, core.view, core.number, route)
+        if placed.whole and core.view.lost:
+            raise core.partitions_lost()
+        return placed
 
     def _instances(self, plan: PhysicalPlan) -> dict[int, int]:
         """How many instances of each fragment its members run: as many as this one would."""
@@ -193,6 +199,7 @@ class Runs:
             for member in begun.participants:
                 self._core.require_alive(member)
             begun = replace(begun, read_timestamp=start.read_timestamp, supplied=tables)
+            begun = _in_transaction(part, begun, self._core)
             try:
                 async for page in self.pages(part, begun, []):
                     yield page
@@ -249,6 +256,16 @@ class Runs:
             sink.clear()
             if not ends:
                 self._queries.fail(statement.query, QueryCanceled("its result is not wanted"))
+
+
+def _in_transaction(statement: Statement, start: QueryStart, core: Core) -> QueryStart:
+    """With what the transaction of the statement has written; it notes what the query reads."""
+    transaction = statement.transaction
+    if transaction is None:
+        return start
+    transaction.note_query(start, locking=statement.locking)
+    maps = [dependency.map_id for dependency in start.plan.dependencies]
+    return replace(start, overlay=transaction.overlay(maps, core))
 
 
 def _nodes(node: Physical) -> list[Physical]:

@@ -55,7 +55,8 @@ class Sessions:
                 case SetTree():
                     return self._set(session, tree)
                 case PrepareTree():
-                    return await self._prepare(session, tree, statement.local)
+                    local, user = statement.local, statement.user
+                    return await self._prepare(session, tree, local=local, user=user)
                 case DeallocateTree(name=None):
                     return ClientSession(session.values, {}), "DEALLOCATE ALL"
                 case DeallocateTree(name=str(name)):
@@ -77,17 +78,19 @@ class Sessions:
         if tree.local:
             raise NoActiveTransaction(
                 "SET LOCAL can only be used in transaction blocks",
-                hint="Every statement is a transaction of its own: write SET without LOCAL.",
+                hint="Outside of BEGIN ... COMMIT write SET without LOCAL.",
             )
         return session.with_value(setting, value), tag
 
-    async def _prepare(self, session: ClientSession, tree: PrepareTree, local: bool) -> Changed:
+    async def _prepare(
+        self, session: ClientSession, tree: PrepareTree, *, local: bool, user: str
+    ) -> Changed:
         if tree.name in session.prepared:
             raise DuplicateStatement(f'prepared statement "{tree.name}" already exists')
         types = tree.types
         if types is not None:
             types = (*types, *[NULL] * tree.parameters)[: tree.parameters]
-        await self._plans.plan(tree.statement, types, local=local)  # for its errors
+        await self._plans.plan(tree.statement, types, local=local, user=user)  # for its errors
         made = session.with_prepared(tree.name, PreparedText(tree.statement.strip(), types))
         return made, "PREPARE"
 
@@ -98,19 +101,21 @@ class Sessions:
         try:
             named = self._named(statement.session, tree.name)
             text = tree.prefix + named.text
-            found = await self._planned(text, named, statement.local)
+            found = await self._planned(text, named, statement)
             types = parameter_types(found)
             self._check_count(tree, types)
-            catalog = self._core.catalog
+            catalog = self._core.access.catalog(statement.user)
             values = argument_values(statement.text, tree, types, catalog, statement.started)
         except RemudaError as error:
             raise _located(error, statement, tree) from None
         return replace(statement, text=text, values=values, types=types), found, values
 
-    async def _planned(self, text: str, named: PreparedText, local: bool) -> Planned:
+    async def _planned(self, text: str, named: PreparedText, statement: Statement) -> Planned:
         """Places in the prepared text mean nothing to who sent EXECUTE."""
         try:
-            return await self._plans.plan(text, named.types, local=local)
+            return await self._plans.plan(
+                text, named.types, local=statement.local, user=statement.user
+            )
         except RemudaError as error:
             error.position = error.statement = None
             raise

@@ -12,7 +12,9 @@ from remuda.datatypes.view import View
 from remuda.errors import ProtocolError
 from remuda.execution.context import SuppliedRows
 from remuda.execution.instances import Sites
+from remuda.execution.overlay import MapWrites
 from remuda.execution.root_sink import RootSink
+from remuda.member.overlays import encode_writes
 from remuda.member.query_state import Initiated
 from remuda.plan.codec import decode_plan, encode_plan
 from remuda.plan.physical import Fragment, PhysicalPlan, Pruning, Site
@@ -42,6 +44,10 @@ class QueryStart:
     timeout: float | None = None
     sink: RootSink | None = field(default=None, compare=False)
     encoded: bytes = b""
+    view: int = 0
+    """The view that ``sites`` and ``partitions`` come from: it must be the same when it begins."""
+    overlay: tuple[MapWrites, ...] = field(default=(), compare=False)
+    """What its transaction has written and not committed."""
     supplied: Mapping[str, SuppliedRows] = field(default_factory=dict, compare=False)
     """What the initiator has made of the relations that the plan reads besides maps."""
     runs: MutableSequence[Initiated] | None = field(default=None, compare=False)
@@ -59,28 +65,32 @@ class QueryStart:
         return tuple(f for f, members in self.sites.items() if member in members)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Placed:
-    """Where the fragments of a plan run, and over which partitions if not all."""
+    """Where the fragments of a plan run, and over which partitions if not all; ``whole``: some
+    fragment runs over all of them."""
 
     sites: dict[int, tuple[int, ...]]
     partitions: dict[int, frozenset[int]]
+    whole: bool = False
 
 
 def place(plan: PhysicalPlan, view: View, initiator: int, route: Route) -> Placed:
     """A pruned fragment runs on the owners of its keys; when no key can match, the initiator alone
-    finds that out."""
+    finds that out. Sites may have NOBODY, for partitions that are lost."""
     placed = Placed({}, {})
-    everyone = tuple(member.number for member in view.members)
+    everyone = view.primaries or (initiator,)
     for fragment in plan.fragments:
         if fragment.site is Site.INITIATOR:
             placed.sites[fragment.id] = (initiator,)
         elif fragment.pruning is None:
             placed.sites[fragment.id] = everyone
+            placed.whole = True
         else:
             partitions = route(fragment, fragment.pruning)
             if partitions is None:
                 placed.sites[fragment.id] = everyone
+                placed.whole = True
                 continue
             owners = {view.owners[p] for p in partitions}
             placed.sites[fragment.id] = tuple(sorted(owners)) or (initiator,)
@@ -121,6 +131,7 @@ def encode_start(
     )
     if start.timeout is not None:
         message.timeout = start.timeout
+    encode_writes(message, start.overlay)
     return message
 
 

@@ -17,6 +17,7 @@ from remuda.errors import (
 from remuda.member.cursors import Cursor
 from remuda.member.pauses import Pauses
 from remuda.member.query_state import Initiated
+from remuda.member.transaction_session import OpenTransaction
 from remuda.query.ids import QueryId
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.transport import Channel, Request
@@ -45,6 +46,10 @@ class Progress:
     pauses: Pauses | None = None
     admitted: bool = False
     planning: float = 0.0
+    only_reads: bool = False
+    """It is a SELECT, and its query has begun."""
+    spares_transaction: bool = False
+    """Its failure does not fail its transaction."""
     runs: deque[Initiated] = field(default_factory=lambda: deque(maxlen=RUNS_KEPT))
     """The queries that it has run, the last ones."""
     queued: float = 0.0
@@ -72,6 +77,18 @@ class Statement:
     page_rows: int
     row_limit: int | None = None
     session: ClientSession = NO_SESSION
+    transaction: OpenTransaction | None = None
+    """That it belongs to; ``session`` is then as the transaction sees it."""
+    lost: RemudaError | None = None
+    """Why the transaction that the client believes to have does not exist."""
+    given_up: bool = False
+    """The client is told that it has no transaction any more."""
+    takes_transactions: bool = False
+    """Whether the client sends the transaction along that it is told."""
+    sent: ClientSession = NO_SESSION
+    """The session as the client has sent it."""
+    locking: bool = False
+    """SELECT ... FOR UPDATE, FOR SHARE: what it reads must be the same at the commit."""
     progress: Progress = field(default_factory=Progress)
     """Shared by the copies that stand for its parts and its further attempts."""
 
@@ -138,6 +155,8 @@ class Client:
     session: ClientSession = NO_SESSION
     statements: dict[QueryId, Statement] = field(default_factory=dict)
     cursors: dict[QueryId, Cursor] = field(default_factory=dict)
+    transaction: str = ""
+    """Of Drill's own client, which does not send it along."""
 
 
 def readable(text: str) -> str:

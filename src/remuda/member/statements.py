@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
 
 from remuda.catalog.users import ALL, Role, lacking
-from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import ViewDefinition
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -19,18 +17,14 @@ from remuda.errors import (
     QueryCanceled,
     RemudaError,
     SchemaChanged,
+    ViewChanged,
 )
-from remuda.execution.context import FragmentProfile
-from remuda.execution.memory import Reservation
 from remuda.limits import PAGE_ROWS
 from remuda.member.catalog_service import CatalogService
-from remuda.member.change_answers import answer_of
-from remuda.member.changes import Changed, Changes, Source
 from remuda.member.commits import Commits
 from remuda.member.core import Call, Core, bug
 from remuda.member.cursors import Cursor, Results
 from remuda.member.definitions import Definitions
-from remuda.member.fragments import statement_account
 from remuda.member.hop import Hop
 from remuda.member.index_service import IndexService
 from remuda.member.membership import Membership
@@ -42,10 +36,14 @@ from remuda.member.plans import Plans
 from remuda.member.point_reads import PointReads
 from remuda.member.queries import Queries
 from remuda.member.query_history import QueryHistory
-from remuda.member.runs import INTERNAL_PAGE_ROWS, Runs
+from remuda.member.runs import Runs
 from remuda.member.session_statements import Sessions, shown_settings
 from remuda.member.statement import Client, Statement, text_of
-from remuda.member.writes import StagedWrite
+from remuda.member.transaction_changes import TransactionChanges
+from remuda.member.transaction_keys import KeyReader
+from remuda.member.transaction_session import TransactionSessions
+from remuda.member.transaction_statements import TransactionStatements
+from remuda.member.write_statements import WriteStatements
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id, encode_query_id
 from remuda.rpc import codec
@@ -56,7 +54,6 @@ from remuda.rpc.transport import Channel, Request
 from remuda.session.answers import Answer, shown
 from remuda.session.client_session import NO_SESSION, ClientSession, decode_session
 from remuda.session.dialect import STOCK_SESSION, postgres_text
-from remuda.session.explaining import explained
 from remuda.session.parameters import fitted
 from remuda.session.planning import (
     Planned,
@@ -66,7 +63,7 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.shape import ResultShape
-from remuda.sql.session_trees import ExecuteTree, SessionTree, ShowSettingTree
+from remuda.sql.session_trees import ExecuteTree, SessionTree, SetTree, ShowSettingTree
 from remuda.sql.statements import (
     AnalyzeStatement,
     CatalogStatement,
@@ -79,10 +76,12 @@ from remuda.sql.statements import (
     ShowStatement,
     TruncateStatement,
 )
+from remuda.sql.transaction_trees import TransactionTree
 
 NOTHING = ResultShape(())
 SCHEMA_ATTEMPTS = 20
 """So often a statement is planned again because the catalog changes under it."""
+PLANNED_AGAIN = (SchemaChanged, ViewChanged)
 SCHEMA_PAUSE = 0.002
 """Seconds before the first time, and so much more before each further one."""
 HANDLE_LEAD = 0.005
@@ -104,6 +103,8 @@ class Statements:
         plans: Plans,
         points: PointReads,
         indexes: IndexService,
+        transactions: TransactionSessions,
+        keys: KeyReader,
     ) -> None:
         self._core = core
         self._peers = peers
@@ -121,12 +122,17 @@ class Statements:
         self.history = QueryHistory(core)
         queries.on_late_report = self.history.reported
         queries.on_ended.append(self.gate.ended)
-        self._changing: dict[QueryId, int] = {}
-        """Read timestamps of statements that change what they have read."""
-        self._changes = Changes(core, peers, commits)
+        own = TransactionChanges(core, transactions, keys)
+        self._writes = WriteStatements(core, peers, commits, queries, self._runs, own)
         self._sessions = Sessions(core, plans)
+        self._transactions = TransactionStatements(core, transactions)
         self._definitions = Definitions(
-            core, queries, catalog=catalog, plans=plans, runs=self._runs, insert=self.insert
+            core,
+            queries,
+            catalog=catalog,
+            plans=plans,
+            runs=self._runs,
+            insert=self._writes.insert,
         )
 
     # --- clients ------------------------------------------------------------------------------
@@ -139,6 +145,7 @@ class Statements:
     def _disconnected(self, channel: Channel, cause: RemudaError) -> None:
         client = self._clients.pop(channel, Client())
         error = ConnectionBroken(f"the client is gone: {cause.message}")
+        self._transactions.disconnected(channel, error)
         for query, statement in list(client.statements.items()):
             statement.error = error
             self._queries.fail(statement.attempt or query, error)
@@ -189,7 +196,8 @@ class Statements:
         types = codec.decode_types(message.parameter_types)
         values = packer(types).unpack(message.parameters) if types else ()
         local = message.local_only or len(message.partitions) > 0
-        if not local and self._read_point(request, message, text, types, values):
+        alone = not local and not message.transaction
+        if alone and self._read_point(request, message, text, types, values):
             return
         session = decode_session(message.session)
         statement = self._statement(request, message, text, types, values, session=session)
@@ -254,6 +262,11 @@ class Statements:
         session: ClientSession,
     ) -> Statement:
         """Raises what is wrong with a text in Drill's dialect."""
+        client = self._clients.get(request.channel)
+        stock = client is not None and client.stock
+        name = client.transaction if client is not None and stock else message.transaction
+        transaction, lost = self._transactions.find(name, request)
+        sent, session = session, session if transaction is None else transaction.session(session)
         timeout = session.timeout or self._core.config.query_timeout
         if message.HasField("timeout"):
             timeout = message.timeout
@@ -261,7 +274,7 @@ class Statements:
         found = Statement(
             request=request,
             query=self._queries.new_id(),
-            text=postgres_text(text, session, self._core.catalog),
+            text=postgres_text(text, session, self._core.access.catalog(request.user)),
             values=values,
             types=types,
             started=self._core.world.clock.wall_micros(),
@@ -270,8 +283,12 @@ class Statements:
             partitions=limited,
             local=message.local_only,
             page_rows=message.page_rows or PAGE_ROWS,
-            row_limit=message.autolimit_rowcount if message.autolimit_rowcount > 0 else None,
+            row_limit=max(message.autolimit_rowcount, 0) or session.rows_max,
             session=replace(session, user=request.user) if request.user else session,
+            transaction=transaction,
+            lost=lost,
+            takes_transactions=stock or message.HasField("transaction"),
+            sent=sent,
         )
         if session.pauses:
             found.progress.pauses = Pauses(session.pauses)
@@ -293,12 +310,16 @@ class Statements:
             while True:
                 began = self._core.world.clock.monotonic()
                 found, values = await self._plans.fitting(
-                    statement.text, statement.values, statement.types, local=local
+                    statement.text,
+                    statement.values,
+                    statement.types,
+                    local=local,
+                    user=statement.user,
                 )
                 statement.progress.planning += self._core.world.clock.monotonic() - began
                 try:
                     await self._dispatch(statement, found, values)
-                except SchemaChanged:
+                except PLANNED_AGAIN:
                     statement.progress.tries += 1
                     if statement.progress.tries == SCHEMA_ATTEMPTS:
                         raise
@@ -332,7 +353,18 @@ class Statements:
     def _results(self, statement: Statement, shape: ResultShape = NOTHING) -> Results:
         limit = statement.row_limit
         results = Results(self._core, statement.channel, statement.query, shape, limit)
-        results.on_finish = self.history.watch(statement)
+        watched = self.history.watch(statement)
+
+        def finished(error: RemudaError | None, rows: int, size: int) -> None:
+            watched(error, rows, size)
+            self._transactions.finished(statement, error)
+            client = self._clients.get(statement.channel)
+            status = self._transactions.status(statement)
+            if client is not None and status is not None:
+                client.transaction = status.transaction
+
+        results.on_finish = finished
+        results.transaction = lambda: self._transactions.status(statement)
         return results
 
     # --- running ------------------------------------------------------------------------------
@@ -343,19 +375,21 @@ class Statements:
         if statement.error is not None:
             raise statement.error
         self._core.access.check(statement.user, found)
+        await self._transactions.enter(statement, found)
         match found:
             case PlannedQuery():
                 await self._select(statement, found, values)
             case PlannedInsert():
-                rows = await self.insert(self._fresh(statement), found, values)
+                rows = await self._writes.insert(self._fresh(statement), found, values)
                 self._done(statement, "INSERT", rows)
             case PlannedChange():
                 await self._change(statement, found, values)
             case TruncateStatement(schema):
-                await self._changes.truncate(schema)
+                await self._writes.changes.truncate(schema)
                 self._done(statement, "TRUNCATE TABLE", 0)
             case PlannedExplain():
-                self._answered(statement, await self._explain(statement, found, values), "EXPLAIN")
+                answer = await self._writes.explain(statement, found, values)
+                self._answered(statement, answer, "EXPLAIN")
             case CreateMapStatement(schema, if_not_exists):
                 await self._catalog.create(schema, if_not_exists=if_not_exists)
                 self._done(statement, "CREATE TABLE", 0)
@@ -387,6 +421,9 @@ class Statements:
                 self._answered(statement, shown_settings(statement, tree), "SHOW")
             case SessionStatement(ExecuteTree() as tree):
                 await self._dispatch(*await self._sessions.prepared(statement, tree))
+            case SessionStatement(tree) if isinstance(tree, TransactionTree):
+                ended = await self._transactions.control(statement, tree)
+                self._session_changed(statement, ended.session, ended.tag)
             case SessionStatement(tree):
                 await self._change_session(statement, tree)
             case AnalyzeStatement(maps):
@@ -394,11 +431,23 @@ class Statements:
                 self._done(statement, "ANALYZE", 0)
 
     async def _change_session(self, statement: Statement, tree: SessionTree) -> None:
-        session, tag = await self._sessions.changed(statement, tree)
+        if isinstance(tree, SetTree) and self._transactions.set(statement, tree):
+            self._session_changed(statement, None, "SET" if tree.value is not None else "RESET")
+            return
+        session, tag = await self._sessions.changed(
+            replace(statement, session=statement.sent), tree
+        )
+        self._session_changed(statement, session, tag)
+
+    def _session_changed(
+        self, statement: Statement, session: ClientSession | None, tag: str
+    ) -> None:
+        """None: it is as it was."""
         client = self._clients.get(statement.channel)
-        if client is not None and client.stock:
+        if client is not None and client.stock and session is not None:
             client.session = session
-        self._results(statement).finish(tag=tag, session=session.encode())
+        data = None if session is None else session.encode()
+        self._results(statement).finish(tag=tag, session=data)
         self._closed(statement)
 
     def _done(self, statement: Statement, tag: str, affected_rows: int) -> None:
@@ -417,6 +466,7 @@ class Statements:
     ) -> None:
         """Start the query; from here on the cursor drives it."""
         await statement.pause("before_start")
+        statement.progress.only_reads = True
         run = self._fresh(statement)
         start = await self._runs.start(run, query, values, statement.page_rows)
         client = self._clients.get(statement.channel)
@@ -447,11 +497,11 @@ class Statements:
         self._closed(statement)
 
     def _run_again(self, statement: Statement, run: QueryId, error: RemudaError) -> bool:
-        """A query met a map that was altered or dropped, on some member, before it gave a row: it
-        is planned anew. False: it fails."""
+        """A query met a map that was altered or dropped, or another view, on some member, before it
+        gave a row: it is planned anew. False: it fails."""
         statement.progress.tries += 1
         if (
-            not isinstance(error, SchemaChanged)
+            not isinstance(error, PLANNED_AGAIN)
             or statement.error is not None
             or statement.progress.tries >= SCHEMA_ATTEMPTS
         ):
@@ -466,54 +516,10 @@ class Statements:
 
     # --- queries of the member's own ----------------------------------------------------------
 
-    async def _explain(
-        self, statement: Statement, found: PlannedExplain, values: tuple[PhysicalValue, ...]
-    ) -> Answer:
-        if not found.options.analyze:
-            return explained(found)
-        profiles: list[FragmentProfile] = []
-        clock = self._core.world.clock
-        began = clock.monotonic()
-        if isinstance(found.statement, PlannedInsert):
-            await self.insert(statement, found.statement, values, profiles)
-        elif isinstance(found.statement, PlannedChange):
-            await self._changed(statement, found.statement, values, profiles)
-        else:
-            start = await self._runs.start(statement, found.statement, values, INTERNAL_PAGE_ROWS)
-            start = replace(start, analyze=True)
-            async for _ in self._runs.pages(statement, start, profiles):
-                pass
-        return explained(found, profiles, clock.monotonic() - began)
-
-    async def insert(
-        self,
-        statement: Statement,
-        found: PlannedInsert,
-        values: tuple[PhysicalValue, ...],
-        profiles: list[FragmentProfile] | None = None,
-    ) -> int:
-        """Rows of the source go staged to their owners and are committed together."""
-        schema = found.schema
-        arrow = engine_schema(schema)
-        start = await self._runs.start(statement, found.source, values, INTERNAL_PAGE_ROWS)
-        start = replace(start, analyze=profiles is not None)
-        write = StagedWrite(self._core, self._peers, self._commits, schema)
-        pages = self._runs.pages(statement, start, profiles if profiles is not None else [])
-        try:
-            async with contextlib.aclosing(pages):
-                async for page in pages:
-                    await write.add(pa.record_batch(page.columns, schema=arrow))
-            if statement.error is not None:
-                raise statement.error
-            return await write.commit(insert_only=found.insert_only)
-        except BaseException:
-            write.abort()
-            raise
-
     async def _change(
         self, statement: Statement, found: PlannedChange, values: tuple[PhysicalValue, ...]
     ) -> None:
-        changed = await self._changed(self._fresh(statement), found, values)
+        changed = await self._writes.change(self._fresh(statement), found, values)
         results = self._results(statement, found.shape)
         for columns in changed.returned:
             page = pa.record_batch(columns, names=[str(i) for i in range(len(columns))])
@@ -522,38 +528,6 @@ class Statements:
         tag = found.verb if found.answer is None else "SELECT"
         results.finish(tag=tag, affected_rows=changed.rows)
         self._closed(statement)
-
-    async def _changed(
-        self,
-        statement: Statement,
-        found: PlannedChange,
-        values: tuple[PhysicalValue, ...],
-        profiles: list[FragmentProfile] | None = None,
-    ) -> Changed:
-        """Each attempt reads at its own timestamp, whose versions are kept until it is through."""
-
-        async def source(attempt: int) -> Source:
-            # A query id serves once; the first one is what the client may cancel.
-            run = replace(statement, query=self._queries.new_id()) if attempt else statement
-            statement.attempt = run.query
-            start = await self._runs.start(run, found.source, values, INTERNAL_PAGE_ROWS)
-            statement.check()
-            start = replace(start, analyze=profiles is not None)
-            self._changing[statement.query] = start.read_timestamp
-            if profiles is not None:
-                profiles.clear()
-            return start.read_timestamp, self._runs.pages(
-                run, start, profiles if profiles is not None else []
-            )
-
-        await self._runs.admit(statement, found.source, values)
-        try:
-            answer = answer_of(self._runs, self._queries.new_id, statement, found, values)
-            held = Reservation(statement_account(self._core), found.verb)
-            statement.progress.on_closed.append(held.clear)
-            return await self._changes.run(found, source, statement.check, answer, held)
-        finally:
-            self._changing.pop(statement.query, None)
 
     # --- state --------------------------------------------------------------------------------
 
@@ -567,7 +541,7 @@ class Statements:
 
     def oldest_read(self) -> int | None:
         """The lowest timestamp that a query of this member reads at."""
-        return min((*self._runs.active.values(), *self._changing.values()), default=None)
+        return min((*self._runs.active.values(), *self._writes.reading.values()), default=None)
 
     def gauges(self) -> dict[str, int]:
         return {

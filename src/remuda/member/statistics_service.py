@@ -121,7 +121,7 @@ class ClusterStatistics:
 
     def on_request(self, request: Request) -> None:
         message = control_pb2.StatisticsRequest.FromString(request.pbody)
-        self._core.observe_member(message.context)
+        self._core.observe_peer(message.context)
 
         def answer() -> None:
             reply = control_pb2.StatisticsReply(

@@ -4,7 +4,7 @@ answer when the statement starts."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from remuda.catalog.system_relations import (
 )
 from remuda.config import MemberConfig
 from remuda.datatypes.arrow import engine_type, external_type, to_engine
+from remuda.datatypes.view import View
 from remuda.execution.context import SuppliedRows
 from remuda.member.access import HIDDEN_TEXT
 from remuda.member.core import Core
@@ -115,10 +116,11 @@ class SystemRelations:
                 (
                     member.number, member.uuid, member.host, member.user_port,
                     member.control_port, member.data_port,
-                    "lost" if member.number in core.lost else "alive",
+                    "suspected" if member.number in core.lost else "alive",
                     core.lost.get(member.number), member.number == core.coordinator,
                     member.number == core.number, core.view.owners.count(member.number),
-                    core.view.number, gauges.get("queries"), gauges.get("fragments"),
+                    len(core.view.backed_up_by(member.number)), core.view.number,
+                    gauges.get("queries"), gauges.get("fragments"),
                     gauges.get("clients"), gauges.get("jobs"),
                     state.catalog_version if state is not None else None,
                     gauges.get("memory_held"), gauges.get("memory_limit"),
@@ -130,8 +132,14 @@ class SystemRelations:
     async def _partitions(self, _statement: Statement) -> Iterable[Row]:
         core = self._core
         return [
-            (partition, owner, owner not in core.lost)
-            for partition, owner in enumerate(core.view.owners)
+            (
+                partition,
+                row[0] if row else None,
+                bool(row) and row[0] not in core.lost,
+                ", ".join(str(number) for number in row[1:]) or None,
+                partition_state(core.view, row, core.lost),
+            )
+            for partition, row in enumerate(core.view.replicas)
         ]
 
     async def _maps(self, statement: Statement) -> Iterable[Row]:
@@ -155,7 +163,14 @@ class SystemRelations:
     async def _map_parts(self, statement: Statement) -> Iterable[Row]:
         names = {schema.map_id: schema.name for schema in self._seen(statement).maps}
         return [
-            (names[part.map_id], number, part.rows, part.bytes)
+            (
+                names[part.map_id],
+                number,
+                part.rows,
+                part.bytes,
+                part.backup_rows,
+                part.backup_bytes,
+            )
             for number, state in (await self._state.all()).items()
             for part in state.maps
             if part.map_id in names
@@ -193,25 +208,28 @@ class SystemRelations:
 
     # --- settings and sessions ----------------------------------------------------------------
 
-    async def _settings(self, _statement: Statement) -> Iterable[Row]:
+    async def _settings(self, statement: Statement) -> Iterable[Row]:
         return [
             (name, value, default, description)
-            for name, value, default, description in self._all_settings()
+            for name, value, default, description in self._all_settings(statement)
         ]
 
-    def _all_settings(self) -> Iterable[tuple[str, str, str, str]]:
+    def _all_settings(self, statement: Statement) -> Iterable[tuple[str, str, str, str]]:
+        """Where files lie is for administrators."""
         defaults, config = MemberConfig(), self._core.config
+        hidden = frozenset() if self._core.access.is_admin(statement.user) else _FILES
         for field in dataclasses.fields(MemberConfig):
             if field.name not in _PRIVATE:
+                value = str(getattr(config, field.name))
                 yield (
                     field.name,
-                    str(getattr(config, field.name)),
+                    HIDDEN_TEXT if value and field.name in hidden else value,
                     str(getattr(defaults, field.name)),
                     str(field.metadata["doc"]),
                 )
 
     async def _pg_settings(self, statement: Statement) -> Iterable[Row]:
-        named = [(n, v, d, t, "postmaster") for n, v, d, t in self._all_settings()]
+        named = [(n, v, d, t, "postmaster") for n, v, d, t in self._all_settings(statement)]
         for setting in SETTINGS.values():
             context = "user" if setting.check is not None else "internal"
             value = statement.session.value(setting)
@@ -235,7 +253,21 @@ class SystemRelations:
         ]  # fmt: skip
 
 
+def partition_state(view: View, row: Sequence[int], lost: Container[int]) -> str:
+    """Of a partition whose copies are on the members of ``row``."""
+    if not row:
+        return "lost"
+    if row[0] in lost:
+        return "unreachable"
+    wanted = min(view.backups + 1, len(view.members))
+    return "short of backups" if len(row) < wanted else "complete"
+
+
 _PRIVATE: Final = ("control_fd", "parent_pipe")
+_FILES: Final = frozenset(
+    ("log_file", "secret_file", "spill_directory", "tls_ca", "tls_certificate", "tls_key",
+     "users_file")
+)  # fmt: skip
 
 
 def engine_rows(relation: SystemRelation, rows: Sequence[Row]) -> SuppliedRows:

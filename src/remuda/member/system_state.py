@@ -10,6 +10,7 @@ from remuda.member.fragment_reports import encode_operator
 from remuda.member.peers import Peers
 from remuda.member.queries import Queries
 from remuda.member.statement import Statement
+from remuda.member.transaction_session import OpenTransaction
 from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
 from remuda.rpc.messages import control_pb2
@@ -30,10 +31,12 @@ class SystemState:
         gauges: Callable[[], Mapping[str, int]],
         statements: Callable[[], Iterable[tuple[Statement, int, int]]],
         queued: Callable[[QueryId], bool],
+        transactions: Callable[[], Iterable[OpenTransaction]],
     ) -> None:
         """``statements`` gives those that clients have running here, with the rows and bytes that
         they have sent so far; ``queued`` tells which of them wait for memory."""
         self._queued = queued
+        self._transactions = transactions
         self._core = core
         self._peers = peers
         self._queries = queries
@@ -57,7 +60,7 @@ class SystemState:
 
     def on_request(self, request: Request) -> None:
         message = control_pb2.SystemStateRequest.FromString(request.pbody)
-        self._core.observe_member(message.context)
+        self._core.observe_peer(message.context)
         request.reply(RpcType.SYSTEM_STATE, self.here())
 
     def here(self) -> control_pb2.SystemState:
@@ -70,12 +73,17 @@ class SystemState:
         state.gauges.add(name="memory_limit", value=core.memory.limit or 0)
         state.gauges.add(name="memory_peak", value=core.memory.peak)
         for map_id, store in core.stores.items():
-            state.maps.add(map_id=map_id, rows=store.rows, bytes=store.bytes)
+            part = state.maps.add(map_id=map_id, rows=store.rows, bytes=store.bytes)
+            backup = core.backup_stores.get(map_id)
+            if backup is not None:
+                part.backup_rows, part.backup_bytes = backup.rows, backup.bytes
+        for transaction in self._transactions():
+            transaction.describe(state.transactions.add())
         running = self._queries.running()
         for statement, rows, size in self._statements():
             state.statements.add(
                 query_id=encode_query_id(statement.query),
-                serving=encode_query_id(_serving(statement)),
+                serving=encode_query_id(statement.attempt or statement.query),
                 text=statement.text[:TEXT_SHOWN],
                 state=self.state_of(statement),
                 planning=statement.progress.planning,
@@ -99,14 +107,8 @@ class SystemState:
         return state
 
     def state_of(self, statement: Statement) -> str:
-        """``queued`` (for memory), ``running``, or ``preparing``: anything else."""
+        """``queued`` (for memory), ``running``, or ``preparing``: no query of it has begun yet.
+        A recursive one begins many, one after the other, and runs between them as well."""
         if self._queued(statement.query):
             return "queued"
-        runs = bool(statement.progress.runs) or self._queries.runs(_serving(statement))
-        return "running" if runs else "preparing"
-
-
-def _serving(statement: Statement) -> QueryId:
-    """The query that runs for it now: a recursive one begins many, one after the other."""
-    runs = statement.progress.runs
-    return runs[-1].query if runs else statement.attempt or statement.query
+        return "running" if statement.progress.runs else "preparing"

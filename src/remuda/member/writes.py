@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import pyarrow as pa
 
 from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
+from remuda.errors import ViewChanged
+from remuda.limits import BACKUPS_MAX
 from remuda.member import arrow_stream
 from remuda.member.commits import Commits, Work
 from remuda.member.core import Core
 from remuda.member.peers import Peers
-from remuda.member.routing import Router
+from remuda.member.routing import Router, Share
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
+from remuda.storage.map_store import MapStore
 
 TASK = "0:0"
+VIEW_TIME = 5.0
+"""Seconds after which two members should be in the same view."""
+PAUSE = 0.02
+ORIGIN_SHIFT = 64
+ATTEMPTS = 8
+
+Written = TypeVar("Written")
+
+
+async def through_views(write: Callable[[int], Awaitable[Written]]) -> Written:
+    """``write(attempt)`` stages rows and commits them; again when partitions have moved meanwhile,
+    after which nothing of it is left. Raises ViewChanged after ``ATTEMPTS``."""
+    for attempt in range(ATTEMPTS - 1):
+        try:
+            return await write(attempt)
+        except ViewChanged:
+            await asyncio.sleep(PAUSE * (attempt + 1))
+    return await write(ATTEMPTS - 1)
 
 
 class StagedWrite:
@@ -31,6 +54,8 @@ class StagedWrite:
         self._schema = schema
         self._router = Router(schema)
         self._sequences: dict[int, int] = {}
+        self._primaries: set[int] = set()
+        self._partitions: set[int] = set()
         self.job = commits.new_job()
         if schema.replicated:
             core.require_all_alive()
@@ -42,26 +67,35 @@ class StagedWrite:
         core.constraints.check(batch, self._schema)
         if not batch.num_rows:
             return
-        parts = self._router.split(batch, self._core.view, self._core.live_members())
-        for member, part in parts.items():
-            await self._stage(member, part, removal=False)
+        await self._stage_all(batch, removal=False)
 
     async def remove(self, keys: Sequence[pa.Array]) -> None:
         """Stage the removal of the rows with these keys (key columns in engine form)."""
         batch = of_keys(keys, self._schema)
         if not batch.num_rows:
             return
-        parts = self._router.split(batch, self._core.view, self._core.live_members())
-        for member, part in parts.items():
-            await self._stage(member, part, removal=True)
+        await self._stage_all(batch, removal=True)
 
-    async def _stage(self, member: int, batch: pa.RecordBatch, *, removal: bool) -> None:
-        schema = self._schema
+    async def _stage_all(self, batch: pa.RecordBatch, *, removal: bool) -> None:
+        """On every copy: the primary's first, which may refuse the rows."""
+        core = self._core
+        shares, partitions = self._router.shares(batch, core.view, core.live_members())
+        if core.view.lost:
+            for partition in partitions:
+                core.require_alive(core.view.owners[partition])
+        self._partitions |= partitions
+        for share in shares:
+            if not share.backup:
+                self._primaries.add(share.member)
+            await self._stage(share, removal=removal)
+
+    async def _stage(self, share: Share, *, removal: bool) -> None:
+        schema, member, batch = self._schema, share.member, share.batch
         sequence = self._sequences.get(member, 0)
         self._sequences[member] = sequence + 1
         if member == self._core.number:
             self._commits.staging(self.job, schema)
-            store = self._core.store(schema.map_id, schema.version)
+            store = store_of(self._core, schema.map_id, schema.version, backup=share.backup)
             stage = store.stage_removals if removal else store.stage
             stage(self.job, TASK, sequence, batch)
             return
@@ -73,11 +107,13 @@ class StagedWrite:
             schema_version=schema.version,
             sequence=sequence,
             removal=removal,
+            backup=share.backup,
+            origin=origin(self._core.number, share),
         )
         if removal:
             batch = batch.select(list(schema.key_positions))
         body = arrow_stream.encode(batch.schema, [batch])
-        await self._peers.request(member, RpcType.STAGE_ROWS, message, [body])
+        await stage_there(self._core, self._peers, member, message, body)
 
     async def commit(
         self,
@@ -90,7 +126,7 @@ class StagedWrite:
         """The number of entries written, and of ``removed_keys`` removed."""
         schema = self._schema
         participants = (
-            self._core.live_members() if schema.replicated else tuple(sorted(self._sequences))
+            self._core.live_members() if schema.replicated else tuple(sorted(self._primaries))
         )
         if not participants:
             return 0
@@ -103,24 +139,54 @@ class StagedWrite:
             unchanged_since=unchanged_since,
         )
         commit = self._commits.commit_in_turn if in_turn else self._commits.commit
-        rows = await commit(work, participants)
+        rows = await commit(work, participants, self._partitions)
         return rows // len(participants) if schema.replicated else rows
 
     def abort(self) -> None:
         self._commits.drop(self.job, tuple(self._sequences))
 
 
+def origin(sender: int, share: Share) -> int:
+    """Whose numbers the batches of a backup have."""
+    return sender * (BACKUPS_MAX + 1) + share.level if share.backup else 0
+
+
+def store_of(core: Core, map_id: int, version: int, *, backup: bool) -> MapStore:
+    """Where rows of a job are staged. Raises SchemaChanged."""
+    store = core.store(map_id, version)
+    return core.backup_store(map_id) if backup else store
+
+
+async def stage_there(
+    core: Core, peers: Peers, member: int, message: control_pb2.StageRows, body: pa.Buffer
+) -> None:
+    """Stage rows on another member, also while a view comes. Raises what it refuses them with."""
+    deadline = core.world.clock.monotonic() + VIEW_TIME
+    while True:
+        core.require_alive(member)
+        try:
+            await peers.request(member, RpcType.STAGE_ROWS, message, [body])
+        except ViewChanged:
+            if core.world.clock.monotonic() > deadline:
+                raise
+            await asyncio.sleep(PAUSE)
+            message.context.CopyFrom(core.context())
+        else:
+            return
+
+
 def on_stage_rows(core: Core, commits: Commits, request: Request) -> None:
     """The owner's side of ``StagedWrite.add``."""
     message = control_pb2.StageRows.FromString(request.pbody)
     core.observe_member(message.context)
-    store = core.store(message.map_id, message.schema_version)
+    store = store_of(core, message.map_id, message.schema_version, backup=message.backup)
     commits.staging(message.job, store.schema)
+    sequence = message.sequence + (message.origin << ORIGIN_SHIFT)
     for batch in arrow_stream.decode(request.dbody):
         if message.removal:
             keys = of_keys(batch.columns, store.schema)
-            store.stage_removals(message.job, message.task, message.sequence, keys)
+            store.stage_removals(message.job, message.task, sequence, keys)
         else:
             core.constraints.check(batch, store.schema)
-            store.stage(message.job, message.task, message.sequence, batch)
+            store.stage(message.job, message.task, sequence, batch)
     request.reply(RpcType.ACK, common_pb2.Ack(ok=True))

@@ -31,7 +31,6 @@ INTERVAL_FIELDS: Final = (
     "decade", "century", "millennium", "epoch",
 )  # fmt: skip
 """What ``extract`` takes out of an interval."""
-INTERVAL_TRUNC_FIELDS: Final = tuple(f for f in INTERVAL_FIELDS if f != "epoch")
 
 
 def moved_type(point: SqlType) -> SqlType:

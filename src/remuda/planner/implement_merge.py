@@ -66,13 +66,18 @@ def _in_order(  # noqa: PLR0917
     search: Search, source: Candidate, asked: Required, pairs: Pairs, order: Order, side: int
 ) -> Candidate | None:
     """``source``, or the cheapest plan of its group that has the order."""
-    wanted = tuple(
-        SortKey(pair[side], by.descending, by.nulls_first)
-        for pair, by in zip(pairs, order, strict=True)
-    )
+    wanted = _order_of_side(pairs, order, side)
     if is_sorted(source.collation, wanted):
         return source
     return search.best(source.group, Required(asked.placement, asked.keys, wanted))
+
+
+def _order_of_side(pairs: Pairs, order: Order, side: int) -> Order:
+    """``order``, by the columns of the left (0) or the right side (1)."""
+    return tuple(
+        SortKey(pair[side], by.descending, by.nulls_first)
+        for pair, by in zip(pairs, order, strict=True)
+    )
 
 
 def is_sorted(collation: Order, wanted: Order) -> bool:
@@ -203,22 +208,13 @@ def _asked(
     plain = Required(required.placement, required.keys)
     sides = list(dict.fromkeys(sides_of_join(search, group, operator, inputs, plain)))
     for pairs, order in _orders(operator.equalities, required.collation):
-        ordered = [
-            tuple(
-                SortKey(pair[side], by.descending, by.nulls_first)
-                for pair, by in zip(pairs, order, strict=True)
+        ordered = [_order_of_side(pairs, order, side) for side in (0, 1)]
+        for asked in sides:
+            left, right = (
+                Required(one.placement, one.keys, keys)
+                for one, keys in zip(asked, ordered, strict=True)
             )
-            for side in (0, 1)
-        ]
-        for left, right in sides:
-            yield _Asked(
-                (
-                    Required(left.placement, left.keys, ordered[0]),
-                    Required(right.placement, right.keys, ordered[1]),
-                ),
-                pairs,
-                order,
-            )
+            yield _Asked((left, right), pairs, order)
 
 
 def _orders(pairs: Pairs, collation: Order) -> Iterator[tuple[Pairs, Order]]:

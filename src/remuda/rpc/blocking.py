@@ -6,11 +6,12 @@ own socket timeouts would poll before every call, which costs a system call per 
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -93,6 +94,7 @@ class BlockingChannel:
         self._answer: Reply | RemudaError | None = None
         self._receive_timeout = 0.0  # seconds; what SO_RCVTIMEO is set to, 0 = not set
         self._patience = silence / 2
+        self._on_silence: Callable[[], None] | None = None
         self._socket: socket.socket | TlsSocket = _open(host, port, timeout)
         if tls is not None:
             self._socket = TlsSocket(self._socket, tls, host, self.peer, timeout)
@@ -116,6 +118,26 @@ class BlockingChannel:
                 )
                 self._break(error)
                 raise error
+
+    def watch(self, patience: float, on_silence: Callable[[], None]) -> None:
+        """Have ``on_silence`` called whenever nothing has come for ``patience`` seconds of a
+        wait."""
+        self._patience = min(self._patience, patience)
+        self._on_silence = on_silence
+
+    @property
+    def heard(self) -> float:
+        """When the other side was last heard, or a wait for it began: monotonic seconds."""
+        return self._connection.last_heard
+
+    def ended(self) -> bool:
+        """Whether the other side has closed an idle connection, as far as is known here."""
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     @property
     def handshake(self) -> Message:
@@ -210,6 +232,11 @@ class BlockingChannel:
         if not self.closed:
             self._break(ConnectionBroken(f"the connection to {self.peer} was {reason}"))
 
+    def interrupt(self) -> None:
+        """From another thread: whoever waits here meets the end of the connection."""
+        with contextlib.suppress(OSError):  # it has ended already
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     # ---- the socket ----
 
     def _listen(self, timeout: float | None) -> float | None:
@@ -236,6 +263,8 @@ class BlockingChannel:
         except BlockingIOError:  # SO_RCVTIMEO
             for effect in self._connection.tick(_now()):
                 self._perform(effect)
+            if self._on_silence is not None:
+                self._on_silence()
             return True
         except OSError as cause:
             raise self._break(self._broken(cause.strerror or str(cause))) from None

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from google.protobuf.message import DecodeError
 
+import remuda.transaction_errors  # noqa: F401  (errors of other members are made by their names)
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.schema import (
     Check,
@@ -313,6 +314,7 @@ def encode_view(view: View) -> common_pb2.View:
         members=[encode_member(member) for member in view.members],
         replicas=[common_pb2.Replicas(members=row) for row in view.replicas],
         last_number=view.last_number,
+        backups=view.backups,
     )
 
 
@@ -322,6 +324,7 @@ def decode_view(message: common_pb2.View) -> View:
         members=tuple(decode_member(member) for member in message.members),
         replicas=tuple(tuple(row.members) for row in message.replicas),
         last_number=message.last_number,
+        backups=message.backups,
     )
 
 

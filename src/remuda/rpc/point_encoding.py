@@ -26,6 +26,7 @@ KEYS_ITEM: Final = b"\x22"  # KeysRequest.keys, PutRequest.rows
 KEYS_CONTEXT: Final = b"\x3a"  # KeysRequest.context, PutRequest.context
 RUN_PARAMETERS: Final = b"\xaa\x06"  # RunQuery.parameters
 RUN_CONTEXT: Final = b"\xb2\x06"  # RunQuery.context
+TRANSACTION: Final = b"\xc2\x07"  # RunQuery.transaction; KeysRequest, PutRequest, PutBatchRequest
 
 
 def field(tag: bytes, data: bytes) -> bytes:

@@ -16,7 +16,6 @@ from typing import Final, cast
 
 from remuda.errors import ConnectionBroken, InputError, RemudaError, TlsFailed
 
-MINIMUMS: Final = ("1.2", "1.3")
 _VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 HELLO_MARK: Final = b"\x16\x03"
 """How a TLS connection begins; no frame does: after its length comes 0x0A."""

@@ -88,6 +88,13 @@ class TlsSocket:
     def setsockopt(self, level: int, name: int, value: int | bytes) -> None:
         self._raw.setsockopt(level, name, value)
 
+    def recv(self, size: int, flags: int) -> bytes:
+        """Encrypted bytes: good for a look whether there are any."""
+        return self._raw.recv(size, flags)
+
+    def shutdown(self, how: int) -> None:
+        self._raw.shutdown(how)
+
     def close(self) -> None:
         """Says goodbye, but not from a forked process: the connection is its parent's."""
         if self._session.established and os.getpid() == self._process:

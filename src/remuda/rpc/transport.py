@@ -129,6 +129,11 @@ class Channel(asyncio.BufferedProtocol):
         assert message is not None
         return message
 
+    @property
+    def silence(self) -> float:
+        """Seconds since the other side was last heard."""
+        return self._loop.time() - self._connection.last_heard
+
     def __repr__(self) -> str:
         return f"<{self.kind.value} channel to {self.peer}{', closed' if self.closed else ''}>"
 

@@ -46,6 +46,12 @@ class ClientSession:
         return self.value(SETTINGS["read_consistency"]) == "causal"
 
     @property
+    def rows_max(self) -> int | None:
+        """Of a result, as Drill's JDBC driver sets it by ``Statement.setMaxRows``; None: all."""
+        value = self.values.get("exec.query.max_rows", "")
+        return int(value) or None if self.drill and value.isdecimal() else None
+
+    @property
     def pauses(self) -> tuple[str, ...]:
         """Places where statements stop (``member.pauses``)."""
         value = self.values.get("test_pauses", "")

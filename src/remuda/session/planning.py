@@ -37,6 +37,7 @@ from remuda.sql.statements import (
     AnalyzeStatement,
     BoundQuery,
     BoundStatement,
+    CatalogReader,
     CatalogStatement,
     ChangeStatement,
     CreateAsStatement,
@@ -74,6 +75,8 @@ class PlannedQuery:
     """See ``route_of``."""
     supplied: tuple[PlannedSupply, ...] = ()
     needs: tuple[Need, ...] = ()
+    locking: bool = False
+    """FOR UPDATE, FOR SHARE."""
 
     @cached_property
     def shape(self) -> ResultShape:
@@ -210,7 +213,7 @@ class Environment:
 Key: TypeAlias = tuple[str, tuple[SqlType, ...] | None, bool]
 
 
-def bound(text: str, types: Sequence[SqlType] | None, catalog: Catalog) -> BoundStatement:
+def bound(text: str, types: Sequence[SqlType] | None, catalog: CatalogReader) -> BoundStatement:
     """Raises SqlSyntaxError and the binder's InputErrors, all with the statement attached."""
     if len(text) > STATEMENT_LENGTH_MAX:
         raise LimitExceeded(f"a statement has at most {STATEMENT_LENGTH_MAX} characters")
@@ -251,7 +254,8 @@ def _planned(statement: BoundStatement, environment: Environment) -> Planned:
     match statement:
         case BoundQuery():
             names = statement.names
-            return _query(statement.plan, names, statement.parameter_types, environment)
+            query = _query(statement.plan, names, statement.parameter_types, environment)
+            return replace(query, locking=True) if statement.locking else query
         case InsertStatement():
             names = tuple(column.name for column in statement.schema.columns)
             source = _query(statement.source, names, statement.parameter_types, environment)

@@ -163,9 +163,7 @@ def _path(value: str) -> str:
     raise Harmful("public, pg_catalog, information_schema")
 
 
-_ISOLATION: Final = _only(
-    "read committed", also=("serializable", "repeatable read", "read uncommitted")
-)
+_ISOLATION: Final = _only("serializable", "repeatable read", "read committed", "read uncommitted")
 _LEVELS: Final = _only(
     "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"
 )
@@ -176,10 +174,20 @@ _SETTINGS: Final = (
     Setting("client_encoding", "UTF8", "the encoding of texts", _encoding),
     Setting("client_min_messages", "notice", "which notices are sent: there are none", _LEVELS),
     Setting("DateStyle", "ISO, MDY", "how dates are shown and read", _date_style),
-    Setting("default_transaction_isolation", "read committed", "each statement is one", _ISOLATION),
-    Setting("default_transaction_read_only", "off", "whether writes are refused", _only_off),
+    Setting(
+        "default_transaction_isolation",
+        "serializable",
+        "of transactions whose BEGIN names no level",
+        _ISOLATION,
+    ),
+    Setting("default_transaction_read_only", "off", "whether BEGIN means READ ONLY", _boolean),
     Setting("extra_float_digits", "1", "digits of floating numbers", _digits),
-    Setting("idle_in_transaction_session_timeout", "0", "there are no open transactions", _time),
+    Setting(
+        "idle_in_transaction_session_timeout",
+        "0",
+        "how long a transaction of this client may wait for its next statement",
+        _time,
+    ),
     Setting("integer_datetimes", "on", "times are integers"),
     Setting(
         "IntervalStyle",
@@ -220,8 +228,10 @@ _SETTINGS: Final = (
         _pauses,
     ),
     Setting("TimeZone", "UTC", "the zone of times with a zone", _time_zone),
-    Setting("transaction_isolation", "read committed", "each statement is one", _ISOLATION),
-    Setting("transaction_read_only", "off", "whether writes are refused", _only_off),
+    Setting(
+        "transaction_isolation", "serializable", "that of the transaction that is open", _ISOLATION
+    ),
+    Setting("transaction_read_only", "off", "whether the open transaction only reads", _boolean),
     Setting("xmloption", "content", "without meaning here", _only("content", "document")),
 )
 SETTINGS: Final[dict[str, Setting]] = {setting.name.lower(): setting for setting in _SETTINGS}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import UndefinedColumn, UndefinedMap
 from remuda.sql.context import Context
-from remuda.sql.statements import AnalyzeStatement
+from remuda.sql.statements import AnalyzeStatement, told
 from remuda.sql.suggest import did_you_mean
 from remuda.sql.syntax import AnalyzeTree
 
@@ -20,7 +20,7 @@ def bind_analyze(context: Context, tree: AnalyzeTree) -> AnalyzeStatement:
             raise UndefinedMap(
                 f'map "{name.text}" does not exist',
                 position=name.position,
-                hint=did_you_mean(name.text, catalog.names()),
+                hint=did_you_mean(name.text, told(catalog).names()),
             )
         for column in columns:
             if column.text not in schema.position:

@@ -61,6 +61,15 @@ from remuda.sql.syntax import (
     TruncateTree,
 )
 from remuda.sql.tokens import too_deep
+from remuda.sql.transaction_trees import (
+    BeginTree,
+    CommitTree,
+    ReleaseTree,
+    RollbackToTree,
+    RollbackTree,
+    SavepointTree,
+    SetTransactionTree,
+)
 from remuda.sql.views import bind_create_view
 
 
@@ -140,6 +149,10 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return SessionStatement(tree)
         case ExecuteTree() | DeallocateTree() | DiscardTree() as tree:
             return SessionStatement(tree)
+        case BeginTree() | CommitTree() | RollbackTree() | SetTransactionTree() as tree:
+            return SessionStatement(tree)
+        case SavepointTree() | RollbackToTree() | ReleaseTree() as tree:
+            return SessionStatement(tree)
         case _:
             raise AssertionError(f"{type(parsed.tree).__name__} is bound elsewhere")
 
@@ -178,4 +191,4 @@ def _bind_runnable(
         return dataclasses.replace(changing, parameter_types=context.finish_parameters())
     plan = bind_query(context, tree.root, Environment())
     names = tuple(column.name for column in plan.output)
-    return BoundQuery(plan, names, context.finish_parameters())
+    return BoundQuery(plan, names, context.finish_parameters(), tree.locking)

@@ -59,6 +59,8 @@ def in_postgres(text: str, catalog: Catalog) -> str:
             return "EXPLAIN " + _rewritten(_after_for(pieces), catalog)
         case "ALTER", "SESSION" | "SYSTEM":
             return _option(words[2:])
+        case "SET", _ if len(words) > 1 and words[1].text.startswith("`"):
+            return _option(words)  # as the JDBC driver sets options
         case _:
             return _rewritten(pieces, catalog)
 
@@ -151,9 +153,12 @@ def _option(rest: Sequence[Piece]) -> str:
 
 
 def _option_name(rest: Sequence[Piece]) -> tuple[str, Sequence[Piece]]:
-    """Drill writes ``planner.width`` with and without backticks."""
+    """Drill writes ``planner.width`` with and without backticks. Behind the word ``exec`` the
+    tokenizer would take everything for one piece."""
     names, rest = _path(rest)
-    return ".".join(quoted_name(part) for name in names for part in name.split(".")), rest
+    parts = [part for name in names for part in name.split(".")]
+    shown = ('"exec"' if part.lower() == "exec" else quoted_name(part) for part in parts)
+    return ".".join(shown), rest
 
 
 def _after_for(pieces: Sequence[Piece]) -> Sequence[Piece]:

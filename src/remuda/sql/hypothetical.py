@@ -149,4 +149,3 @@ _MADE: Final[dict[str, Callable[[_Group], exp.Expr]]] = {
     "percent_rank": _percent_rank,
     "cume_dist": _cume_dist,
 }
-HYPOTHETICAL: Final = tuple(_MADE)

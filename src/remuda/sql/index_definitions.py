@@ -20,6 +20,7 @@ from remuda.sql.schemas import map_of
 from remuda.sql.statements import (
     CreateIndexStatement,
     DropIndexStatement,
+    told,
 )
 from remuda.sql.suggest import did_you_mean
 from remuda.sql.syntax import CreateIndexTree, DropIndexTree
@@ -97,7 +98,7 @@ def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement
         elif not tree.if_exists:
             every = [
                 index.name
-                for map_name in context.catalog.names()
+                for map_name in told(context.catalog).names()
                 if (known := context.catalog.find(map_name)) is not None
                 for index in known.indexes
             ]

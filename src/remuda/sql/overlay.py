@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.datatypes.schema import MapSchema, ViewDefinition
-from remuda.sql.statements import CatalogReader
+from remuda.sql.statements import CatalogReader, told
 
 
 class Overlay:
     """A ``CatalogReader``."""
 
     def __init__(self, below: CatalogReader, edits: Iterable[Edit]) -> None:
+        self._below = below
         self._maps = {name: below.find(name) for name in below.names()}
         self._views = {name: below.find_view(name) for name in below.view_names()}
         self.version = below.version
@@ -53,3 +54,6 @@ class Overlay:
 
     def view_names(self) -> Sequence[str]:
         return list(self._views)
+
+    def told(self) -> CatalogReader:
+        return told(self._below)

@@ -16,6 +16,7 @@ from remuda.sql.assignments import enclose_all_assignments
 from remuda.sql.definitions import DefinitionParser
 from remuda.sql.explain_options import execute_tokens, read_explain_options
 from remuda.sql.keyword_hints import keyword_hint
+from remuda.sql.locking import take_locking
 from remuda.sql.places import end_of, position_of_token
 from remuda.sql.session_parser import WORDS as SESSION_WORDS
 from remuda.sql.session_parser import SessionParser
@@ -43,6 +44,8 @@ from remuda.sql.tokens import (
     tokenize,
     too_deep,
 )
+from remuda.sql.transaction_parser import WORDS as TRANSACTION_WORDS
+from remuda.sql.transaction_parser import TransactionParser
 
 _T = TokenType
 Result = TypeVar("Result")
@@ -50,13 +53,11 @@ _QUERY_STARTS: Final = frozenset({_T.SELECT, _T.WITH, _T.VALUES, _T.TABLE, _T.L_
 _CHANGE_STARTS: Final = frozenset({_T.INSERT, _T.UPDATE, _T.DELETE, _T.MERGE, _T.TRUNCATE})
 _STATEMENTS: Final = (
     "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER, DROP, "
-    "COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, SET, RESET, PREPARE, EXECUTE, DEALLOCATE"
+    "COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, SET, RESET, PREPARE, EXECUTE, DEALLOCATE, "
+    "BEGIN, START TRANSACTION, COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, RELEASE"
 )
 _SHOWN: Final = (
     "tables", "maps", "mappings", "views", "indexes", "index", "columns", "create",
-)  # fmt: skip
-_TRANSACTION_WORDS: Final = (
-    "begin", "start", "commit", "rollback", "end", "abort", "savepoint", "release",
 )  # fmt: skip
 _KNOWN_WORDS: Final = frozenset(
     {"call", "copy", "grant", "revoke"}
@@ -66,6 +67,7 @@ _KNOWN_WORDS: Final = frozenset(
 _STATEMENT_WORDS: Final = (
     "select", "values", "with", "insert", "sink", "update", "delete", "merge", "truncate",
     "create", "alter", "drop", "comment", "show", *SESSION_WORDS, "describe", "explain",
+    *TRANSACTION_WORDS,
 )  # fmt: skip
 
 
@@ -202,12 +204,8 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
     if first.token_type is _T.COMMENT:
         return ParsedStatement(text, DefinitionParser(text, tokens).comment(), 0)
     position = position_of_token(text, first)
-    if word in _TRANSACTION_WORDS:
-        raise NotSupported(
-            "transactions of several statements are not supported",
-            position=position,
-            hint="Every statement is atomic by itself.",
-        )
+    if word in TRANSACTION_WORDS:
+        return ParsedStatement(text, TransactionParser(text, tokens).statement(), 0)
     if word in _KNOWN_WORDS:
         raise NotSupported(
             f"{word.upper()} is not supported",
@@ -251,7 +249,7 @@ def _parse_tokens(prepared: TokenList) -> Tree:
     if isinstance(root, exp.TruncateTable):
         return TruncateTree(root)
     if isinstance(root, exp.Query | exp.Values):
-        return QueryTree(root)
+        return QueryTree(root, locking=take_locking(text, root))
     raise near(text, tokens[0])
 
 

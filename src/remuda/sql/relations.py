@@ -27,6 +27,7 @@ from remuda.sql.output import free_references, joined
 from remuda.sql.sampling import sampled
 from remuda.sql.schema_names import schema_name, system_scan
 from remuda.sql.scope import Scope, column_refs
+from remuda.sql.statements import told
 from remuda.sql.suggest import closest
 from remuda.sql.table_functions import bind_table_function, is_table_function
 from remuda.sql.views import view_plan
@@ -445,9 +446,10 @@ def undefined_map(
     node: exp.Expr | None,
     tables: dict[str, CommonTable] | None = None,
 ) -> UndefinedMap:
-    views = list(context.catalog.view_names())
-    guess = closest(name, [*(tables or ()), *context.catalog.names(), *views])
-    known = sorted(context.catalog.names())
+    catalog = told(context.catalog)
+    views = list(catalog.view_names())
+    guess = closest(name, [*(tables or ()), *catalog.names(), *views])
+    known = sorted(catalog.names())
     if guess:
         hint = f'Did you mean the {"view" if guess in views else "map"} "{guess}"?'
     elif known:

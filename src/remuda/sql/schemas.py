@@ -40,6 +40,7 @@ from remuda.sql.statements import (
     CreateMapStatement,
     ShowKind,
     ShowStatement,
+    told,
 )
 from remuda.sql.suggest import did_you_mean
 from remuda.sql.syntax import (
@@ -400,7 +401,7 @@ def missing(context: Context, name: Name, kind: str) -> UndefinedMap:
     if kind == "VIEW":
         error = UndefinedMap(
             f'view "{name.text}" does not exist',
-            hint=did_you_mean(name.text, context.catalog.view_names()),
+            hint=did_you_mean(name.text, told(context.catalog).view_names()),
             statement=context.text,
         )
     error.position = name.position

@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from remuda.errors import NotSupported, SqlSyntaxError
+from remuda.errors import DuplicateColumn, NotSupported, SqlSyntaxError
 from remuda.sql.context import Context, identifier
 from remuda.sql.search_tokens import BETWEEN
 
@@ -23,7 +23,8 @@ def with_search(
     context: Context, name: str, columns: Sequence[str], union: exp.Union, clause: exp.Expr
 ) -> tuple[exp.Union, list[str]]:
     """The two terms with the columns of SEARCH or CYCLE, and the names of all columns. ``columns``
-    are those that the query ``name`` has without. Raises NotSupported, SqlSyntaxError."""
+    are those that the query ``name`` has without. Raises NotSupported, SqlSyntaxError,
+    DuplicateColumn."""
     found = _Clause(context, clause, columns)
     base, step = union.args["this"].unnest(), union.args["expression"].unnest()
     for term, side in ((base, "left"), (step, "right")):
@@ -65,6 +66,10 @@ class _Clause:
                     SqlSyntaxError, f'{what} column "{column}" not in WITH query column list',
                     node.this,
                 )  # fmt: skip
+            if self._by.count(column) > 1:
+                raise context.error(
+                    DuplicateColumn, f'{what} column "{column}" specified more than once', node.this
+                )
         self.names = [identifier(node.args["expression"])]
         self.mark = ""
         if self._kind == "CYCLE":

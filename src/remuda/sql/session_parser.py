@@ -16,12 +16,15 @@ from remuda.sql.session_trees import (
     DiscardTree,
     ExecuteTree,
     PrepareTree,
+    SessionTree,
     SetTree,
     ShowSettingTree,
 )
 from remuda.sql.syntax import AnalyzeTree, Name
 from remuda.sql.table_elements import ElementReader
 from remuda.sql.token_reader import TokenReader
+from remuda.sql.transaction_parser import TransactionParser
+from remuda.sql.transaction_trees import SetTransactionTree
 
 _T = TokenType
 WORDS: Final = ("set", "reset", "prepare", "execute", "deallocate", "discard", "analyze")
@@ -39,7 +42,7 @@ class SessionParser(TokenReader):
 
     def statement(
         self, word: str, query: ParseQuery, parameters: Callable[[str], int]
-    ) -> SetTree | PrepareTree | ExecuteTree | DeallocateTree | DiscardTree | AnalyzeTree:
+    ) -> SessionTree | AnalyzeTree:
         """``parameters`` counts those of a statement's text."""
         match word:
             case "set":
@@ -59,13 +62,13 @@ class SessionParser(TokenReader):
 
     # --- settings ---
 
-    def _set(self) -> SetTree:
-        if self.accept("transaction") or self.accept("session", "characteristics"):
-            raise NotSupported(
-                "transactions of several statements are not supported",
-                position=self.position(),
-                hint="Every statement is atomic by itself.",
-            )
+    def _set(self) -> SetTree | SetTransactionTree:
+        if self.accept("transaction"):
+            return self._transaction(session=False)
+        if self.accept("session", "characteristics"):
+            self.expect("as")
+            self.expect("transaction")
+            return self._transaction(session=True)
         if self.accept("session", "authorization") or self.accept("role"):
             raise NotSupported("roles are not supported", position=self.position())
         local = self.accept("local")
@@ -79,6 +82,11 @@ class SessionParser(TokenReader):
         if not self.accept("to"):
             self.expect("=")
         return self._value(name, local)
+
+    def _transaction(self, *, session: bool) -> SetTransactionTree:
+        reader = TransactionParser(self.text, self.tokens)
+        reader.index = self.index
+        return reader.set_transaction(session=session)
 
     def _setting_name(self) -> Name:
         name = self.name()

@@ -1,4 +1,5 @@
-"""Statements about the client's session as they are read: settings, prepared statements."""
+"""Statements about the client's session as they are read: settings, prepared statements; those of
+transactions are in ``transaction_trees``."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from sqlglot import exp
 
 from remuda.datatypes.sql import SqlType
 from remuda.errors import Position
+from remuda.sql.transaction_trees import TransactionTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,5 +75,11 @@ class DiscardTree:
 
 
 SessionTree: TypeAlias = (
-    SetTree | ShowSettingTree | PrepareTree | ExecuteTree | DeallocateTree | DiscardTree
+    SetTree
+    | ShowSettingTree
+    | PrepareTree
+    | ExecuteTree
+    | DeallocateTree
+    | DiscardTree
+    | TransactionTree
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from remuda.catalog.edits import Edit
 from remuda.datatypes.index import IndexDefinition
@@ -30,6 +30,19 @@ class CatalogReader(Protocol):
     def names(self) -> Sequence[str]: ...
 
     def view_names(self) -> Sequence[str]: ...
+
+
+@runtime_checkable
+class DiscreetReader(Protocol):
+    """A ``CatalogReader`` of which not everything may be told."""
+
+    def told(self) -> CatalogReader: ...
+
+
+def told(catalog: CatalogReader) -> CatalogReader:
+    """What may be told of it to whoever sent the statement: for hints and functions that look
+    names up."""
+    return catalog.told() if isinstance(catalog, DiscreetReader) else catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +70,8 @@ class BoundQuery:
     plan: Logical
     names: tuple[str, ...]
     parameter_types: tuple[SqlType, ...] = ()
+    locking: bool = False
+    """FOR UPDATE, FOR SHARE."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,10 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class QueryTree:
+    """``locking``: FOR UPDATE, FOR SHARE."""
+
     root: exp.Expr
+    locking: bool = False
     reads_only: Literal[True] = True
 
 

@@ -32,6 +32,7 @@ from remuda.errors import UndefinedFunction, UndefinedMap
 from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, register, register_call
+from remuda.sql.statements import told
 from remuda.sql.suggest import did_you_mean
 from remuda.sql.tokens import CALL_MARK
 
@@ -54,7 +55,7 @@ class _Holder:
     """The catalog of a statement, as ``pg_objects`` reads it."""
 
     def __init__(self, context: Context) -> None:
-        catalog = context.catalog
+        catalog = told(context.catalog)
         maps = [catalog.find(name) for name in catalog.names()]
         views = [catalog.find_view(name) for name in catalog.view_names()]
         self.maps: Sequence[MapSchema] = [schema for schema in maps if schema is not None]

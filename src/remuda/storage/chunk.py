@@ -288,6 +288,17 @@ class Chunk:
         self.first_end = min(self.first_end, timestamp)
         return fresh
 
+    def close_each(self, offsets: Offsets, ends: Times) -> int:
+        """End different rows, each at its own time; returns how many had no end before."""
+        if self.ends is None:
+            self._allocate_ends()
+        assert self.ends is not None
+        fresh = int(np.count_nonzero(self.ends[offsets] == FOREVER))
+        self.ends[offsets] = ends
+        self.closed += fresh
+        self.first_end = min(self.first_end, int(ends.min()))
+        return fresh
+
     def close_all(self, timestamp: int) -> int:
         """End every row of a sealed chunk without any end; returns how many rows that are."""
         assert self.closed == 0

@@ -16,36 +16,28 @@ import pyarrow as pa
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.values import array_to_values
-from remuda.errors import (
-    InternalError,
-    SchemaChanged,
-    SerializationFailure,
-    SnapshotTooOld,
-    UniqueViolation,
-)
+from remuda.errors import InternalError, SnapshotTooOld
+from remuda.storage import transfer
 from remuda.storage.ahead import Ahead, Work, matches
-from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Flags, Offsets, Row, Times
+from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Row, Times
 from remuda.storage.chunk_table import ChunkTable, TableView
+from remuda.storage.closing import close_everything, close_existing
 from remuda.storage.index_set import IndexSet
-from remuda.storage.key_index import (
-    DELTA_ENTRIES_MAX,
-    NOWHERE,
-    RUNS_MAX,
-    KeyIndex,
-)
+from remuda.storage.key_index import DELTA_ENTRIES_MAX, NOWHERE, RUNS_MAX, KeyIndex
 from remuda.storage.keys import Key, KeyRule
 from remuda.storage.late_rows import end_at_removals, end_before_later_versions
-from remuda.storage.layout import Layouts, reads_as
+from remuda.storage.layout import Layouts
+from remuda.storage.readable import ReadableSchemas
 from remuda.storage.removals import Removals
 from remuda.storage.scan import ScanCursor, partition_flags, shown
-from remuda.storage.staging import Match, PreparedRows, Staging, arrange
+from remuda.storage.staging import Match, PreparedRows, Staging, arrange, by_partition
 from remuda.storage.statistics import STALE_SHARE, MapStatistics, take_statistics
+from remuda.storage.transfer import ALWAYS, Arrival, Extraction, Versions
 from remuda.storage.upkeep import Upkeep
+from remuda.storage.validation import key_changed, refuse_changed, refuse_existing
 
 REWRITES_MET_MAX = 100
 """So often a lookup on another thread starts again because upkeep was faster."""
-OLDER_SCHEMAS_MAX = 16
-"""So many earlier schemas of a map stay readable, for queries that were planned with them."""
 TINY_BATCH_ROWS = 64
 """Bulk batches of up to this many rows are put row by row: no chunk, no run."""
 
@@ -63,12 +55,14 @@ class MapStore:
 
     def __init__(self, schema: MapSchema) -> None:
         self.schema = schema
-        self._readable = {schema.version: Layouts(schema)}
-        """The schemas under which the map can be read now, by version."""
+        self._readable = ReadableSchemas(schema)
         self.rows = 0
         """Rows that exist now (not closed)."""
+        self.awaited = FOREVER
+        """The lowest prepare timestamp of a single write that is not decided yet and lies outside
+        of this store; whoever knows of it sets it (``pending_at_or_below``)."""
         self._keys = KeyRule(schema)
-        self._layouts = self._readable[schema.version]
+        self._layouts = self._readable.newest
         self._table = ChunkTable(schema)
         self._index = KeyIndex()
         self.indexes = IndexSet(self._layouts, self._table, self._pin)
@@ -76,6 +70,10 @@ class MapStore:
         self._removals = Removals(self._keys)
         self._upkeep = Upkeep(self._table, self._index, self._keys)
         self._ahead = Ahead(self._keys, self._table, self._index, self._staging, self._removals)
+        self.kept_from = FOREVER
+        """Upkeep leaves what ended after it: a transfer has told others the state of then."""
+        self.resting = 0
+        """Upkeep changes nothing while it is not 0: a transfer reads chunks once more."""
         self._latest = 0
         self._changes = 0
         self._statistics: MapStatistics | None = None
@@ -93,44 +91,31 @@ class MapStore:
         touched; reads convert what is older (``storage.layout``). Jobs that are prepared keep the
         schema that they were staged with.
         """
-        older = [
-            layouts
-            for layouts in [*self._readable.values()][-OLDER_SCHEMAS_MAX:]
-            if reads_as(schema, layouts.schema)
-        ]
         self.schema = schema
         self._keys = KeyRule(schema)
         self._staging.keys = self._removals.keys = self._keys
         self._upkeep.keys = self._ahead.keys = self._keys
         self._table.alter(schema)
-        self._layouts = Layouts(schema)
-        self._readable = {each.schema.version: each for each in (*older, self._layouts)}
+        self._layouts = self._readable.alter(schema)
         self.indexes.define(self._layouts)
         self._statistics = None
 
     def define_indexes(self, schema: MapSchema) -> None:
         """Take the indexes of ``schema`` over, which is the newest one otherwise."""
         self.schema = schema
-        self._layouts = self._readable[schema.version] = Layouts(schema)
+        self._layouts = self._readable.define_indexes(schema)
         self.indexes.define(self._layouts)
 
     def reads(self, version: int) -> bool:
         """Whether the map can be read under this version of its schema. Any thread."""
-        return version in self._readable
-
-    def _as(self, version: int) -> Layouts:
-        """How to read the map under a version (0: the newest). Raises SchemaChanged."""
-        layouts = self._readable.get(version) if version else self._layouts
-        if layouts is None:
-            raise SchemaChanged(f'map "{self.schema.name}" was altered')
-        return layouts
+        return self._readable.has(version)
 
     # --- single rows ---
 
     def get(self, key: Key, at: int, version: int = 0) -> Row | None:
         """The row of ``key`` that exists at ``at``, in a version of the schema that ``reads``
         allows (0: the newest)."""
-        layouts = self._as(version)
+        layouts = self._readable.under(version)
         if at < self._upkeep.floor:
             self._refuse_old(at)
         slot = self._locate(self._keys.hash(key), key, at)
@@ -273,6 +258,11 @@ class MapStore:
                 begin = found
         return begin
 
+    def changed_after(self, key: Key, timestamp: int) -> bool:
+        """Whether a version of ``key`` began or ended after ``timestamp``."""
+        slots = self._index.slots(self._keys.hash(key))
+        return key_changed(self._table.by_number, slots, self._keys, key, timestamp)
+
     def _end_of(self, chunk: Chunk, offset: int) -> int:
         return chunk.end if chunk.end_view is None else chunk.end_view[offset]
 
@@ -285,6 +275,7 @@ class MapStore:
         raise SnapshotTooOld(
             f"map {self.schema.name} no longer has the versions of timestamp {at}",
             detail=f"the oldest that can be read is {self._upkeep.floor}",
+            hint="Read again at a newer timestamp; a transaction must be begun again.",
         )
 
     # --- many rows ---
@@ -323,20 +314,27 @@ class MapStore:
         if rows.overwrite:
             if timestamp >= self._latest:
                 self._index.end_all(timestamp)
-            self._close_all(timestamp)
+            closed = close_everything(self._table.snapshot(), timestamp)
+            self.rows -= closed
+            self._changes += closed
             self._staging.note_overwrite(timestamp)
         self._latest = max(self._latest, timestamp)
         if not rows.rows:
             return
+        self._store_rows(rows, timestamp, ends)
+
+    def _store_rows(self, rows: PreparedRows, begins: Times | int, ends: Times | None) -> None:
+        """Make chunks and index entries of prepared rows."""
         number = self._table.take_numbers(len(rows.batches))
         rows.run.slots += number << OFFSET_BITS
         first = 0
         for batch in rows.batches:
             stop = first + batch.num_rows
+            part_begins = begins if isinstance(begins, int) else begins[first:stop].copy()
             part_ends = None if ends is None else ends[first:stop].copy()
             partitions = rows.partitions[first:stop]
             chunk = self._table.sealed(
-                number, batch, partitions, timestamp, part_ends, rows.keys.schema
+                number, batch, partitions, part_begins, part_ends, rows.keys.schema
             )
             self.rows += chunk.length - chunk.closed
             number += 1
@@ -355,7 +353,7 @@ class MapStore:
         for chunk, matched, offsets in self._matches(rows):
             if ends is not None:
                 end_before_later_versions(ends, chunk, offsets, matched, timestamp)
-            self._close_existing(chunk, offsets, timestamp)
+            self.rows -= close_existing(chunk, offsets, timestamp)
         if ends is None:
             return None
         end_at_removals(ends, rows, timestamp)
@@ -368,31 +366,6 @@ class MapStore:
             return found
         self._index.freeze()
         return matches(self._keys, self._table, self._index.runs, rows)
-
-    def _close_existing(self, chunk: Chunk, offsets: Offsets, timestamp: int) -> None:
-        """Close at ``timestamp`` those of the rows that exist then."""
-        begins, row_ends = chunk.begins_of(offsets), chunk.ends_of(offsets)
-        exists: Flags | bool = (begins <= timestamp) & (row_ends > timestamp)
-        if exists is not True and not isinstance(exists, np.ndarray):
-            exists = bool(exists)
-        if exists is False:
-            return
-        chosen = offsets if exists is True else offsets[exists]
-        if len(chosen):
-            self.rows -= chunk.close_many(chosen, timestamp)
-
-    def _close_all(self, timestamp: int) -> None:
-        """Close every row that exists at ``timestamp``."""
-        for chunk in self._table.snapshot():
-            mask = shown(chunk, chunk.length, timestamp, None)
-            if mask is True and chunk.closed == 0 and chunk.tuples is None:
-                self.rows -= chunk.close_all(timestamp)
-                self._changes += chunk.length
-            elif mask is not False:
-                offsets = np.arange(chunk.length) if mask is True else np.flatnonzero(mask)
-                if len(offsets):
-                    self.rows -= chunk.close_many(offsets, timestamp)
-                    self._changes += len(offsets)
 
     # --- staged rows ---
 
@@ -427,39 +400,15 @@ class MapStore:
         prepared = self._staging.prepare(job, tasks, overwrite=overwrite)
         removed = self._removals.prepare(job)
         if unchanged_since is not None:
-            self._refuse_changed(removed or prepared, unchanged_since)
+            refuse_changed(self._matches(removed or prepared), self._keys, unchanged_since)
         if insert_only and not overwrite:
             self._staging.refuse_pending(job, prepared)
-            self._refuse_existing(prepared, removed)
+            refuse_existing(self._matches(prepared), self._keys, prepared, removed)
         return prepared.rows
 
-    def _refuse_existing(self, rows: PreparedRows, removed: PreparedRows | None) -> None:
-        for chunk, matched, offsets in self._matches(rows):
-            taken = np.broadcast_to(chunk.ends_of(offsets) == FOREVER, offsets.shape)
-            if not taken.any():
-                continue
-            chosen = matched[taken] if removed is not None else matched[taken][:1]
-            keys = self._keys.keys_of(rows.key_columns(), chosen.tolist())
-            if removed is not None:
-                gone = removed.keys_with(rows.hashes)
-                keys = [key for key in keys if key not in gone]
-            if keys:
-                raise UniqueViolation(
-                    f"a row with this key exists in map {self.schema.name}",
-                    detail=f"key ({self._keys.show(keys[0])})",
-                )
-
-    def _refuse_changed(self, rows: PreparedRows, since: int) -> None:
-        """Raise when a version of one of the keys has begun or ended after ``since``."""
-        for chunk, _, offsets in self._matches(rows):
-            begins = np.broadcast_to(np.asarray(chunk.begins_of(offsets)), offsets.shape)
-            ends = np.broadcast_to(np.asarray(chunk.ends_of(offsets)), offsets.shape)
-            if ((begins > since) | ((ends > since) & (ends < FOREVER))).any():
-                raise SerializationFailure(
-                    f"rows of map {self.schema.name} were changed by others while a statement "
-                    "was about to change them",
-                    hint="Run the statement again.",
-                )
+    def written(self, job: str) -> dict[int, int]:
+        """Rows and removals of a prepared job, by partition."""
+        return by_partition(self._staging.prepared_rows(job), self._removals.prepared(job))
 
     def ahead(self, job: str, tasks: Collection[str], *, overwrite: bool) -> Work | None:
         """The heavy part of the next ``prepare`` or ``resolve`` of a job; None: it is not heavy, or
@@ -486,19 +435,83 @@ class MapStore:
                 return 0
             if removed is not None:
                 for chunk, _, offsets in self._matches(removed):
-                    self._close_existing(chunk, offsets, commit_timestamp)
+                    self.rows -= close_existing(chunk, offsets, commit_timestamp)
                 self._changes += removed.rows
             self._install(rows, commit_timestamp)
             return rows.rows
         finally:
             self._staging.settle()  # not before: other threads read meanwhile
 
+    @property
+    def job_pending(self) -> bool:
+        """Whether a job of the map is prepared and not decided."""
+        return bool(self._staging.pending)
+
     def pending_at_or_below(self, at: int) -> bool:
-        """Whether a prepared job may still commit at or below ``at``: readers wait while it is
-        so. Any thread.
+        """Whether a prepared job or single write may still commit at or below ``at``: readers wait
+        while it is so. Any thread.
         """
+        if self.awaited <= at and self.awaited != FOREVER:
+            return True
         unsettled_from = self._staging.unsettled_from
         return unsettled_from is not None and unsettled_from <= at
+
+    # --- transfers, see storage.transfer ---
+
+    @property
+    def floor(self) -> int:
+        """What was before it can no longer be read."""
+        return self._upkeep.floor
+
+    def raise_floor(self, at: int) -> None:
+        self._upkeep.floor = max(self._upkeep.floor, at)
+
+    def extraction(
+        self, partitions: frozenset[int], low: int = ALWAYS, high: int = FOREVER - 1
+    ) -> Extraction:
+        """The versions of some partitions that began or ended after ``low``, and not after
+        ``high``."""
+        return Extraction(self._table.view, self._layouts, partitions, low, high)
+
+    def refreshed(self, extraction: Extraction) -> tuple[Times, list[Versions]]:
+        """See ``Extraction.refreshed``."""
+        return extraction.refreshed(self._table.view)
+
+    def arrival(self, versions: Sequence[Versions]) -> Arrival:
+        """Put versions in order for ``install`` or ``end_versions``. Any thread."""
+        return transfer.arrival(self._keys, versions)
+
+    def install(self, arrived: Arrival) -> None:
+        """Store versions that are not here yet, with their begins and ends."""
+        begins, ends = arrived.begins, arrived.ends
+        self._store_rows(arrived.rows, begins, ends if (ends != FOREVER).any() else None)
+        finite = ends[ends != FOREVER]
+        self._latest = max(self._latest, int(begins.max()), int(finite.max(initial=0)))
+        self._changes += len(begins)
+
+    def end_versions(self, arrived: Arrival, low: int) -> None:
+        """Let the versions of these keys that exist at ``low`` end where ``arrived`` says."""
+        for chunk, matched, offsets in self._matches(arrived.rows):
+            there = np.broadcast_to(
+                (chunk.begins_of(offsets) <= low) & (chunk.ends_of(offsets) > low), offsets.shape
+            )
+            if there.any():
+                ends = arrived.ends[matched[there]]
+                self.rows -= chunk.close_each(offsets[there], ends)
+                self._latest = max(self._latest, int(ends.max()))
+
+    def last_end_of(self, partitions: frozenset[int]) -> int:
+        """When the last row of the partitions ended; 0: none has."""
+        return transfer.last_end(self._table.snapshot(), partitions)
+
+    def close_partitions(self, partitions: frozenset[int], at: int) -> None:
+        """Another member serves the partitions from ``at`` on; readers below it go on here."""
+        self.rows -= transfer.close(self._table.snapshot(), partitions, at)
+        self._latest = max(self._latest, at)
+
+    def discard_partitions(self, partitions: frozenset[int]) -> None:
+        """Nobody reads these partitions here, at whatever timestamp."""
+        self.rows -= transfer.discard(self._table.snapshot(), partitions)
 
     # --- reading many ---
 
@@ -515,7 +528,7 @@ class MapStore:
         return ScanCursor(view.chunks, view.tail, at, positions, partitions, layouts)
 
     def _pin(self, at: int, version: int) -> tuple[TableView, Layouts]:
-        layouts = self._as(version)
+        layouts = self._readable.under(version)
         view = self._table.view  # first: what is collected after this line is still in it
         if at < self._upkeep.floor:
             self._refuse_old(at)
@@ -574,8 +587,9 @@ class MapStore:
         ``SnapshotTooOld`` once versions have been collected.
         """
         indexing = self.indexes.step()
-        if self._ahead.holds:
+        if self._ahead.holds or self.resting:
             return indexing
+        horizon = min(horizon, self.kept_from)
         if self._staging.unsettled_from is not None:
             horizon = min(horizon, self._staging.unsettled_from - 1)
         return self._upkeep.step(horizon) or indexing

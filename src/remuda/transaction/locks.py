@@ -55,14 +55,15 @@ class LockTable(Generic[T, K]):
     """``T`` identifies transactions, ``K`` keys."""
 
     def __init__(self) -> None:
-        self._locks: dict[K, _Lock[T]] = {}
+        self.held: dict[K, _Lock[T]] = {}
+        """Keys that are locked."""
         self._held: dict[T, set[K]] = {}
         self._awaited: dict[T, set[K]] = {}
 
     def acquire(self, transaction: T, key: K, mode: Mode, *, wait: bool = True) -> list[T]:
         """Empty: granted. Otherwise those who stand in the way; with ``wait`` the request waits,
         without it nothing has changed. A transaction that waits for a key asks for it only once."""
-        lock = self._locks.setdefault(key, _Lock())
+        lock = self.held.setdefault(key, _Lock())
         if lock.holders.get(transaction) in (mode, Mode.EXCLUSIVE):
             return []
         upgrades = transaction in lock.holders
@@ -82,13 +83,38 @@ class LockTable(Generic[T, K]):
         keys = self._held.pop(transaction, set()) | self._awaited.pop(transaction, set())
         served: list[Granted[T, K]] = []
         for key in keys:
-            lock = self._locks[key]
+            lock = self.held[key]
             lock.holders.pop(transaction, None)
             lock.waiting = [request for request in lock.waiting if request[0] != transaction]
             served += self._serve(key, lock)
             if not lock.holders and not lock.waiting:
-                del self._locks[key]
+                del self.held[key]
         return served
+
+    def stop_waiting(self, transaction: T) -> list[Granted[T, K]]:
+        """Give up all waiting, but no lock; the requests of others that this serves."""
+        served: list[Granted[T, K]] = []
+        for key in self._awaited.pop(transaction, set()):
+            lock = self.held[key]
+            lock.waiting = [request for request in lock.waiting if request[0] != transaction]
+            served += self._serve(key, lock)
+            if not lock.holders and not lock.waiting:
+                del self.held[key]
+        return served
+
+    def obstacle(self, key: K, mode: Mode, transaction: T | None) -> T | None:
+        """A holder other than ``transaction`` whose lock excludes ``mode``."""
+        lock = self.held.get(key)
+        if lock is not None:
+            for holder, held in lock.holders.items():
+                if holder != transaction and Mode.EXCLUSIVE in (held, mode):
+                    return holder
+        return None
+
+    @property
+    def transactions(self) -> frozenset[T]:
+        """Who holds something or waits."""
+        return frozenset(self._held) | frozenset(self._awaited)
 
     def _serve(self, key: K, lock: _Lock[T]) -> list[Granted[T, K]]:
         served = []
@@ -106,14 +132,14 @@ class LockTable(Generic[T, K]):
         return served
 
     def holds(self, transaction: T, key: K) -> Mode | None:
-        lock = self._locks.get(key)
+        lock = self.held.get(key)
         return None if lock is None else lock.holders.get(transaction)
 
     def blockers(self, transaction: T) -> frozenset[T]:
         """For whom it waits here."""
         found: set[T] = set()
         for key in self._awaited.get(transaction, ()):
-            lock = self._locks[key]
+            lock = self.held[key]
             for place, (waiter, mode) in enumerate(lock.waiting):
                 if waiter == transaction:
                     found.update(lock.obstacles(transaction, mode, place))
@@ -125,11 +151,11 @@ class LockTable(Generic[T, K]):
 
     def __len__(self) -> int:
         """Keys that are locked."""
-        return len(self._locks)
+        return len(self.held)
 
     def __str__(self) -> str:
         lines = []
-        for key, lock in self._locks.items():
+        for key, lock in self.held.items():
             held = " ".join(f"{tx}:{mode.value}" for tx, mode in lock.holders.items())
             waits = " ".join(f"{tx}:{mode.value}" for tx, mode in lock.waiting)
             lines.append(f"{key} held by {held}" + (f", awaited by {waits}" if waits else ""))

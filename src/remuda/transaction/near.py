@@ -6,6 +6,10 @@ recovers it finds all parts prepared and decides the same. Rolling back is diffe
 be told so only when a part can no longer be prepared, that is, when its primary has refused it or
 has rolled it back on all copies; otherwise a recovery might still find everything prepared.
 
+The user is told of a commit of several parts when all of them have finished (one part: with its
+vote). Before that, the clock of a primary may still be below the commit timestamp, and a reader who
+asks only there, after the user was told, would read at a timestamp at which nothing has changed.
+
 Every message is sent again until it is answered, to whoever is the primary by then.
 """
 
@@ -13,6 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Final
 
 from remuda.errors import MemberUnavailable, RemudaError
 from remuda.transaction.states import (
@@ -27,6 +32,9 @@ from remuda.transaction.states import (
     TransactionId,
     Vote,
 )
+
+PAUSE_MAX: Final = 8
+"""The longest pause between two sendings, in first ones: whoever is slow is not helped by more."""
 
 
 class Near:
@@ -52,11 +60,13 @@ class Near:
         self._layout = layout
         self._one_phase = one_phase and len(work) == 1 and len(layout.backups(next(iter(work)))) < 2
         self._resend = resend
+        self._pause = resend
         self._sent = 0.0
         self._votes: dict[int, int] = {}
         self._unfinished = set(self._partitions)
         self._reported = False
         self._cause: RemudaError | None = None
+        """Why it is rolled back."""
 
     @property
     def done(self) -> bool:
@@ -92,7 +102,9 @@ class Near:
             self.state, self._unfinished = State.COMMITTED, set()
             return self._report(None)
         self.state = State.COMMITTING
-        return [*self._report(None), *self._send(now)]
+        self._pause = self._resend
+        report = self._report(None) if len(self._partitions) == 1 else []
+        return [*report, *self._send(now)]
 
     def on_finished(self, message: Finished) -> list[Effect]:
         if self.state not in {State.COMMITTING, State.ROLLING_BACK}:
@@ -101,7 +113,7 @@ class Near:
         rolled_back = self.state is State.ROLLING_BACK
         if not self._unfinished:
             self.state = State.ROLLED_BACK if rolled_back else State.COMMITTED
-        return self._report(self._cause) if rolled_back else []
+        return self._report(self._cause) if rolled_back or not self._unfinished else []
 
     def on_layout(self, now: float, layout: Layout) -> list[Effect]:
         """Another view. If this member is not in it, it speaks to nobody any more."""
@@ -125,7 +137,10 @@ class Near:
         return [*out, *self._send(now)]
 
     def on_tick(self, now: float) -> list[Effect]:
-        return self._send(now) if now - self._sent >= self._resend else []
+        if now - self._sent < self._pause:
+            return []
+        self._pause = min(2 * self._pause, PAUSE_MAX * self._resend)
+        return self._send(now)
 
     def _roll_back(self, now: float, cause: RemudaError) -> list[Effect]:
         self.state = State.ROLLING_BACK

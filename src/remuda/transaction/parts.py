@@ -19,7 +19,9 @@ Ends are remembered until ``forget`` says that nobody can ask any more.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from remuda.errors import JobAborted, RemudaError
 from remuda.transaction.states import (
@@ -32,6 +34,7 @@ from remuda.transaction.states import (
     Effect,
     Finish,
     Finished,
+    HoldHere,
     Inquire,
     KeepHere,
     Layout,
@@ -40,11 +43,16 @@ from remuda.transaction.states import (
     PrepareHere,
     ResolveHere,
     Send,
+    SettledHere,
     State,
     Told,
     TransactionId,
     Vote,
 )
+
+ROUND_FIRST: Final = 2
+ROUND_LAST: Final = 8
+"""The longest pause, in rounds."""
 
 Address = tuple[TransactionId, int]
 """A part: transaction and partition."""
@@ -69,12 +77,22 @@ class Part:
     """What waits, for whom, until it is settled."""
     told: dict[int, Told] = field(default_factory=dict)
     """In a recovery: what the primaries of the other parts have said."""
+    rounds: int = 0
+    """Of sending again, since it has come or ended."""
     unfinished: set[int] | None = None
     """In a recovery, once it has ended: other parts whose end has not been confirmed."""
 
     @property
     def ended(self) -> bool:
         return self.state in {State.COMMITTED, State.ROLLED_BACK}
+
+
+def _due(part: Part) -> bool:
+    """Whether a part that has waited for one round more is to be sent again: not in the round in
+    which it has come, and with pauses that grow, since whoever is slow is not helped by more."""
+    part.rounds += 1
+    rounds = part.rounds
+    return rounds >= ROUND_FIRST and (rounds & (rounds - 1) == 0 or rounds % ROUND_LAST == 0)
 
 
 class Parts:
@@ -90,6 +108,9 @@ class Parts:
 
     def __len__(self) -> int:
         return len(self._parts)
+
+    def __contains__(self, address: Address) -> bool:
+        return address in self._parts
 
     def __str__(self) -> str:
         return "\n".join(
@@ -150,6 +171,7 @@ class Parts:
         before, self.layout = self.layout, layout
         if not layout.alive(self.me):
             return []
+        out: list[Effect] = []
         for address, part in self._parts.items():
             promoted = self._primary(address) and before.primary(address[1]) != self.me
             if promoted:  # the old primary may not have reached all the others
@@ -157,18 +179,22 @@ class Parts:
                 part.answered.clear()
                 if part.state is State.PREPARED:
                     part.state = State.PREPARING
-        return self._go_on()
+                elif part.state is State.COMMITTED:
+                    out.append(HoldHere(*address, part.work))
+        return [*out, *self._go_on()]
 
     def on_tick(self, now: float) -> list[Effect]:
-        """Send again what is unanswered."""
+        """Send again what is unanswered, more and more rarely."""
         if now - self._sent < self._resend or not self.layout.alive(self.me):
             return []
         self._sent = now
-        return self._go_on()
+        return self._go_on(due=_due)
 
-    def _go_on(self) -> list[Effect]:
+    def _go_on(self, due: Callable[[Part], bool] = lambda _: True) -> list[Effect]:
         out: list[Effect] = []
         for address, part in list(self._parts.items()):
+            if not due(part):
+                continue
             if self._primary(address):
                 out += self._spread(address, part)
                 out += self._recover(address, part)
@@ -176,13 +202,17 @@ class Parts:
                 out += self._ask_primary(address, part)
         return out
 
-    def forget(self, near: int, below: int) -> None:
-        """Every transaction of ``near`` that began before ``below`` is finished everywhere."""
+    def forget(self, near: int, below: int) -> list[Effect]:
+        """Every transaction of ``near`` that began before ``below`` is finished everywhere.
+
+        Everywhere is every copy of its partitions. A member that had one until it was moved was not
+        told the end: what it still holds is let go, not applied."""
         self._forgotten[near] = max(below, self._forgotten.get(near, 0))
-        gone = [a for a, p in self._parts.items() if a[0].near == near and a[0].began < below]
+        gone = [a for a in self._parts if a[0].near == near and a[0].began < below]
+        held = [a for a in gone if not self._parts[a].ended]
         for address in gone:
-            assert self._parts[address].ended, "only what is finished may be forgotten"
             del self._parts[address]
+        return [ResolveHere(*address, None) for address in held]
 
     # --- the primary: prepare -----------------------------------------------------------------
 
@@ -236,13 +266,14 @@ class Parts:
 
     def _on_settled(self, address: Address, part: Part) -> list[Effect]:
         if part.state is not State.PREPARING:
-            return self._tell(part)
+            done = [SettledHere(*address)] if part.state is State.COMMITTED else []
+            return [*done, *self._tell(part)]
         if not part.one_phase:
             part.state = State.PREPARED
             return [*self._vote(address, part), *self._recover(address, part)]
         out = self._end(address, part, part.prepare_timestamp)
         part.settled = True  # the backups have committed, too
-        return [*out, *self._vote(address, part), *self._tell(part)]
+        return [*out, SettledHere(*address), *self._vote(address, part), *self._tell(part)]
 
     def _kept(self, sender: int, message: BackupPrepared) -> list[Effect]:
         address = (message.transaction, message.partition)
@@ -289,9 +320,10 @@ class Parts:
             return []
         part = self._parts.get(address)
         if part is None:
-            if not self.layout.alive(transaction.near):  # it was finished, and nobody asks again
+            # What commits was prepared here, or by a primary that has handed the partition over
+            # since: when nothing was pending there, and with the rows.
+            if not self.layout.alive(transaction.near) or message.timestamp is not None:
                 return self._send(sender, answer)
-            assert message.timestamp is None, "what commits was prepared here"
             part = self._parts[address] = Part(State.ROLLED_BACK)  # for a late Prepare
         out: list[Effect] = []
         if not part.ended:
@@ -304,6 +336,7 @@ class Parts:
         part.commit_timestamp = timestamp
         part.answered.clear()
         part.settled = False
+        part.rounds = 0
         return [ResolveHere(*address, timestamp)]
 
     # --- the backup ---------------------------------------------------------------------------
@@ -329,7 +362,7 @@ class Parts:
         )
         out.append(KeepHere(transaction, partition, at, message.work))
         if message.one_phase:
-            out += self._end(address, part, at)
+            out += [*self._end(address, part, at), SettledHere(*address)]
         return [*out, *answer]
 
     def _backup_finish(self, sender: int, message: BackupFinish) -> list[Effect]:
@@ -340,13 +373,16 @@ class Parts:
             return answer
         part = self._parts.get(address)
         if part is None:
-            if self.layout.alive(transaction.near):
-                assert message.timestamp is None, "what commits was kept here"
+            # What commits was kept here, or had ended before this copy was made, and came with it.
+            if self.layout.alive(transaction.near) and message.timestamp is None:
                 self._parts[address] = Part(State.ROLLED_BACK)  # for a late BackupPrepare
             return answer
         if part.ended:
             return answer
-        return [*self._end(address, part, message.timestamp), *answer]
+        out = self._end(address, part, message.timestamp)
+        if part.state is State.COMMITTED:
+            out.append(SettledHere(*address))
+        return [*out, *answer]
 
     def _backup_forget(self, message: BackupForget) -> list[Effect]:
         part = self._parts.get((message.transaction, message.partition))

@@ -10,244 +10,137 @@ prepared at or below T never misses a commit at or below T (design rules 4 and 1
 participant lost before it voted, aborts everywhere. Every message may be lost, repeated or late:
 questions are asked again, answers are the same again.
 
+Rows may have *backups*: every copy of a part takes part. The primaries (the first copy of each
+part) prepare; when all have voted, the commit timestamp is known, and the backups are asked to keep
+their copies under it; the commit is decided when all have. So a backup that keeps proves that
+nobody refused.
+
 When the coordinator is lost (it never comes back: a restarted process is another member), the
 participants decide among themselves, after Skeen's cooperative termination: whoever asks or is
-asked takes no decision from the old coordinator any more (the fence), everyone asks everyone, and
-the commit stands if and only if one of them has committed. The user is answered only after
-every live participant has finished, so an abort by survivors contradicts no answer.
+asked takes no decision from the old coordinator any more (the fence), and everyone asks everyone.
+The commit stands if one of them has committed. It also stands if nobody has aborted, all backups
+that are left keep it, and a copy of every part is left: a lost primary may have committed, and
+shown it to readers. Otherwise it is aborted: then no backup has committed that could be left, and
+the coordinator, which answers the user only after every live participant has finished, has told
+nobody of a commit.
+
+Members know the same others to be lost, as far as it matters: each question carries the lost ones
+that the asking member knows, whose answers then count no more for the one who is asked either, and
+every loss starts the questions again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final
 
 from remuda.errors import JobAborted, MemberUnavailable, RemudaError
+from remuda.transaction.staged_events import (
+    AskFinish,
+    AskKeep,
+    AskPrepare,
+    AskStatus,
+    Begin,
+    Effect,
+    Event,
+    FinishAsked,
+    Finished,
+    KeepAsked,
+    KeepHere,
+    Kept,
+    KeptHere,
+    MemberLost,
+    Outcome,
+    Parts,
+    PrepareAsked,
+    PreparedHere,
+    PrepareHere,
+    Refused,
+    RefusedHere,
+    Report,
+    ResolveHere,
+    StatusAsked,
+    StatusTold,
+    TellFinished,
+    TellKept,
+    TellRefusal,
+    TellStatus,
+    TellVote,
+    Tick,
+    Voted,
+    keepers_of,
+)
+
+__all__ = [
+    "RESEND_AFTER",
+    "AskFinish",
+    "AskKeep",
+    "AskPrepare",
+    "AskStatus",
+    "Begin",
+    "Coordinator",
+    "CoordinatorPhase",
+    "Effect",
+    "Event",
+    "FinishAsked",
+    "Finished",
+    "KeepAsked",
+    "KeepHere",
+    "Kept",
+    "KeptHere",
+    "MemberLost",
+    "Outcome",
+    "Participant",
+    "ParticipantPhase",
+    "Parts",
+    "PrepareAsked",
+    "PrepareHere",
+    "PreparedHere",
+    "Refused",
+    "RefusedHere",
+    "Report",
+    "ResolveHere",
+    "StatusAsked",
+    "StatusTold",
+    "TellFinished",
+    "TellKept",
+    "TellRefusal",
+    "TellStatus",
+    "TellVote",
+    "Tick",
+    "Voted",
+    "keepers_of",
+]
 
 RESEND_AFTER: Final = 2.0
 """Seconds without an answer after which a question is asked again."""
 
 
-class Outcome(Enum):
-    """What a participant says about a commit when the coordinator is lost."""
-
-    UNKNOWN = "unknown"
-    PREPARED = "prepared"
-    COMMITTED = "committed"
-    ABORTED = "aborted"
-
-
-# --- events ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """To the coordinator: start."""
-
-
-@dataclass(frozen=True, slots=True)
-class Voted:
-    """To the coordinator: a participant is prepared."""
-
-    member: int
-    timestamp: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """To the coordinator: a participant cannot commit."""
-
-    member: int
-    error: RemudaError
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """To the coordinator: a participant has carried out the decision, or had decided otherwise."""
-
-    member: int
-    contradicts: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class MemberLost:
-    """To both: a member has left the cluster for good."""
-
-    member: int
-    cause: str
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareAsked:
-    """To a participant. ``participants`` includes the participant itself."""
-
-    coordinator: int
-    participants: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedHere:
-    """To a participant: the answer to ``PrepareHere``, in the same instant."""
-
-    timestamp: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedHere:
-    """To a participant: the other answer to ``PrepareHere``."""
-
-    error: RemudaError
-
-
-@dataclass(frozen=True, slots=True)
-class FinishAsked:
-    """To a participant: the decision; ``timestamp`` None = abort."""
-
-    timestamp: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class StatusAsked:
-    """To both: another participant has lost the coordinator. ``lost`` are all members that it
-    knows to be lost: the one who is asked takes nothing from them any more either, or it could
-    still learn of a commit from a dead member after it has answered "prepared"."""
-
-    member: int
-    lost: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StatusTold:
-    """To a participant: what another one knows, in answer to the question of ``round``."""
-
-    member: int
-    outcome: Outcome
-    timestamp: int | None
-    round: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """To both: time has passed."""
-
-
-Event: TypeAlias = (
-    Begin
-    | Voted
-    | Refused
-    | Finished
-    | MemberLost
-    | PrepareAsked
-    | PreparedHere
-    | RefusedHere
-    | FinishAsked
-    | StatusAsked
-    | StatusTold
-    | Tick
-)
-
-
-# --- effects ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class AskPrepare:
-    member: int
-
-
-@dataclass(frozen=True, slots=True)
-class AskFinish:
-    member: int
-    timestamp: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The coordinator tells the user; exactly one of the fields is set."""
-
-    rows: int | None
-    error: RemudaError | None
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareHere:
-    """Validate the staged rows, take a timestamp and register it, and step with the result."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResolveHere:
-    """Make the rows visible at ``timestamp``, or free them (None)."""
-
-    timestamp: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class TellVote:
-    timestamp: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class TellRefusal:
-    error: RemudaError
-
-
-@dataclass(frozen=True, slots=True)
-class TellFinished:
-    """``contradicts``: the participants had given the coordinator up and decided otherwise."""
-
-    contradicts: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AskStatus:
-    member: int
-    round: int
-    lost: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TellStatus:
-    member: int
-    outcome: Outcome
-    timestamp: int | None
-
-
-Effect: TypeAlias = (
-    AskPrepare
-    | AskFinish
-    | Report
-    | PrepareHere
-    | ResolveHere
-    | TellVote
-    | TellRefusal
-    | TellFinished
-    | AskStatus
-    | TellStatus
-)
-
-
 class CoordinatorPhase(Enum):
     NEW = "new"
     PREPARING = "preparing"
+    KEEPING = "keeping"
     FINISHING = "finishing"
     DONE = "done"
 
 
 class Coordinator:
-    """Drives one commit over ``participants`` (member numbers, at least one)."""
+    """Drives one commit over ``primaries`` (member numbers, at least one) and the backups that
+    ``parts`` names."""
 
-    def __init__(self, job: str, participants: tuple[int, ...]) -> None:
-        assert participants, "a commit has participants"
+    def __init__(self, job: str, primaries: tuple[int, ...], parts: Parts = ()) -> None:
+        assert primaries, "a commit has participants"
         self.job = job
-        self.participants = tuple(sorted(set(participants)))
+        self.primaries = tuple(sorted(set(primaries)))
+        self.parts = parts
+        self.keepers = tuple(sorted(keepers_of(parts)))
+        self.participants = tuple(sorted({*self.primaries, *self.keepers}))
         self.phase = CoordinatorPhase.NEW
         self.commit_timestamp: int | None = None
+        """Set when the commit is decided."""
         self.error: RemudaError | None = None
         self.rows = 0
+        self._timestamp = 0
         self._votes: dict[int, Voted] = {}
         self._waiting: set[int] = set()
         self._asked_at = 0.0
@@ -256,16 +149,22 @@ class Coordinator:
     def committed(self) -> bool:
         return self.commit_timestamp is not None
 
+    def ask_soon(self) -> None:
+        """Whoever has not answered is asked again at the next tick."""
+        self._asked_at = -RESEND_AFTER
+
     def step(self, now: float, event: Event) -> list[Effect]:
         match event:
             case Begin() if self.phase is CoordinatorPhase.NEW:
                 self.phase = CoordinatorPhase.PREPARING
-                self._waiting = set(self.participants)
+                self._waiting = set(self.primaries)
                 self._asked_at = now
-                return [AskPrepare(member) for member in self.participants]
+                return [AskPrepare(member) for member in self.primaries]
             case Voted(member) if self.phase is CoordinatorPhase.PREPARING:
                 return self._voted(now, member, event)
-            case Refused(_, error) if self.phase is CoordinatorPhase.PREPARING:
+            case Kept(member) if self.phase is CoordinatorPhase.KEEPING:
+                return self._kept(now, member)
+            case Refused(_, error) if self._undecided:
                 return self._decide(now, error)
             case Finished(member, contradicts) if self.phase is CoordinatorPhase.FINISHING:
                 if contradicts and self.error is None:
@@ -288,8 +187,25 @@ class Coordinator:
         self._waiting.discard(member)
         if self._waiting:
             return []
-        self.commit_timestamp = max(vote.timestamp for vote in self._votes.values())
+        self._timestamp = max(vote.timestamp for vote in self._votes.values())
         self.rows = sum(vote.rows for vote in self._votes.values())
+        if not self.keepers:
+            return self._commit(now)
+        self.phase = CoordinatorPhase.KEEPING
+        self._waiting = set(self.keepers)
+        self._asked_at = now
+        return [AskKeep(keeper, self._timestamp) for keeper in self.keepers]
+
+    def _kept(self, now: float, member: int) -> list[Effect]:
+        self._waiting.discard(member)
+        return [] if self._waiting else self._commit(now)
+
+    @property
+    def _undecided(self) -> bool:
+        return self.phase in {CoordinatorPhase.PREPARING, CoordinatorPhase.KEEPING}
+
+    def _commit(self, now: float) -> list[Effect]:
+        self.commit_timestamp = self._timestamp
         return self._decide(now, None)
 
     def _decide(self, now: float, error: RemudaError | None) -> list[Effect]:
@@ -309,7 +225,7 @@ class Coordinator:
     def _lost(self, now: float, member: int, cause: str) -> list[Effect]:
         if member not in self.participants:
             return []
-        if self.phase is CoordinatorPhase.PREPARING:
+        if self._undecided:
             error = MemberUnavailable(
                 f"member {member} was lost while it prepared the commit: {cause}",
                 member=str(member),
@@ -327,7 +243,7 @@ class Coordinator:
     def _status(self, now: float, member: int) -> list[Effect]:
         """A participant gave this coordinator up: what is not decided yet, is aborted."""
         effects: list[Effect] = []
-        if self.phase in {CoordinatorPhase.NEW, CoordinatorPhase.PREPARING}:
+        if self.phase is CoordinatorPhase.NEW or self._undecided:
             error = JobAborted(f"member {member} lost the connection while the commit was prepared")
             effects = self._decide(now, error)
         outcome = Outcome.COMMITTED if self.committed else Outcome.ABORTED
@@ -339,6 +255,8 @@ class Coordinator:
         self._asked_at = now
         if self.phase is CoordinatorPhase.PREPARING:
             return [AskPrepare(member) for member in sorted(self._waiting)]
+        if self.phase is CoordinatorPhase.KEEPING:
+            return [AskKeep(member, self._timestamp) for member in sorted(self._waiting)]
         if self.phase is CoordinatorPhase.FINISHING:
             return [AskFinish(member, self.commit_timestamp) for member in sorted(self._waiting)]
         return []
@@ -347,8 +265,9 @@ class Coordinator:
 class ParticipantPhase(Enum):
     STAGING = "staging"
     PREPARED = "prepared"
+    KEPT = "kept"
     DECIDING = "deciding"
-    """Prepared, without a coordinator: asks the other participants."""
+    """Prepared or kept, without a coordinator: asks the other participants."""
     COMMITTED = "committed"
     ABORTED = "aborted"
 
@@ -362,11 +281,15 @@ class Participant:
         self.phase = ParticipantPhase.STAGING
         self.coordinator: int | None = None
         self.participants: tuple[int, ...] = ()
+        self.parts: Parts = ()
         self.prepare_timestamp = 0
+        self.kept_timestamp: int | None = None
+        """What the commit timestamp will be, known to those who keep backups."""
         self.commit_timestamp: int | None = None
         self.rows = 0
         self._refusal: RemudaError | None = None
-        self._waiting: set[int] = set()
+        self._told: dict[int, StatusTold] = {}
+        """The answers of this round."""
         self._lost: set[int] = set()
         self._round = 0
         self._asked_at = 0.0
@@ -377,12 +300,17 @@ class Participant:
 
     def step(self, now: float, event: Event) -> list[Effect]:
         match event:
-            case PrepareAsked(coordinator, participants):
-                return self._prepare(coordinator, participants)
+            case PrepareAsked():
+                return self._prepare(event)
             case PreparedHere(timestamp, rows):
                 self.phase = ParticipantPhase.PREPARED
                 self.prepare_timestamp, self.rows = timestamp, rows
                 return [TellVote(timestamp, rows)]
+            case KeepAsked():
+                return self._keep(event)
+            case KeptHere():
+                self.phase = ParticipantPhase.KEPT
+                return [TellKept()]
             case RefusedHere(error):
                 self._refusal = error
                 return [*self._resolve(None), TellRefusal(error)]
@@ -391,30 +319,49 @@ class Participant:
             case MemberLost(member):
                 return self._member_lost(now, member)
             case StatusAsked(member, lost):
-                self._lost.update(lost)
-                return self._status(now, member)
+                return self._status(now, member, lost)
             case StatusTold():
-                return self._told(event)
+                return self._take_answer(event)
             case Tick():
                 return self._tick(now)
             case _:
                 return []
 
-    def _prepare(self, coordinator: int, participants: tuple[int, ...]) -> list[Effect]:
+    def _prepare(self, asked: PrepareAsked) -> list[Effect]:
         match self.phase:
             case ParticipantPhase.STAGING:
-                self.coordinator, self.participants = coordinator, participants
-                if coordinator in self._lost:
+                self.coordinator, self.participants = asked.coordinator, asked.participants
+                self.parts = asked.parts
+                if asked.coordinator in self._lost:
                     return self._resolve(None)
                 return [PrepareHere()]
             case ParticipantPhase.ABORTED:
-                return [TellRefusal(self._refusal or JobAborted(f"job {self.job} was aborted"))]
+                return [self._tell_refusal()]
             case _:
                 return [TellVote(self.prepare_timestamp, self.rows)]
 
+    def _keep(self, asked: KeepAsked) -> list[Effect]:
+        match self.phase:
+            case ParticipantPhase.STAGING | ParticipantPhase.PREPARED:
+                self.coordinator, self.participants = asked.coordinator, asked.participants
+                self.parts = asked.parts
+                if asked.coordinator in self._lost:
+                    return self._resolve(None)
+                self.kept_timestamp = asked.timestamp
+                return [KeepHere(asked.timestamp)]
+            case ParticipantPhase.KEPT | ParticipantPhase.COMMITTED:
+                return [TellKept()]
+            case ParticipantPhase.ABORTED:
+                return [self._tell_refusal()]
+            case _:
+                return []  # fenced
+
+    def _tell_refusal(self) -> Effect:
+        return TellRefusal(self._refusal or JobAborted(f"job {self.job} was aborted"))
+
     def _finish(self, timestamp: int | None) -> list[Effect]:
         match self.phase:
-            case ParticipantPhase.PREPARED:
+            case ParticipantPhase.PREPARED | ParticipantPhase.KEPT:
                 return [*self._resolve(timestamp), TellFinished()]
             case ParticipantPhase.STAGING if timestamp is None:
                 return [*self._resolve(None), TellFinished()]
@@ -428,8 +375,15 @@ class Participant:
     def _resolve(self, timestamp: int | None) -> list[Effect]:
         self.commit_timestamp = timestamp
         self.phase = ParticipantPhase.ABORTED if timestamp is None else ParticipantPhase.COMMITTED
-        self._waiting.clear()
+        self._told.clear()
         return [ResolveHere(timestamp)]
+
+    # --- without a coordinator ------------------------------------------------------------------
+
+    @property
+    def _promised(self) -> bool:
+        """It has said yes, and obeys the coordinator."""
+        return self.phase in {ParticipantPhase.PREPARED, ParticipantPhase.KEPT}
 
     def _member_lost(self, now: float, member: int) -> list[Effect]:
         """While the participants decide, every loss starts a new round of questions: the lost one
@@ -437,42 +391,52 @@ class Participant:
         self._lost.add(member)
         if self.phase is ParticipantPhase.DECIDING:
             return self._decide_ourselves(now)
-        if member == self.coordinator and self.phase is ParticipantPhase.PREPARED:
+        if member == self.coordinator and self._promised:
             return self._decide_ourselves(now)
         return []
 
+    def _others(self) -> set[int]:
+        """Who must answer."""
+        asked = {*self.participants, self.coordinator} - {self.member, None} - self._lost
+        return {member for member in asked if member is not None}
+
     def _decide_ourselves(self, now: float) -> list[Effect]:
         self.phase = ParticipantPhase.DECIDING
-        asked = {*self.participants, self.coordinator} - {self.member, None} - self._lost
-        self._waiting = {member for member in asked if member is not None}
+        self._told.clear()
         self._round += 1
-        if not self._waiting:
-            return self._resolve(None)
+        if not self._others():
+            return self._resolve(self._verdict())
         return self._ask(now)
 
     def _ask(self, now: float) -> list[Effect]:
         self._asked_at = now
         lost = tuple(sorted(self._lost))
-        return [AskStatus(member, self._round, lost) for member in sorted(self._waiting)]
+        waiting = self._others() - self._told.keys()
+        return [AskStatus(member, self._round, lost) for member in sorted(waiting)]
 
-    def _status(self, now: float, member: int) -> list[Effect]:
+    def _status(self, now: float, member: int, lost: tuple[int, ...]) -> list[Effect]:
+        """What is answered before anything else: an answer must not tell of what it causes."""
+        news = not self._lost.issuperset(lost)
+        self._lost.update(lost)
         effects: list[Effect] = []
         match self.phase:
             case ParticipantPhase.STAGING:
                 effects = self._resolve(None)
                 outcome = Outcome.UNKNOWN
-            case ParticipantPhase.PREPARED:
-                effects = self._decide_ourselves(now)
-                outcome = Outcome.PREPARED
-            case ParticipantPhase.DECIDING:
-                outcome = Outcome.PREPARED
             case ParticipantPhase.COMMITTED:
                 outcome = Outcome.COMMITTED
             case ParticipantPhase.ABORTED:
                 outcome = Outcome.ABORTED
-        return [TellStatus(member, outcome, self.commit_timestamp), *effects]
+            case _:
+                outcome = Outcome.PREPARED if self.kept_timestamp is None else Outcome.KEPT
+                if news or self._promised:
+                    effects = self._decide_ourselves(now)
+        timestamp = self.kept_timestamp if outcome is Outcome.KEPT else self.commit_timestamp
+        if outcome is Outcome.UNKNOWN:
+            timestamp = None
+        return [TellStatus(member, outcome, timestamp), *effects]
 
-    def _told(self, told: StatusTold) -> list[Effect]:
+    def _take_answer(self, told: StatusTold) -> list[Effect]:
         if self.phase is not ParticipantPhase.DECIDING or told.member in self._lost:
             return []
         if told.outcome is Outcome.COMMITTED:
@@ -480,8 +444,21 @@ class Participant:
         if told.outcome in {Outcome.ABORTED, Outcome.UNKNOWN}:
             return self._resolve(None)
         if told.round == self._round:
-            self._waiting.discard(told.member)
-        return [] if self._waiting else self._resolve(None)
+            self._told[told.member] = told
+        return [] if self._others() - self._told.keys() else self._resolve(self._verdict())
+
+    def _verdict(self) -> int | None:
+        """All that are left have answered, and none of them has decided: the commit timestamp, or
+        None to abort."""
+        kept = {t.member: t.timestamp for t in self._told.values() if t.outcome is Outcome.KEPT}
+        if self.kept_timestamp is not None:
+            kept[self.member] = self.kept_timestamp
+        left = {self.member, *self._told}
+        keepers = keepers_of(self.parts) & left
+        complete = all(any(copy in left for copy in copies) for copies in self.parts)
+        if not keepers or not complete or not keepers <= kept.keys():
+            return None
+        return kept[min(keepers)]
 
     def _tick(self, now: float) -> list[Effect]:
         if self.phase is not ParticipantPhase.DECIDING or now - self._asked_at < RESEND_AFTER:

@@ -268,7 +268,8 @@ class KeepHere:
 
 @dataclass(frozen=True, slots=True)
 class ResolveHere:
-    """Make the part's writes visible at ``timestamp``, or drop them (None)."""
+    """Make the part's writes visible at ``timestamp``, or drop them (None). What it has read is not
+    locked any more; what it has written, when it commits, until ``SettledHere``."""
 
     transaction: TransactionId
     partition: int
@@ -276,6 +277,31 @@ class ResolveHere:
 
     def __str__(self) -> str:
         return f"resolve here {self.transaction} part {self.partition} {_end(self.timestamp)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SettledHere:
+    """The part has committed on all its copies (on a backup: on this one): writes of the same keys
+    may follow, whatever the order in which messages reach the backups."""
+
+    transaction: TransactionId
+    partition: int
+
+    def __str__(self) -> str:
+        return f"settled here {self.transaction} part {self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class HoldHere:
+    """Of a part that has committed: this member has become its primary, and some backup may not
+    have its writes yet. No other writes of its keys until ``SettledHere``."""
+
+    transaction: TransactionId
+    partition: int
+    work: object
+
+    def __str__(self) -> str:
+        return f"hold here {self.transaction} part {self.partition}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +318,7 @@ class Report:
         return f"report {self.transaction} {self.state.value}"
 
 
-Effect = Send | PrepareHere | KeepHere | ResolveHere | Report
+Effect = Send | PrepareHere | KeepHere | ResolveHere | SettledHere | HoldHere | Report
 
 
 def _end(timestamp: int | None) -> str:

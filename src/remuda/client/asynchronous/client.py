@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from remuda.client import requests
 from remuda.client.address import format_address
@@ -13,15 +14,22 @@ from remuda.client.asynchronous.job_writer import JobWriter
 from remuda.client.asynchronous.jobs import Job
 from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.prepared import Statement
-from remuda.client.commit import abort_job, commit_job
+from remuda.client.asynchronous.transaction import Transaction, again, checked_attempts
+from remuda.client.backoff import conflict_pause
+from remuda.client.commit import abort_job, begin_job, commit_job
 from remuda.client.core import Core
 from remuda.client.job_writer import JobTarget
 from remuda.client.known_headers import KnownHeaders
 from remuda.client.many import execute_many
 from remuda.client.reader import Reader
 from remuda.client.requests import NO_OPTIONS, ClusterInfo, JobTask, MapDescription, RunOptions
+from remuda.client.transaction_requests import checked_options
 from remuda.client.values import one_sequence, parameters_of, statement_text, timeout_seconds
 from remuda.datatypes.schema import MapSchema
+from remuda.errors import RemudaError
+from remuda.transaction.states import State
+
+T = TypeVar("T")
 
 
 class Client:
@@ -73,6 +81,73 @@ class Client:
         the other. What has been written before an error stays.
         """
         return await execute_many(self._core, await self.prepare(text), rows)
+
+    # --- transactions ---
+
+    def transaction(
+        self,
+        *,
+        concurrency: str = "optimistic",
+        isolation: str | None = None,
+        timeout: float | None = None,
+        read_only: bool = False,
+        label: str = "",
+    ) -> Transaction:
+        """A transaction, for ``async with``; it commits at the end of the block.
+
+        ``concurrency``: "optimistic" checks for conflicts at the commit, "pessimistic" locks what
+        it writes (and gets) by key, and waits. ``isolation``: "serializable", "repeatable read" or
+        "read committed" (``docs/transactions.md``); None: the first, for "pessimistic" the second.
+        ``timeout``: seconds after which it is rolled back (None: as the members are configured).
+        ``label`` is shown in ``sys.transactions``. InputError.
+        """
+        options = checked_options(
+            concurrency=concurrency,
+            isolation=isolation,
+            timeout=timeout,
+            read_only=read_only,
+            label=label,
+        )
+        return Transaction(self._core, options)
+
+    def refuse_transactions(self) -> None:
+        """BEGIN is refused from now on: for a client whose statements come from several users, who
+        do not know of each other."""
+        self._core.keeps_transactions = False
+
+    @property
+    def transaction_state(self) -> State | None:
+        """Of the transaction that the statement BEGIN has begun: ACTIVE, or MARKED_ROLLBACK when a
+        statement has failed in it; None when none is open. (Those of ``transaction`` have states of
+        their own.)"""
+        held = self._core.held
+        if held is None:
+            return None
+        return State.MARKED_ROLLBACK if held.failed else State.ACTIVE
+
+    async def run_transaction(
+        self,
+        function: Callable[[Transaction], Awaitable[T]],
+        *,
+        attempts: int = 10,
+        **options: Any,
+    ) -> T:
+        """Await ``function(transaction)`` and commit; again from the start, after a growing pause,
+        when that meets a conflict or loses its member. What it returns. ``options`` are those of
+        ``transaction``. Not repeated when it is unknown whether the commit took place."""
+        checked_attempts(attempts)
+        for attempt in range(attempts):
+            transaction = self.transaction(**options)
+            try:
+                async with transaction:
+                    result = await function(transaction)
+            except RemudaError as error:
+                if not again(error, transaction.state, attempt, attempts):
+                    raise
+                await self._core.ports.pause(conflict_pause(attempt))
+            else:
+                return result
+        raise AssertionError("the last attempt returns or raises")
 
     # --- the cluster and its catalog ---
 
@@ -138,7 +213,7 @@ class Client:
         ``overwrite``: its commit replaces all entries of the map. ``label`` is for logs. Raises
         UndefinedMap, and MemberUnavailable when a member is lost.
         """
-        job, schema = await self._core.call(None, requests.job_begin(map_name, overwrite, label))
+        job, schema = await begin_job(self._core, map_name, overwrite, label)
         target = JobTarget(job, schema, self._core.view, self._core.settings.security)
         return Job(self, job, schema, target)
 
@@ -168,11 +243,11 @@ class Client:
         physical, types = parameters_of(values)
         options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
         header = self._headers.get(text)
-        member = None
+        route = None
         if header is not None and header.route is not None:
-            member = self._core.owner(header.route, values)
+            route = partial(self._core.owner, header.route, values)
         reader = await self._core.execute(
-            text, physical, types, options, header=header, member=member
+            text, physical, types, options, header=header, route=route
         )
         self._headers.learn(text, reader.header)
         return reader

@@ -49,6 +49,7 @@ def connect(
     addresses: str | Address | Iterable[str | Address] = "127.0.0.1",
     *,
     retry_reads: int = 0,
+    retry_writes: int = 0,
     connect_timeout: float = CONNECT_TIMEOUT,
     request_timeout: float = REQUEST_TIMEOUT,
     max_connections: int | None = None,
@@ -67,7 +68,8 @@ def connect(
         async with remuda.aio.connect("127.0.0.1:31010") as client: ...
 
     ``retry_reads``: how often a read (``get``, ``size``, SELECT, ...) is repeated after a lost
-    connection; writes are never repeated. ``connect_timeout`` and ``request_timeout`` are seconds;
+    connection, ``retry_writes`` the same of a ``put`` or ``put_all``, which may then be carried out
+    twice; other writes never are. ``connect_timeout`` and ``request_timeout`` are seconds;
     the latter bounds requests other than statements. ``max_connections`` bounds the connections to
     one member (None: 4; all tasks share them). ``application`` is shown in the members' logs.
 
@@ -91,6 +93,7 @@ def connect(
     settings = checked_settings(
         application=application,
         retry_reads=retry_reads,
+        retry_writes=retry_writes,
         connect_timeout=connect_timeout,
         request_timeout=request_timeout,
         max_connections=max_connections,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TypeVar
+import contextlib
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from remuda.client.asynchronous.line import Line, Talk
 from remuda.client.contact import CLIENT_CLOSED, Contact
-from remuda.client.ports import Settings
+from remuda.client.ports import RETIREMENT, Settings
 from remuda.client.requests import Call
 from remuda.errors import (
     ConnectionBroken,
@@ -34,6 +35,7 @@ class AsyncioPorts:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._aside: set[asyncio.Task[None]] = set()
 
     def member(self, number: int | None, host: str, port: int, settings: Settings) -> Lines:
         return Lines(number, host, port, settings, self._loop)
@@ -44,19 +46,39 @@ class AsyncioPorts:
     def lock(self) -> asyncio.Lock:
         return asyncio.Lock()
 
-    async def together(self, calls: Sequence[tuple[Lines, Call[T]]]) -> list[T]:
-        if len(calls) == 1:
-            ((lines, call),) = calls
-            return [await lines.call(call)]
+    def later(self, seconds: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._loop.call_later(seconds, self._begin, work)
+
+    def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        task = self._loop.create_task(work())
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
+
+    async def whole(
+        self, work: Coroutine[Any, Any, T], undo: Callable[[T], Coroutine[Any, Any, None]]
+    ) -> T:
+        task = self._loop.create_task(work)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self._begin(lambda: _undone(task, undo))
+            raise
+
+    async def together(self, calls: Sequence[tuple[Lines, Call[T]]]) -> list[T | RemudaError]:
         found = await asyncio.gather(
             *(lines.call(call) for lines, call in calls), return_exceptions=True
         )
-        results: list[T] = []
+        results: list[T | RemudaError] = []
         for item in found:
-            if isinstance(item, BaseException):
+            if isinstance(item, BaseException) and not isinstance(item, RemudaError):
                 raise item
             results.append(item)
         return results
+
+
+async def _undone(task: asyncio.Task[T], undo: Callable[[T], Coroutine[Any, Any, None]]) -> None:
+    with contextlib.suppress(RemudaError, asyncio.CancelledError):  # then there is nothing to undo
+        await undo(await task)
 
 
 class Lines(Contact):
@@ -110,8 +132,18 @@ class Lines(Contact):
         if self._connecting is not None:
             self._connecting.cancel()
         lines, self._lines = self._lines, []
+        why = f"{self.name} has left the cluster" if self.retired else CLIENT_CLOSED
         for line in lines:
-            line.channel.close(ConnectionBroken(CLIENT_CLOSED))
+            line.channel.close(ConnectionBroken(why))
+
+    def retire(self) -> None:
+        self.retired = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._lines:
+            self._loop.call_later(RETIREMENT, self.close)
+        else:
+            self.close()
 
     # --- lines ---
 
@@ -121,8 +153,8 @@ class Lines(Contact):
                 "this client belongs to another event loop",
                 hint="Connect in the loop (and in the process, after a fork) that uses it.",
             )
-        if self.closed:
-            raise ConnectionBroken(CLIENT_CLOSED)
+        if self.closed or self.retired:
+            self.require_open()
         best: Line | None = None
         for line in self._lines:
             if line.usable and (best is None or line.load < best.load):
@@ -139,8 +171,8 @@ class Lines(Contact):
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            if task.cancelled():  # by ``close``
-                raise ConnectionBroken(CLIENT_CLOSED) from None
+            if task.cancelled():  # by ``close`` or ``retire``
+                self.require_open()
             raise
         except RemudaError as error:  # an object of its own for each who waits
             raise from_report(error.to_report()) from error
@@ -158,7 +190,7 @@ class Lines(Contact):
 
     async def _open(self) -> Line:
         begin = self.require_reachable()
-        line = Line(self._idle)
+        line = Line(self._idle, self.on_silence)
         try:
             channel = await transport.connect(
                 self.host,

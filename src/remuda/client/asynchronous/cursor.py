@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from remuda.client.frames import to_pandas, to_polars
-from remuda.client.pages import Header
-from remuda.client.reader import Reader
+from remuda.client.result import Result
 from remuda.client.row import Row
-from remuda.datatypes.schema import Column
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Cursor:
+class Cursor(Result):
     """Rows as they are asked for. Iterate it by ``async for``, fetch from it, or take it whole as
     Arrow or pandas.
 
@@ -30,41 +28,6 @@ class Cursor:
     Whatever reads raises the error that ended the statement: DataError for a wrong value,
     QueryTimeout, QueryCanceled, MemberUnavailable, ...
     """
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-
-    # --- what it is ---
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """Name, SQL type and nullability of each column; () for a statement without a result."""
-        return self._reader.columns
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of ``batches()`` and ``to_arrow()``."""
-        return self._reader.schema
-
-    @property
-    def rowcount(self) -> int:
-        """Rows written by the statement, or rows of the result once all have arrived; else -1."""
-        return self._reader.rowcount
-
-    @property
-    def tag(self) -> str:
-        """The kind of the statement ("SELECT", "CREATE TABLE", ...); "" before its end is known."""
-        return self._reader.tag
-
-    @property
-    def query_id(self) -> str:
-        """The cluster-wide id of the query, as logs and ``remuda status`` print it."""
-        return self._reader.query_id
-
-    @property
-    def header(self) -> Header | None:
-        """Columns and Arrow schema in one, to be given to the next run of the same statement."""
-        return self._reader.header
 
     # --- rows ---
 

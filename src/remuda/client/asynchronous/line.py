@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
+from remuda.client.ports import SILENCE
 from remuda.client.requests import Buffers, cancel_query
 from remuda.errors import ConnectionBroken, InputError, QueryTimeout, RemudaError
 from remuda.query.ids import QueryId
@@ -27,7 +28,8 @@ _Key: TypeAlias = tuple[int, int]
 class Line:
     """A connection and who is using it. ``load`` counts requests and conversations under way."""
 
-    def __init__(self, on_idle: Callable[[Line], None]) -> None:
+    def __init__(self, on_idle: Callable[[Line], None], on_silence: Callable[[], None]) -> None:
+        """``on_silence`` is called now and then while somebody waits and nothing comes."""
         self.channel: Channel
         self.load = 0
         self.retired = False
@@ -35,6 +37,8 @@ class Line:
         self.starting = 0
         """Statements that have been sent and have no id yet."""
         self._on_idle = on_idle
+        self._on_silence = on_silence
+        self._watched = False
         self._running: dict[_Key, Talk] = {}
         self._talks: set[Talk] = set()
         self._early: dict[_Key, list[Request]] = {}
@@ -51,6 +55,19 @@ class Line:
 
     def take(self) -> None:
         self.load += 1
+        if not self._watched:
+            self._watch()
+
+    def _watch(self) -> None:
+        self._watched = True
+        asyncio.get_running_loop().call_later(SILENCE, self._look)
+
+    def _look(self) -> None:
+        self._watched = False
+        if self.load and not self.channel.closed:
+            if self.channel.silence >= SILENCE:
+                self._on_silence()
+            self._watch()
 
     def give(self) -> None:
         self.load -= 1

@@ -4,9 +4,18 @@ blocking ``Map`` runs these coroutines to their end.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -22,6 +31,7 @@ from remuda.client.predicate import Condition, Operand, quote
 from remuda.client.reader import Reader
 from remuda.client.requests import NO_OPTIONS, MapDescription
 from remuda.client.row import Row
+from remuda.client.tries import MAYBE_AGAIN, STALE, Tries
 from remuda.client.values import parameters_of
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import require_unicode
@@ -31,13 +41,14 @@ from remuda.errors import (
     RemudaError,
     SchemaChanged,
     UndefinedMap,
-    ViewChanged,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_STALE = (SchemaChanged, ViewChanged, UndefinedMap)
+T = TypeVar("T")
+
+_AGAIN = (*MAYBE_AGAIN, *STALE)
 
 
 class Map:
@@ -79,12 +90,13 @@ class Map:
 
     async def get(self, key: Any, default: Any = None) -> Any:
         """The value of ``key``, or ``default``."""
-        binding = self._binding or await self._bind()
+        binding = self._binding
+        if binding is None or binding.view is not self._core.view:
+            binding = await self._bound_now()
         try:
             row = await binding.get(binding.codec.key(key))
-        except _STALE as error:
-            binding = await self._bind_again(error)
-            row = await binding.get(binding.codec.key(key))
+        except _AGAIN as error:
+            binding, row = await self._read_again(error, lambda b: b.get(b.codec.key(key)))
         return default if row is None else binding.codec.value(row)
 
     async def put(self, key: Any, value: Any) -> None:
@@ -118,12 +130,12 @@ class Map:
 
     async def contains(self, key: Any) -> bool:
         """Whether the key exists."""
-        binding = self._binding or await self._bind()
+        binding = await self._bound_now()
         try:
             return await binding.contains(binding.codec.key(key))
-        except _STALE as error:
-            binding = await self._bind_again(error)
-            return await binding.contains(binding.codec.key(key))
+        except _AGAIN as error:
+            _, found = await self._read_again(error, lambda b: b.contains(b.codec.key(key)))
+            return found
 
     # --- many entries ---
 
@@ -131,9 +143,10 @@ class Map:
         """The values of those of ``keys`` that exist, by key, in the order given."""
         wanted = list(keys)
         try:
-            return await self._get_all(self._binding or await self._bind(), wanted)
-        except _STALE as error:
-            return await self._get_all(await self._bind_again(error), wanted)
+            return await self._get_all(await self._bound_now(), wanted)
+        except _AGAIN as error:
+            _, found = await self._read_again(error, lambda b: self._get_all(b, wanted))
+            return found
 
     async def put_all(
         self,
@@ -174,8 +187,8 @@ class Map:
             await self._put_pairs(binding, pairs)
         except ObjectMismatch as mismatch:
             await self._put_pairs(await self._newer(binding, mismatch), pairs)
-        except _STALE as error:
-            await self._forget(error)
+        except STALE:
+            self._binding = None
             await self._put_pairs(await self._bind_for(first_key, first_value), pairs)
         return len(pairs)
 
@@ -241,10 +254,21 @@ class Map:
 
     async def size(self) -> int:
         """The number of entries on the whole cluster."""
+        if self._core.in_transaction:
+            return await self._counted()
         try:
-            return await (self._binding or await self._bind()).size()
-        except _STALE as error:
+            return await (await self._bound_now()).size()
+        except STALE as error:
             return await (await self._bind_again(error)).size()
+
+    async def _counted(self) -> int:
+        """As the transaction sees them."""
+        name = quote((await self._bound_now()).schema.name)
+        text = f"SELECT count(*) FROM {name}"  # noqa: S608  (quoted)
+        reader = await self._core.execute(text, (), (), NO_OPTIONS)
+        batch = await reader.next_batch()
+        await reader.close()
+        return 0 if batch is None else int(batch.column(0)[0].as_py())
 
     # --- indexes ---
 
@@ -296,15 +320,33 @@ class Map:
     async def _describe(self) -> MapDescription:
         return await self._core.call(None, requests.describe_map(self.name), read=True)
 
-    async def _bind_again(self, error: RemudaError) -> Binding:
-        await self._forget(error)
-        return await self._bind()
+    async def _bound_now(self) -> Binding:
+        """The map as this handle knows it, in the view that the client knows."""
+        binding = self._binding
+        if binding is None:
+            return await self._bind()
+        if binding.view is not self._core.view:
+            self._binding = binding = self._rebuilt(binding)
+        return binding
 
-    async def _forget(self, error: RemudaError) -> None:
-        """The map or the view is not what it was when the handle was bound."""
-        self._binding = None
-        if isinstance(error, ViewChanged):
-            await self._core.refresh()
+    async def _bind_again(self, error: RemudaError) -> Binding:
+        """The map as it is now, after a request met ``error``."""
+        if isinstance(error, STALE):
+            self._binding = None
+        return await self._bound_now()
+
+    async def _read_again(
+        self, error: RemudaError, ask: Callable[[Binding], Coroutine[Any, Any, T]]
+    ) -> tuple[Binding, T]:
+        """``ask`` once more, and again, while ``Tries`` allows it."""
+        tries = self._core.tries(self._core.settings.retry_reads)
+        while True:
+            await tries.after(error)
+            binding = await self._bind_again(error)
+            try:
+                return binding, await ask(binding)
+            except _AGAIN as another:
+                error = another
 
     def _bound(self, schema: MapSchema) -> Binding:
         binding = self._binding
@@ -320,9 +362,9 @@ class Map:
     async def _bind_for(self, key: Any, value: Any) -> Binding:
         """The binding for a write: creates the map from its first entry, learns the classes."""
         binding = self._binding
-        if binding is None:
+        if binding is None or binding.view is not self._core.view:
             try:
-                binding = await self._bind()
+                binding = await self._bound_now()
             except UndefinedMap:
                 inferred = infer_schema(self.name, key, value)
                 ObjectCodec(inferred).row(key, value)  # what does not fit makes no map
@@ -356,21 +398,29 @@ class Map:
         except ObjectMismatch as error:
             binding = await self._newer(binding, error)
             row = binding.codec.row(key, value)
-        try:
-            return binding, await binding.put(row, condition, want_old)
-        except _STALE as error:
-            await self._forget(error)
-            binding = await self._bind_for(key, value)
-            row = binding.codec.row(key, value)
-            return binding, await binding.put(row, condition, want_old)
+        tries: Tries | None = None
+        while True:
+            try:
+                return binding, await binding.put(row, condition, want_old)
+            except _AGAIN as error:
+                twice = condition is requests.Condition.ALWAYS and not want_old
+                tries = tries or self._core.tries(self._core.settings.retry_writes if twice else 0)
+                await tries.after(error)
+                if isinstance(error, STALE):
+                    self._binding = None
+                binding = await self._bind_for(key, value)
+                row = binding.codec.row(key, value)
 
     async def _remove(self, key: Any, want_old: bool) -> tuple[Binding, PhysicalRow | None]:
-        binding = self._binding or await self._bind()
-        try:
-            return binding, await binding.remove(binding.codec.key(key), want_old)
-        except _STALE as error:
-            binding = await self._bind_again(error)
-            return binding, await binding.remove(binding.codec.key(key), want_old)
+        binding = await self._bound_now()
+        tries: Tries | None = None
+        while True:
+            try:
+                return binding, await binding.remove(binding.codec.key(key), want_old)
+            except _AGAIN as error:
+                tries = tries or self._core.tries(0)
+                await tries.after(error)
+                binding = await self._bind_again(error)
 
     async def _get_all(self, binding: Binding, wanted: Sequence[Any]) -> dict[Any, Any]:
         by_key = {binding.codec.key(key): key for key in wanted}
@@ -384,18 +434,24 @@ class Map:
     async def _put_pairs(self, binding: Binding, pairs: Sequence[tuple[Any, Any]]) -> None:
         encode = binding.codec.row
         rows = [encode(*_pair(pair)) for pair in pairs]
+        unique = list({binding.key_of(row): row for row in rows}.values())
         if binding.schema.checks:  # only the members can tell: all of the rows or none
-            unique = {binding.key_of(row): row for row in rows}
-            batch = binding.batch(list(unique.values()))
-            await bulk.put_batches(self._core, binding.schema, [batch])
+            await bulk.put_batches(self._core, binding.schema, [binding.batch(unique)])
             return
-        await binding.put_rows(rows)
+        rest = await binding.put_all(unique)
+        tries: Tries | None = None
+        while rest is not None:
+            if isinstance(rest.error, STALE):
+                raise rest.error
+            tries = tries or self._core.tries(self._core.settings.retry_writes)
+            await tries.after(rest.error)
+            rest = await self._rebuilt(binding).put_all(rest.rows)
 
     async def _put_table(self, table: pa.Table, key: Sequence[str] | None, replicated: bool) -> int:
         try:
             return await self._put_table_once(table, key, replicated)
-        except SchemaChanged as error:
-            await self._forget(error)
+        except SchemaChanged:
+            self._binding = None
             return await self._put_table_once(table, key, replicated)
 
     async def _put_table_once(

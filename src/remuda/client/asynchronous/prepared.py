@@ -8,11 +8,12 @@ from typing import Any, Self
 
 from remuda.client import requests
 from remuda.client.asynchronous.cursor import Cursor
-from remuda.client.core import Core
+from remuda.client.core import Core, is_read
 from remuda.client.latest import Latest
 from remuda.client.pages import Header
 from remuda.client.reader import Reader
 from remuda.client.requests import NO_OPTIONS, PreparedPlan, RunOptions
+from remuda.client.tries import MAYBE_AGAIN, Tries
 from remuda.client.values import (
     one_sequence,
     parameters_of,
@@ -22,7 +23,7 @@ from remuda.client.values import (
 )
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import SchemaChanged, UndefinedStatement, ViewChanged
+from remuda.errors import SchemaChanged, UndefinedStatement
 
 
 class Statement:
@@ -41,8 +42,15 @@ class Statement:
 
     async def prepare(self) -> Self:
         """Parse and plan it, on the member whose turn it is. InputError for a wrong statement."""
-        self._first = await self._plan(self._core.next_member())
-        return self
+        tries: Tries | None = None
+        while True:
+            try:
+                self._first = await self._plan(self._core.nearest(None))
+            except MAYBE_AGAIN as error:
+                tries = tries or self._core.tries(self._core.settings.retry_reads)
+                await tries.after(error)
+            else:
+                return self
 
     @property
     def parameter_types(self) -> tuple[SqlType, ...]:
@@ -58,14 +66,18 @@ class Statement:
         values = one_sequence(params)
         physical, types = self._physical(values)
         options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
-        member = self._member(values)
-        try:
-            return await self._run(member, physical, types, options)
-        except (UndefinedStatement, SchemaChanged, ViewChanged) as error:
-            if isinstance(error, ViewChanged):
-                await self._core.refresh()
-            self._plans.pop(member, None)
-            return await self._run(self._member(values), physical, types, options)
+        settings = self._core.settings
+        tries: Tries | None = None
+        while True:
+            member = self._member(values)
+            try:
+                return await self._run(member, physical, types, options)
+            except (*MAYBE_AGAIN, UndefinedStatement, SchemaChanged) as error:
+                if tries is None:
+                    repeats = settings.retry_reads if is_read(self.text) else 0
+                    tries = self._core.tries(repeats, options.timeout)
+                await tries.after(error)
+                self._plans.pop(member, None)
 
     def __repr__(self) -> str:
         return f"<Statement {self.text!r}>"
@@ -109,4 +121,4 @@ class Statement:
     def _member(self, values: Sequence[Any]) -> int:
         route = self._first.route
         owner = None if route is None else self._core.owner(route, values)
-        return self._core.next_member() if owner is None else owner
+        return self._core.nearest(owner)

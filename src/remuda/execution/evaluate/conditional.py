@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.sql import BOOLEAN, Kind, SqlType
+from remuda.datatypes.sql import Kind, SqlType
 from remuda.errors import CardinalityViolation
 from remuda.execution.arrays import Indices, boolean_array, mask_of, take, validity_mask
 from remuda.execution.batch import Batch
@@ -250,6 +250,3 @@ def _holds(function: str, value: object) -> bool:
             return value is not True
         case _:
             return value is not False
-
-
-BOOLEAN_TYPE = engine_type(BOOLEAN)

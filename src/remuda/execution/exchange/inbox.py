@@ -67,6 +67,7 @@ class Inbox:
         """The fragment has ended. Nothing refers to it from here any more: what a query leaves
         behind must not wait for the collector of cycles, which seldom runs."""
         self._post = None
+        self._send_grant = _nowhere
 
     def deliver_local(
         self, sender: Endpoint, ordinal: int, last: bool, batch: pa.RecordBatch | None, size: int
@@ -190,3 +191,7 @@ class Inbox:
         self._turn.clear()
         for queue in self._queues.values():
             queue.clear()
+
+
+def _nowhere(_sender: Endpoint, _grant: Grant) -> None:
+    """The senders have been told all that they need."""

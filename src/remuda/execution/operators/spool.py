@@ -87,6 +87,7 @@ class Spool:
             self._readers -= 1
             if self.unwanted:
                 self._batches = []
+                self._waiting = []
                 self._memory.clear()
                 if self._blocks is not None:
                     self._blocks.close()

@@ -30,6 +30,9 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     VIEW_INSTALL: _ClassVar[RpcType]
     HEARTBEAT: _ClassVar[RpcType]
     CLOCK: _ClassVar[RpcType]
+    HEARTBEAT_ANSWER: _ClassVar[RpcType]
+    AGREE: _ClassVar[RpcType]
+    WISH: _ClassVar[RpcType]
     CATALOG_CHANGE: _ClassVar[RpcType]
     CATALOG_INSTALL: _ClassVar[RpcType]
     INDEX_STATUS: _ClassVar[RpcType]
@@ -43,6 +46,16 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COMMIT_TURN_END: _ClassVar[RpcType]
     JOB_TOUCH: _ClassVar[RpcType]
     COMMIT_STATUS: _ClassVar[RpcType]
+    COMMIT_KEEP: _ClassVar[RpcType]
+    COPY_BEGIN: _ClassVar[RpcType]
+    COPY_ROWS: _ClassVar[RpcType]
+    COPY_REPLICATED: _ClassVar[RpcType]
+    PARTS: _ClassVar[RpcType]
+    TRANSACTION_PIN: _ClassVar[RpcType]
+    KEY_LOCK: _ClassVar[RpcType]
+    KEY_UNLOCK: _ClassVar[RpcType]
+    KEY_PROBE: _ClassVar[RpcType]
+    KEY_VICTIM: _ClassVar[RpcType]
     FORWARD: _ClassVar[RpcType]
 HANDSHAKE: RpcType
 ACK: RpcType
@@ -63,6 +76,9 @@ JOIN: RpcType
 VIEW_INSTALL: RpcType
 HEARTBEAT: RpcType
 CLOCK: RpcType
+HEARTBEAT_ANSWER: RpcType
+AGREE: RpcType
+WISH: RpcType
 CATALOG_CHANGE: RpcType
 CATALOG_INSTALL: RpcType
 INDEX_STATUS: RpcType
@@ -76,6 +92,16 @@ COMMIT_TURN: RpcType
 COMMIT_TURN_END: RpcType
 JOB_TOUCH: RpcType
 COMMIT_STATUS: RpcType
+COMMIT_KEEP: RpcType
+COPY_BEGIN: RpcType
+COPY_ROWS: RpcType
+COPY_REPLICATED: RpcType
+PARTS: RpcType
+TRANSACTION_PIN: RpcType
+KEY_LOCK: RpcType
+KEY_UNLOCK: RpcType
+KEY_PROBE: RpcType
+KEY_VICTIM: RpcType
 FORWARD: RpcType
 
 class ControlHandshake(_message.Message):
@@ -97,7 +123,7 @@ class ControlHandshake(_message.Message):
     def __init__(self, rpc_version: _Optional[int] = ..., channel: _Optional[_Union[_user_pb2.RpcChannel, str]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., authenticationMechanisms: _Optional[_Iterable[str]] = ..., rpc_version_min: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ...) -> None: ...
 
 class QueryStart(_message.Message):
-    __slots__ = ("context", "query_id", "plan_digest", "plan", "parameters", "participants", "read_timestamp", "timeout", "catalog_version", "sites", "analyze")
+    __slots__ = ("context", "query_id", "plan_digest", "plan", "parameters", "participants", "read_timestamp", "timeout", "catalog_version", "sites", "analyze", "writes")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     PLAN_DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -109,6 +135,7 @@ class QueryStart(_message.Message):
     CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
     SITES_FIELD_NUMBER: _ClassVar[int]
     ANALYZE_FIELD_NUMBER: _ClassVar[int]
+    WRITES_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     query_id: _common_pb2.QueryId
     plan_digest: bytes
@@ -120,7 +147,28 @@ class QueryStart(_message.Message):
     catalog_version: int
     sites: _containers.RepeatedCompositeFieldContainer[FragmentSites]
     analyze: bool
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., plan_digest: _Optional[bytes] = ..., plan: _Optional[bytes] = ..., parameters: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ..., participants: _Optional[_Iterable[int]] = ..., read_timestamp: _Optional[int] = ..., timeout: _Optional[float] = ..., catalog_version: _Optional[int] = ..., sites: _Optional[_Iterable[_Union[FragmentSites, _Mapping]]] = ..., analyze: _Optional[bool] = ...) -> None: ...
+    writes: _containers.RepeatedCompositeFieldContainer[UncommittedWrites]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., plan_digest: _Optional[bytes] = ..., plan: _Optional[bytes] = ..., parameters: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ..., participants: _Optional[_Iterable[int]] = ..., read_timestamp: _Optional[int] = ..., timeout: _Optional[float] = ..., catalog_version: _Optional[int] = ..., sites: _Optional[_Iterable[_Union[FragmentSites, _Mapping]]] = ..., analyze: _Optional[bool] = ..., writes: _Optional[_Iterable[_Union[UncommittedWrites, _Mapping]]] = ...) -> None: ...
+
+class UncommittedWrites(_message.Message):
+    __slots__ = ("map_id", "schema_version", "rows", "removed")
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_FIELD_NUMBER: _ClassVar[int]
+    map_id: int
+    schema_version: int
+    rows: _containers.RepeatedScalarFieldContainer[bytes]
+    removed: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ..., removed: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class TransactionPin(_message.Message):
+    __slots__ = ("context", "oldest")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    OLDEST_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    oldest: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., oldest: _Optional[int] = ...) -> None: ...
 
 class FragmentSites(_message.Message):
     __slots__ = ("fragment", "members", "limited", "partitions", "instances")
@@ -227,14 +275,18 @@ class FragmentDone(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., instance: _Optional[int] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., fragment: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorProfile, _Mapping]]] = ..., seconds: _Optional[float] = ..., peak_memory: _Optional[int] = ...) -> None: ...
 
 class Join(_message.Message):
-    __slots__ = ("context", "member", "cluster")
+    __slots__ = ("context", "member", "cluster", "view", "catalog")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     member: _common_pb2.Member
     cluster: str
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., cluster: _Optional[str] = ...) -> None: ...
+    view: _common_pb2.View
+    catalog: CatalogState
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., cluster: _Optional[str] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., catalog: _Optional[_Union[CatalogState, _Mapping]] = ...) -> None: ...
 
 class ViewInstall(_message.Message):
     __slots__ = ("context", "view")
@@ -245,14 +297,90 @@ class ViewInstall(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("context", "memory_held", "memory_limit")
+    __slots__ = ("context", "memory_held", "memory_limit", "sent", "catalog_version", "probe", "leaving")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MEMORY_HELD_FIELD_NUMBER: _ClassVar[int]
     MEMORY_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    SENT_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
+    PROBE_FIELD_NUMBER: _ClassVar[int]
+    LEAVING_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     memory_held: int
     memory_limit: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., memory_held: _Optional[int] = ..., memory_limit: _Optional[int] = ...) -> None: ...
+    sent: float
+    catalog_version: int
+    probe: bool
+    leaving: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., memory_held: _Optional[int] = ..., memory_limit: _Optional[int] = ..., sent: _Optional[float] = ..., catalog_version: _Optional[int] = ..., probe: _Optional[bool] = ..., leaving: _Optional[bool] = ...) -> None: ...
+
+class Ballot(_message.Message):
+    __slots__ = ("round", "proposer")
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    PROPOSER_FIELD_NUMBER: _ClassVar[int]
+    round: int
+    proposer: int
+    def __init__(self, round: _Optional[int] = ..., proposer: _Optional[int] = ...) -> None: ...
+
+class Agreement(_message.Message):
+    __slots__ = ("context", "kind", "view", "ballot", "promised", "accepted", "value", "reason")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PREPARE: _ClassVar[Agreement.Kind]
+        PROMISE: _ClassVar[Agreement.Kind]
+        ACCEPT: _ClassVar[Agreement.Kind]
+        ACCEPTED: _ClassVar[Agreement.Kind]
+        REFUSED: _ClassVar[Agreement.Kind]
+        ASK: _ClassVar[Agreement.Kind]
+        DECIDED: _ClassVar[Agreement.Kind]
+        INSTALLED: _ClassVar[Agreement.Kind]
+    PREPARE: Agreement.Kind
+    PROMISE: Agreement.Kind
+    ACCEPT: Agreement.Kind
+    ACCEPTED: Agreement.Kind
+    REFUSED: Agreement.Kind
+    ASK: Agreement.Kind
+    DECIDED: Agreement.Kind
+    INSTALLED: Agreement.Kind
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    BALLOT_FIELD_NUMBER: _ClassVar[int]
+    PROMISED_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    kind: Agreement.Kind
+    view: int
+    ballot: Ballot
+    promised: Ballot
+    accepted: Ballot
+    value: _common_pb2.View
+    reason: str
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., kind: _Optional[_Union[Agreement.Kind, str]] = ..., view: _Optional[int] = ..., ballot: _Optional[_Union[Ballot, _Mapping]] = ..., promised: _Optional[_Union[Ballot, _Mapping]] = ..., accepted: _Optional[_Union[Ballot, _Mapping]] = ..., value: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class Placement(_message.Message):
+    __slots__ = ("partition", "before", "after")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    before: _containers.RepeatedScalarFieldContainer[int]
+    after: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, partition: _Optional[int] = ..., before: _Optional[_Iterable[int]] = ..., after: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class MembershipWish(_message.Message):
+    __slots__ = ("context", "join", "leave", "places")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    JOIN_FIELD_NUMBER: _ClassVar[int]
+    LEAVE_FIELD_NUMBER: _ClassVar[int]
+    PLACES_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    join: _common_pb2.Member
+    leave: int
+    places: _containers.RepeatedCompositeFieldContainer[Placement]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., join: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., leave: _Optional[int] = ..., places: _Optional[_Iterable[_Union[Placement, _Mapping]]] = ...) -> None: ...
 
 class CatalogChange(_message.Message):
     __slots__ = ("context", "create", "drop", "edits")
@@ -375,7 +503,7 @@ class StatisticsReply(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., maps: _Optional[_Iterable[_Union[MapStatistics, _Mapping]]] = ...) -> None: ...
 
 class CommitPrepare(_message.Message):
-    __slots__ = ("context", "job", "tasks", "overwrite", "map_id", "schema_version", "insert_only", "participants", "removed_keys", "unchanged_since")
+    __slots__ = ("context", "job", "tasks", "overwrite", "map_id", "schema_version", "insert_only", "participants", "removed_keys", "unchanged_since", "parts", "commit_timestamp", "kept")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
@@ -386,6 +514,9 @@ class CommitPrepare(_message.Message):
     PARTICIPANTS_FIELD_NUMBER: _ClassVar[int]
     REMOVED_KEYS_FIELD_NUMBER: _ClassVar[int]
     UNCHANGED_SINCE_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     job: str
     tasks: _containers.RepeatedCompositeFieldContainer[_user_pb2.JobTask]
@@ -396,19 +527,38 @@ class CommitPrepare(_message.Message):
     participants: _containers.RepeatedScalarFieldContainer[int]
     removed_keys: _containers.RepeatedCompositeFieldContainer[_common_pb2.Row]
     unchanged_since: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_user_pb2.JobTask, _Mapping]]] = ..., overwrite: _Optional[bool] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., insert_only: _Optional[bool] = ..., participants: _Optional[_Iterable[int]] = ..., removed_keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., unchanged_since: _Optional[int] = ...) -> None: ...
+    parts: _containers.RepeatedCompositeFieldContainer[CommitPart]
+    commit_timestamp: int
+    kept: _containers.RepeatedCompositeFieldContainer[PartitionRows]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_user_pb2.JobTask, _Mapping]]] = ..., overwrite: _Optional[bool] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., insert_only: _Optional[bool] = ..., participants: _Optional[_Iterable[int]] = ..., removed_keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., unchanged_since: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[CommitPart, _Mapping]]] = ..., commit_timestamp: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[PartitionRows, _Mapping]]] = ...) -> None: ...
+
+class CommitPart(_message.Message):
+    __slots__ = ("copies",)
+    COPIES_FIELD_NUMBER: _ClassVar[int]
+    copies: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, copies: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class PartitionRows(_message.Message):
+    __slots__ = ("partition", "rows")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    rows: int
+    def __init__(self, partition: _Optional[int] = ..., rows: _Optional[int] = ...) -> None: ...
 
 class CommitPrepared(_message.Message):
-    __slots__ = ("context", "prepare_timestamp", "rows", "refusal")
+    __slots__ = ("context", "prepare_timestamp", "rows", "refusal", "written")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     PREPARE_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    WRITTEN_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     prepare_timestamp: int
     rows: int
     refusal: _user_pb2.PBError
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., prepare_timestamp: _Optional[int] = ..., rows: _Optional[int] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ...) -> None: ...
+    written: _containers.RepeatedCompositeFieldContainer[PartitionRows]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., prepare_timestamp: _Optional[int] = ..., rows: _Optional[int] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ..., written: _Optional[_Iterable[_Union[PartitionRows, _Mapping]]] = ...) -> None: ...
 
 class CommitFinish(_message.Message):
     __slots__ = ("context", "job", "commit_timestamp")
@@ -421,7 +571,7 @@ class CommitFinish(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., commit_timestamp: _Optional[int] = ...) -> None: ...
 
 class StageRows(_message.Message):
-    __slots__ = ("context", "job", "task", "map_id", "schema_version", "sequence", "removal")
+    __slots__ = ("context", "job", "task", "map_id", "schema_version", "sequence", "removal", "backup", "origin")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
@@ -429,6 +579,8 @@ class StageRows(_message.Message):
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     REMOVAL_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     job: str
     task: str
@@ -436,7 +588,37 @@ class StageRows(_message.Message):
     schema_version: int
     sequence: int
     removal: bool
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., task: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., sequence: _Optional[int] = ..., removal: _Optional[bool] = ...) -> None: ...
+    backup: bool
+    origin: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., task: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., sequence: _Optional[int] = ..., removal: _Optional[bool] = ..., backup: _Optional[bool] = ..., origin: _Optional[int] = ...) -> None: ...
+
+class CopyBegin(_message.Message):
+    __slots__ = ("context", "transfer", "partitions", "map_id")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    transfer: str
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    map_id: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transfer: _Optional[str] = ..., partitions: _Optional[_Iterable[int]] = ..., map_id: _Optional[int] = ...) -> None: ...
+
+class CopyRows(_message.Message):
+    __slots__ = ("context", "transfer", "map_id", "schema_version", "low", "floor")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    FLOOR_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    transfer: str
+    map_id: int
+    schema_version: int
+    low: int
+    floor: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transfer: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., low: _Optional[int] = ..., floor: _Optional[int] = ...) -> None: ...
 
 class CommitTurn(_message.Message):
     __slots__ = ("context", "map_id", "job")
@@ -478,10 +660,12 @@ class CommitStatusReply(_message.Message):
         PREPARED: _ClassVar[CommitStatusReply.State]
         COMMITTED: _ClassVar[CommitStatusReply.State]
         ABORTED: _ClassVar[CommitStatusReply.State]
+        KEPT: _ClassVar[CommitStatusReply.State]
     UNKNOWN: CommitStatusReply.State
     PREPARED: CommitStatusReply.State
     COMMITTED: CommitStatusReply.State
     ABORTED: CommitStatusReply.State
+    KEPT: CommitStatusReply.State
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     COMMIT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
@@ -497,30 +681,64 @@ class SystemStateRequest(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class SystemState(_message.Message):
-    __slots__ = ("context", "catalog_version", "gauges", "maps", "statements", "fragments")
+    __slots__ = ("context", "catalog_version", "gauges", "maps", "statements", "fragments", "transactions")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
     GAUGES_FIELD_NUMBER: _ClassVar[int]
     MAPS_FIELD_NUMBER: _ClassVar[int]
     STATEMENTS_FIELD_NUMBER: _ClassVar[int]
     FRAGMENTS_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTIONS_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     catalog_version: int
     gauges: _containers.RepeatedCompositeFieldContainer[_user_pb2.Gauge]
     maps: _containers.RepeatedCompositeFieldContainer[MapPart]
     statements: _containers.RepeatedCompositeFieldContainer[RunningStatement]
     fragments: _containers.RepeatedCompositeFieldContainer[RunningFragment]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ...) -> None: ...
+    transactions: _containers.RepeatedCompositeFieldContainer[OpenTransaction]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ...) -> None: ...
+
+class OpenTransaction(_message.Message):
+    __slots__ = ("transaction", "state", "isolation", "read_only", "user", "label", "started", "snapshot", "writes", "bytes", "reads", "savepoints")
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    ISOLATION_FIELD_NUMBER: _ClassVar[int]
+    READ_ONLY_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    STARTED_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    WRITES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    READS_FIELD_NUMBER: _ClassVar[int]
+    SAVEPOINTS_FIELD_NUMBER: _ClassVar[int]
+    transaction: str
+    state: str
+    isolation: str
+    read_only: bool
+    user: str
+    label: str
+    started: int
+    snapshot: int
+    writes: int
+    bytes: int
+    reads: int
+    savepoints: int
+    def __init__(self, transaction: _Optional[str] = ..., state: _Optional[str] = ..., isolation: _Optional[str] = ..., read_only: _Optional[bool] = ..., user: _Optional[str] = ..., label: _Optional[str] = ..., started: _Optional[int] = ..., snapshot: _Optional[int] = ..., writes: _Optional[int] = ..., bytes: _Optional[int] = ..., reads: _Optional[int] = ..., savepoints: _Optional[int] = ...) -> None: ...
 
 class MapPart(_message.Message):
-    __slots__ = ("map_id", "rows", "bytes")
+    __slots__ = ("map_id", "rows", "bytes", "backup_rows", "backup_bytes")
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_ROWS_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_BYTES_FIELD_NUMBER: _ClassVar[int]
     map_id: int
     rows: int
     bytes: int
-    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
+    backup_rows: int
+    backup_bytes: int
+    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., backup_rows: _Optional[int] = ..., backup_bytes: _Optional[int] = ...) -> None: ...
 
 class RunningStatement(_message.Message):
     __slots__ = ("query_id", "text", "state", "started", "rows", "bytes", "serving", "planning", "queued", "user")
@@ -625,3 +843,165 @@ class Forward(_message.Message):
     body: bytes
     user: str
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rpc_type: _Optional[int] = ..., body: _Optional[bytes] = ..., user: _Optional[str] = ...) -> None: ...
+
+class PartMessages(_message.Message):
+    __slots__ = ("context", "finished_below", "messages")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    FINISHED_BELOW_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    finished_below: int
+    messages: _containers.RepeatedCompositeFieldContainer[PartMessage]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., finished_below: _Optional[int] = ..., messages: _Optional[_Iterable[_Union[PartMessage, _Mapping]]] = ...) -> None: ...
+
+class PartMessage(_message.Message):
+    __slots__ = ("kind", "began", "near", "partition", "timestamp", "one_phase", "committed", "partitions", "refusal", "asking", "state", "work")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PREPARE: _ClassVar[PartMessage.Kind]
+        VOTE: _ClassVar[PartMessage.Kind]
+        FINISH: _ClassVar[PartMessage.Kind]
+        FINISHED: _ClassVar[PartMessage.Kind]
+        BACKUP_PREPARE: _ClassVar[PartMessage.Kind]
+        BACKUP_PREPARED: _ClassVar[PartMessage.Kind]
+        BACKUP_FINISH: _ClassVar[PartMessage.Kind]
+        BACKUP_FINISHED: _ClassVar[PartMessage.Kind]
+        BACKUP_ENDED: _ClassVar[PartMessage.Kind]
+        BACKUP_FORGET: _ClassVar[PartMessage.Kind]
+        INQUIRE: _ClassVar[PartMessage.Kind]
+        TOLD: _ClassVar[PartMessage.Kind]
+    PREPARE: PartMessage.Kind
+    VOTE: PartMessage.Kind
+    FINISH: PartMessage.Kind
+    FINISHED: PartMessage.Kind
+    BACKUP_PREPARE: PartMessage.Kind
+    BACKUP_PREPARED: PartMessage.Kind
+    BACKUP_FINISH: PartMessage.Kind
+    BACKUP_FINISHED: PartMessage.Kind
+    BACKUP_ENDED: PartMessage.Kind
+    BACKUP_FORGET: PartMessage.Kind
+    INQUIRE: PartMessage.Kind
+    TOLD: PartMessage.Kind
+    class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        UNKNOWN: _ClassVar[PartMessage.State]
+        PREPARED: _ClassVar[PartMessage.State]
+        COMMITTED: _ClassVar[PartMessage.State]
+        ROLLED_BACK: _ClassVar[PartMessage.State]
+    UNKNOWN: PartMessage.State
+    PREPARED: PartMessage.State
+    COMMITTED: PartMessage.State
+    ROLLED_BACK: PartMessage.State
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    BEGAN_FIELD_NUMBER: _ClassVar[int]
+    NEAR_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    ONE_PHASE_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    ASKING_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    WORK_FIELD_NUMBER: _ClassVar[int]
+    kind: PartMessage.Kind
+    began: int
+    near: int
+    partition: int
+    timestamp: int
+    one_phase: bool
+    committed: bool
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    refusal: _user_pb2.PBError
+    asking: int
+    state: PartMessage.State
+    work: _containers.RepeatedCompositeFieldContainer[PartWork]
+    def __init__(self, kind: _Optional[_Union[PartMessage.Kind, str]] = ..., began: _Optional[int] = ..., near: _Optional[int] = ..., partition: _Optional[int] = ..., timestamp: _Optional[int] = ..., one_phase: _Optional[bool] = ..., committed: _Optional[bool] = ..., partitions: _Optional[_Iterable[int]] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ..., asking: _Optional[int] = ..., state: _Optional[_Union[PartMessage.State, str]] = ..., work: _Optional[_Iterable[_Union[PartWork, _Mapping]]] = ...) -> None: ...
+
+class PartWork(_message.Message):
+    __slots__ = ("partition", "snapshot", "writes", "reads", "scans", "owner")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    WRITES_FIELD_NUMBER: _ClassVar[int]
+    READS_FIELD_NUMBER: _ClassVar[int]
+    SCANS_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    snapshot: int
+    writes: _containers.RepeatedCompositeFieldContainer[PartWrite]
+    reads: _containers.RepeatedCompositeFieldContainer[PartRead]
+    scans: _containers.RepeatedScalarFieldContainer[bytes]
+    owner: TransactionName
+    def __init__(self, partition: _Optional[int] = ..., snapshot: _Optional[int] = ..., writes: _Optional[_Iterable[_Union[PartWrite, _Mapping]]] = ..., reads: _Optional[_Iterable[_Union[PartRead, _Mapping]]] = ..., scans: _Optional[_Iterable[bytes]] = ..., owner: _Optional[_Union[TransactionName, _Mapping]] = ...) -> None: ...
+
+class PartWrite(_message.Message):
+    __slots__ = ("map_id", "schema_version", "key", "row")
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    map_id: int
+    schema_version: int
+    key: _common_pb2.Row
+    row: _common_pb2.Row
+    def __init__(self, map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., key: _Optional[_Union[_common_pb2.Row, _Mapping]] = ..., row: _Optional[_Union[_common_pb2.Row, _Mapping]] = ...) -> None: ...
+
+class PartRead(_message.Message):
+    __slots__ = ("map_id", "key")
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    map_id: int
+    key: _common_pb2.Row
+    def __init__(self, map_id: _Optional[int] = ..., key: _Optional[_Union[_common_pb2.Row, _Mapping]] = ...) -> None: ...
+
+class PartScan(_message.Message):
+    __slots__ = ("map_id", "schema_version", "predicate", "column_ids", "positions", "parameters")
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    PREDICATE_FIELD_NUMBER: _ClassVar[int]
+    COLUMN_IDS_FIELD_NUMBER: _ClassVar[int]
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    map_id: int
+    schema_version: int
+    predicate: bytes
+    column_ids: _containers.RepeatedScalarFieldContainer[int]
+    positions: _containers.RepeatedScalarFieldContainer[int]
+    parameters: _containers.RepeatedCompositeFieldContainer[_common_pb2.Value]
+    def __init__(self, map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., predicate: _Optional[bytes] = ..., column_ids: _Optional[_Iterable[int]] = ..., positions: _Optional[_Iterable[int]] = ..., parameters: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ...) -> None: ...
+
+class TransactionName(_message.Message):
+    __slots__ = ("began", "near")
+    BEGAN_FIELD_NUMBER: _ClassVar[int]
+    NEAR_FIELD_NUMBER: _ClassVar[int]
+    began: int
+    near: int
+    def __init__(self, began: _Optional[int] = ..., near: _Optional[int] = ...) -> None: ...
+
+class KeyLock(_message.Message):
+    __slots__ = ("context", "owner", "map_id", "keys", "shared")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    owner: TransactionName
+    map_id: int
+    keys: _containers.RepeatedCompositeFieldContainer[_common_pb2.Row]
+    shared: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., owner: _Optional[_Union[TransactionName, _Mapping]] = ..., map_id: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., shared: _Optional[bool] = ...) -> None: ...
+
+class KeyProbe(_message.Message):
+    __slots__ = ("context", "round", "path", "target", "waits_here")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    WAITS_HERE_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    round: int
+    path: _containers.RepeatedCompositeFieldContainer[TransactionName]
+    target: TransactionName
+    waits_here: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., round: _Optional[int] = ..., path: _Optional[_Iterable[_Union[TransactionName, _Mapping]]] = ..., target: _Optional[_Union[TransactionName, _Mapping]] = ..., waits_here: _Optional[bool] = ...) -> None: ...

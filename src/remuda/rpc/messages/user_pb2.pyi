@@ -51,6 +51,10 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     JOB_TASK_END: _ClassVar[RpcType]
     JOB_COMMIT: _ClassVar[RpcType]
     JOB_ABORT: _ClassVar[RpcType]
+    TRANSACTION_BEGIN: _ClassVar[RpcType]
+    TRANSACTION_END: _ClassVar[RpcType]
+    TRANSACTION_SAVEPOINT: _ClassVar[RpcType]
+    TRANSACTION_SUSPEND: _ClassVar[RpcType]
     MEMBER_STATE: _ClassVar[RpcType]
 
 class RpcChannel(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -96,6 +100,20 @@ class RequestStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OK: _ClassVar[RequestStatus]
     FAILED_: _ClassVar[RequestStatus]
     TIMEOUT: _ClassVar[RequestStatus]
+
+class TransactionState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    NO_TRANSACTION: _ClassVar[TransactionState]
+    ACTIVE: _ClassVar[TransactionState]
+    SUSPENDED: _ClassVar[TransactionState]
+    MARKED_ROLLBACK: _ClassVar[TransactionState]
+
+class TransactionIsolation(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DEFAULT_ISOLATION: _ClassVar[TransactionIsolation]
+    READ_COMMITTED: _ClassVar[TransactionIsolation]
+    REPEATABLE_READ: _ClassVar[TransactionIsolation]
+    SERIALIZABLE: _ClassVar[TransactionIsolation]
 HANDSHAKE: RpcType
 ACK: RpcType
 GOODBYE: RpcType
@@ -136,6 +154,10 @@ JOB_WRITE: RpcType
 JOB_TASK_END: RpcType
 JOB_COMMIT: RpcType
 JOB_ABORT: RpcType
+TRANSACTION_BEGIN: RpcType
+TRANSACTION_END: RpcType
+TRANSACTION_SAVEPOINT: RpcType
+TRANSACTION_SUSPEND: RpcType
 MEMBER_STATE: RpcType
 BIT_CONTROL: RpcChannel
 BIT_DATA: RpcChannel
@@ -163,6 +185,14 @@ UNKNOWN_STATUS_: RequestStatus
 OK: RequestStatus
 FAILED_: RequestStatus
 TIMEOUT: RequestStatus
+NO_TRANSACTION: TransactionState
+ACTIVE: TransactionState
+SUSPENDED: TransactionState
+MARKED_ROLLBACK: TransactionState
+DEFAULT_ISOLATION: TransactionIsolation
+READ_COMMITTED: TransactionIsolation
+REPEATABLE_READ: TransactionIsolation
+SERIALIZABLE: TransactionIsolation
 
 class Empty(_message.Message):
     __slots__ = ()
@@ -281,7 +311,7 @@ class PreparedStatementHandle(_message.Message):
     def __init__(self, server_info: _Optional[bytes] = ...) -> None: ...
 
 class RunQuery(_message.Message):
-    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameter_types", "parameters", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows", "accept_answer", "known_form", "session")
+    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameter_types", "parameters", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows", "accept_answer", "known_form", "session", "transaction")
     RESULTS_MODE_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
@@ -298,6 +328,7 @@ class RunQuery(_message.Message):
     ACCEPT_ANSWER_FIELD_NUMBER: _ClassVar[int]
     KNOWN_FORM_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     results_mode: QueryResultsMode
     type: QueryType
     plan: str
@@ -314,7 +345,8 @@ class RunQuery(_message.Message):
     accept_answer: bool
     known_form: int
     session: bytes
-    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ..., session: _Optional[bytes] = ...) -> None: ...
+    transaction: str
+    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ..., session: _Optional[bytes] = ..., transaction: _Optional[str] = ...) -> None: ...
 
 class RecordBatchDef(_message.Message):
     __slots__ = ("record_count", "field", "carries_two_byte_selection_vector", "affected_rows_count")
@@ -342,7 +374,7 @@ class QueryData(_message.Message):
     def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., row_count: _Optional[int] = ..., affected_rows_count: _Optional[int] = ..., columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., **kwargs) -> None: ...
 
 class QueryResult(_message.Message):
-    __slots__ = ("query_state", "query_id", "error", "context", "affected_rows", "tag", "session")
+    __slots__ = ("query_state", "query_id", "error", "context", "affected_rows", "tag", "session", "transaction")
     class QueryState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STARTING: _ClassVar[QueryResult.QueryState]
@@ -370,6 +402,7 @@ class QueryResult(_message.Message):
     AFFECTED_ROWS_FIELD_NUMBER: _ClassVar[int]
     TAG_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     query_state: QueryResult.QueryState
     query_id: _common_pb2.QueryId
     error: _containers.RepeatedCompositeFieldContainer[PBError]
@@ -377,7 +410,8 @@ class QueryResult(_message.Message):
     affected_rows: int
     tag: str
     session: bytes
-    def __init__(self, query_state: _Optional[_Union[QueryResult.QueryState, str]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., error: _Optional[_Iterable[_Union[PBError, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., affected_rows: _Optional[int] = ..., tag: _Optional[str] = ..., session: _Optional[bytes] = ...) -> None: ...
+    transaction: TransactionStatus
+    def __init__(self, query_state: _Optional[_Union[QueryResult.QueryState, str]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., error: _Optional[_Iterable[_Union[PBError, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., affected_rows: _Optional[int] = ..., tag: _Optional[str] = ..., session: _Optional[bytes] = ..., transaction: _Optional[_Union[TransactionStatus, _Mapping]] = ...) -> None: ...
 
 class QueryAnswer(_message.Message):
     __slots__ = ("query_id", "context", "form", "about", "rows")
@@ -638,7 +672,7 @@ class Count(_message.Message):
     def __init__(self, count: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class KeysRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "keys_only", "context")
+    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "keys_only", "context", "transaction", "read_timestamp")
     MAP_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -646,6 +680,8 @@ class KeysRequest(_message.Message):
     WANT_OLD_FIELD_NUMBER: _ClassVar[int]
     KEYS_ONLY_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    READ_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
@@ -653,7 +689,9 @@ class KeysRequest(_message.Message):
     want_old: bool
     keys_only: bool
     context: _common_pb2.Context
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    transaction: str
+    read_timestamp: int
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., read_timestamp: _Optional[int] = ...) -> None: ...
 
 class OptionalRow(_message.Message):
     __slots__ = ("row",)
@@ -670,7 +708,7 @@ class RowsResponse(_message.Message):
     def __init__(self, rows: _Optional[_Iterable[_Union[OptionalRow, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class PutRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "rows", "condition", "want_old", "context")
+    __slots__ = ("map", "map_id", "schema_version", "rows", "condition", "want_old", "context", "transaction")
     class Condition(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         ALWAYS: _ClassVar[PutRequest.Condition]
@@ -686,6 +724,7 @@ class PutRequest(_message.Message):
     CONDITION_FIELD_NUMBER: _ClassVar[int]
     WANT_OLD_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
@@ -693,19 +732,22 @@ class PutRequest(_message.Message):
     condition: PutRequest.Condition
     want_old: bool
     context: _common_pb2.Context
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ..., condition: _Optional[_Union[PutRequest.Condition, str]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    transaction: str
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ..., condition: _Optional[_Union[PutRequest.Condition, str]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ...) -> None: ...
 
 class PutBatchRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "context")
+    __slots__ = ("map", "map_id", "schema_version", "context", "transaction")
     MAP_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
     context: _common_pb2.Context
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    transaction: str
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ...) -> None: ...
 
 class JobBegin(_message.Message):
     __slots__ = ("map", "overwrite", "label")
@@ -766,6 +808,76 @@ class JobAbort(_message.Message):
     JOB_FIELD_NUMBER: _ClassVar[int]
     job: str
     def __init__(self, job: _Optional[str] = ...) -> None: ...
+
+class TransactionBegin(_message.Message):
+    __slots__ = ("isolation", "read_only", "pessimistic", "timeout", "label", "context")
+    ISOLATION_FIELD_NUMBER: _ClassVar[int]
+    READ_ONLY_FIELD_NUMBER: _ClassVar[int]
+    PESSIMISTIC_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    isolation: TransactionIsolation
+    read_only: bool
+    pessimistic: bool
+    timeout: float
+    label: str
+    context: _common_pb2.Context
+    def __init__(self, isolation: _Optional[_Union[TransactionIsolation, str]] = ..., read_only: _Optional[bool] = ..., pessimistic: _Optional[bool] = ..., timeout: _Optional[float] = ..., label: _Optional[str] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class TransactionStatus(_message.Message):
+    __slots__ = ("transaction", "member", "state")
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    transaction: str
+    member: int
+    state: TransactionState
+    def __init__(self, transaction: _Optional[str] = ..., member: _Optional[int] = ..., state: _Optional[_Union[TransactionState, str]] = ...) -> None: ...
+
+class TransactionEnd(_message.Message):
+    __slots__ = ("transaction", "commit", "context")
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    transaction: str
+    commit: bool
+    context: _common_pb2.Context
+    def __init__(self, transaction: _Optional[str] = ..., commit: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class TransactionEnded(_message.Message):
+    __slots__ = ("commit_timestamp", "context")
+    COMMIT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    commit_timestamp: int
+    context: _common_pb2.Context
+    def __init__(self, commit_timestamp: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class TransactionSavepoint(_message.Message):
+    __slots__ = ("transaction", "action", "name")
+    class Action(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        SET: _ClassVar[TransactionSavepoint.Action]
+        ROLL_BACK: _ClassVar[TransactionSavepoint.Action]
+        RELEASE: _ClassVar[TransactionSavepoint.Action]
+    SET: TransactionSavepoint.Action
+    ROLL_BACK: TransactionSavepoint.Action
+    RELEASE: TransactionSavepoint.Action
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    transaction: str
+    action: TransactionSavepoint.Action
+    name: str
+    def __init__(self, transaction: _Optional[str] = ..., action: _Optional[_Union[TransactionSavepoint.Action, str]] = ..., name: _Optional[str] = ...) -> None: ...
+
+class TransactionSuspend(_message.Message):
+    __slots__ = ("transaction", "resume")
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    RESUME_FIELD_NUMBER: _ClassVar[int]
+    transaction: str
+    resume: bool
+    def __init__(self, transaction: _Optional[str] = ..., resume: _Optional[bool] = ...) -> None: ...
 
 class Gauge(_message.Message):
     __slots__ = ("name", "value")

@@ -11,7 +11,8 @@ BIT, required                one bit per value, the first one lowest
 VARCHAR, VARBINARY,          child ``$offsets$`` (UINT4, n + 1 of them), then the bytes;
 VARDECIMAL, required         a VARDECIMAL is a big-endian two's complement number, as short as it
                              can be
-any of these, nullable       child ``$bits$`` (UINT1, 1 = there is a value), child ``$values$``
+any of these, nullable       child ``$bits$`` (UINT1, 1 = there is a value), then the values in a
+                             child of the same name and type
 a list (REPEATED)            child ``$offsets$``, child ``$data$`` (required)
 a map                        its members, each nullable
 a list of maps               child ``$offsets$``, then the members

@@ -13,7 +13,6 @@ from remuda.rpc.messages.vectors_pb2 import MAP, OPTIONAL, REPEATED, REQUIRED, M
 from remuda.rpc.value_vectors.scalars import required
 from remuda.rpc.value_vectors.vector import (
     DATA,
-    VALUES,
     Vector,
     bits,
     major_type,
@@ -34,8 +33,10 @@ def vector(name: str, sql_type: SqlType, array: pa.Array, *, nullable: bool) -> 
     if not nullable and not array.null_count:
         return required(name, sql_type, array)
     valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
-    parts = [bits(valid), required(VALUES, sql_type, array)]
-    return parent(name, major_type(sql_type, OPTIONAL), len(array), parts)
+    major = major_type(sql_type, OPTIONAL)
+    values = required(name, sql_type, array)
+    values.description.major_type.CopyFrom(major)
+    return parent(name, major, len(array), [bits(valid), values])
 
 
 def _members(sql_type: SqlType, array: pa.Array) -> list[Vector]:

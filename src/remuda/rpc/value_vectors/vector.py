@@ -38,8 +38,9 @@ from remuda.rpc.messages.vectors_pb2 import (
     SerializedField,
 )
 
-OFFSETS, BITS, VALUES, DATA = "$offsets$", "$bits$", "$values$", "$data$"
-"""What Drill calls the parts of a vector; its clients check the names."""
+OFFSETS, BITS, DATA = "$offsets$", "$bits$", "$data$"
+"""What Drill calls the parts of a vector; its clients check the names. The values of a nullable
+vector have the name and the type of the vector itself: the JDBC driver refuses any other."""
 
 _MINOR_TYPES: dict[Kind, MinorType] = {
     Kind.NULL: VARCHAR,

@@ -1,0 +1,269 @@
+"""``Transaction``: several reads and writes that take effect together; all its logic is here."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+
+from remuda.client import transaction_requests as requests
+from remuda.client.asynchronous.cursor import Cursor
+from remuda.client.asynchronous.map import Map
+from remuda.client.asynchronous.prepared import Statement
+from remuda.client.core import Core
+from remuda.client.many import execute_many
+from remuda.client.ports import COMMIT_TIMEOUT
+from remuda.client.reader import Reader
+from remuda.client.requests import NO_OPTIONS, RunOptions
+from remuda.client.transaction_core import TransactionCore
+from remuda.client.transaction_requests import TransactionOptions
+from remuda.client.values import one_sequence, parameters_of, statement_text, timeout_seconds
+from remuda.errors import (
+    ConnectionBroken,
+    InputError,
+    MemberUnavailable,
+    NoActiveTransaction,
+    OutcomeUnknown,
+    RemudaError,
+    SchemaChanged,
+    SerializationFailure,
+    SnapshotTooOld,
+    ViewChanged,
+)
+from remuda.rpc.messages import user_pb2
+from remuda.transaction.states import State
+from remuda.transaction_errors import (
+    DeadlockDetected,
+    LockNotAvailable,
+    TransactionSuspended,
+    UndefinedTransaction,
+)
+
+AGAIN: Final = (
+    SerializationFailure,
+    DeadlockDetected,
+    LockNotAvailable,
+    SnapshotTooOld,
+    UndefinedTransaction,
+    SchemaChanged,
+    ViewChanged,
+    MemberUnavailable,
+    ConnectionBroken,
+)
+"""What a function that runs in a transaction is run again for, unless the outcome is unknown."""
+_STATES: Final[dict[int, State]] = {
+    user_pb2.ACTIVE: State.ACTIVE,
+    user_pb2.SUSPENDED: State.SUSPENDED,
+    user_pb2.MARKED_ROLLBACK: State.MARKED_ROLLBACK,
+}
+
+
+class Transaction:
+    """Begins when it is entered; commits at the end of the ``async with`` block, rolls back if that
+    is left by an exception. For one task at a time.
+
+    ``map`` and ``sql`` work as those of the client, on one snapshot of the whole grid and what the
+    transaction has written itself. Nobody else sees that before the commit.
+    """
+
+    def __init__(self, core: Core, options: TransactionOptions) -> None:
+        self._client = core
+        self._options = options
+        self._core: TransactionCore | None = None
+        self._end: State | None = None
+        self.commit_timestamp: int | None = None
+        """Hybrid timestamp of the commit; None before it, and if nothing was written."""
+
+    # --- life ---
+
+    async def begin(self) -> Self:
+        """What entering does. Raises MemberUnavailable, LimitExceeded."""
+        if self._core is not None:
+            raise InputError("the transaction has begun already; begin another one")
+        client = self._client
+        call = requests.begin(self._options, client.clock, client.view.number)
+        held = await client.call(None, call)
+        self._core = TransactionCore.within(client, held)
+        return self
+
+    async def commit(self) -> None:
+        """Make everything visible, at one moment. The transaction is over then, whatever is raised:
+        SerializationFailure (run it again, nothing took effect), OutcomeUnknown (the answer was
+        lost), FailedTransaction, TransactionTimeout, UndefinedTransaction."""
+        core = self._open()
+        if core.held.state == user_pb2.SUSPENDED:
+            raise _suspended()
+        if core.held.broken is not None:
+            self._end = State.ROLLED_BACK
+            raise UndefinedTransaction(
+                "the transaction is lost with its connection: nothing of it took effect",
+                detail=core.held.broken.message,
+            )
+        call = requests.end(core.held, True, core.clock, core.view.number)
+        try:
+            self.commit_timestamp = await core.pool(core.held.member).call(call, COMMIT_TIMEOUT)
+        except ConnectionBroken as error:
+            self._end = State.UNKNOWN
+            raise OutcomeUnknown(
+                "whether the transaction was committed is not known: its answer was lost",
+                detail=error.message,
+                member=error.member,
+            ) from error
+        except OutcomeUnknown:
+            self._end = State.UNKNOWN
+            raise
+        except RemudaError:
+            self._end = State.ROLLED_BACK
+            raise
+        except BaseException:
+            self._end = State.UNKNOWN
+            raise
+        self._end = State.COMMITTED
+
+    async def rollback(self) -> None:
+        """Give up everything. Also good when a member, or the connection, is lost."""
+        core = self._open()
+        self._end = State.ROLLED_BACK
+        if core.held.broken is None:
+            call = requests.end(core.held, False, core.clock, core.view.number)
+            with contextlib.suppress(ConnectionBroken, MemberUnavailable):  # then it is gone
+                await core.pool(core.held.member).call(call)
+
+    async def suspend(self) -> None:
+        """Put it aside: it stays as it is, even when the connection ends, until ``resume`` or its
+        timeout. Raises NoActiveTransaction unless it is ACTIVE."""
+        core = self._open()
+        await core.pool(core.held.member).call(requests.suspend(core.held, resume=False))
+
+    async def resume(self) -> None:
+        """Go on with it. Raises NoActiveTransaction unless it is SUSPENDED."""
+        core = self._open()
+        await core.pool(core.held.member).call(requests.suspend(core.held, resume=True))
+        core.held.broken = None
+
+    async def savepoint(self, name: str) -> None:
+        """A place to go back to."""
+        await self._savepoint(user_pb2.TransactionSavepoint.SET, name)
+
+    async def rollback_to(self, name: str) -> None:
+        """Undo what was written since the savepoint. UndefinedSavepoint."""
+        await self._savepoint(user_pb2.TransactionSavepoint.ROLL_BACK, name)
+
+    async def release(self, name: str) -> None:
+        """Forget the savepoint, and later ones; what was written stays. UndefinedSavepoint."""
+        await self._savepoint(user_pb2.TransactionSavepoint.RELEASE, name)
+
+    async def _savepoint(self, action: int, name: str) -> None:
+        core = self._open()
+        await core.pool(core.held.member).call(requests.savepoint(core.held, action, name))
+
+    # --- what it is ---
+
+    @property
+    def id(self) -> str:
+        """Its name in ``sys.transactions``; "" before it has begun."""
+        return "" if self._core is None else self._core.held.name
+
+    @property
+    def state(self) -> State:
+        """As far as the client knows it."""
+        if self._end is not None:
+            return self._end
+        if self._core is None:
+            return State.ACTIVE
+        held = self._core.held
+        if held.ended:
+            return State.COMMITTED if held.ended == "COMMIT" else State.ROLLED_BACK
+        return State.MARKED_ROLLBACK if held.failed else _STATES.get(held.state, State.ACTIVE)
+
+    # --- work ---
+
+    def map(
+        self, name: str, value_type: type | None = None, *, key_type: type | None = None
+    ) -> Map:
+        """A handle of the map ``name`` inside the transaction."""
+        return Map(self._open(), name, value_type, key_type)
+
+    async def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:
+        """Run one statement inside the transaction; else as ``Client.sql``. An error of a statement
+        fails the transaction: only ``rollback`` (or ``rollback_to``) is possible then."""
+        return Cursor(await self.run(text, params, timeout))
+
+    async def prepare(self, text: str) -> Statement:
+        """A prepared statement that runs inside the transaction."""
+        return await Statement(self._open(), text).prepare()
+
+    async def execute_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
+        """As ``Client.execute_many``, inside the transaction."""
+        core = self._open()
+        return await execute_many(core, await Statement(core, text).prepare(), rows)
+
+    async def run(self, text: str, params: tuple[Any, ...], timeout: float | None) -> Reader:
+        """What ``sql`` does, without a cursor around the result."""
+        text = statement_text(text)
+        physical, types = parameters_of(one_sequence(params))
+        options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
+        return await self._open().execute(text, physical, types, options)
+
+    def _open(self) -> TransactionCore:
+        core = self._core
+        if core is None:
+            raise NoActiveTransaction(
+                "the transaction has not begun", hint="Enter it: with client.transaction() as tx."
+            )
+        if self._end is not None or core.held.ended:
+            raise NoActiveTransaction(
+                f"the transaction is over: {self.state.value}",
+                hint="Begin another one with client.transaction().",
+            )
+        return core
+
+    @property
+    def core(self) -> TransactionCore:
+        """What its maps and statements use. NoActiveTransaction when it is not open."""
+        return self._open()
+
+    async def __aenter__(self) -> Self:
+        return await self.begin()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._end is not None or self._core is None or self._core.held.ended:
+            return
+        if error is None:
+            await self.commit()
+            return
+        with contextlib.suppress(RemudaError):  # ``error`` is what the caller wants to see
+            await self.rollback()
+
+    def __repr__(self) -> str:
+        return f"<Transaction {self.id or 'not begun'}, {self.state.value}>"
+
+
+def again(error: BaseException, state: State, attempt: int, attempts: int) -> bool:
+    """Whether the function of ``run_transaction`` is run once more: ``state`` is that of
+    its transaction, ``attempt`` counts from 0."""
+    return (
+        isinstance(error, AGAIN)
+        and not isinstance(error, OutcomeUnknown)
+        and state is not State.UNKNOWN
+        and attempt + 1 < attempts
+    )
+
+
+def checked_attempts(attempts: Any) -> int:
+    """InputError."""
+    if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
+        raise InputError(f"attempts is a number, 1 or more, found {attempts!r}")
+    return attempts
+
+
+def _suspended() -> TransactionSuspended:
+    return TransactionSuspended(
+        "the transaction is suspended", hint="Resume it before it is committed."
+    )

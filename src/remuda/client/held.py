@@ -1,0 +1,100 @@
+"""Statements of a client that has a transaction open: they go to the member that has it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from remuda.client import requests
+from remuda.client.execution import Execution
+from remuda.client.pages import Header
+from remuda.client.reader import Reader
+from remuda.client.requests import RunOptions
+from remuda.client.result_stream import ResultStream
+from remuda.client.tries import LOST
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import RemudaError
+from remuda.rpc.messages import user_pb2
+from remuda.transaction_errors import FailedTransaction
+
+if TYPE_CHECKING:
+    from remuda.client.core import Core
+
+_BLANK: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+_ENDS: Final = re.compile(
+    _BLANK + r"(commit|end|rollback|abort)\b(?!.*\bto\b)", re.IGNORECASE | re.DOTALL
+)
+
+
+@dataclass
+class Held:
+    """An open transaction: its name, the member that has it, and what that last said of it.
+
+    ``broken``: the connection to the member is lost, and the transaction with it; until the user
+    has heard of it by ROLLBACK or COMMIT, statements fail, so that none runs outside of it
+    unnoticed. ``ended``: the statement that ended it."""
+
+    name: str
+    member: int
+    state: int = user_pb2.ACTIVE
+    broken: RemudaError | None = None
+    ended: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether only a rollback is possible."""
+        return self.broken is not None or self.state == user_pb2.MARKED_ROLLBACK
+
+    def told(self, status: user_pb2.TransactionStatus, tag: str) -> None:
+        if status.transaction == self.name:
+            self.state = status.state
+        else:
+            self.state, self.ended = user_pb2.NO_TRANSACTION, tag or "ROLLBACK"
+
+
+async def run_held(  # noqa: PLR0917 (as Core.execute)
+    core: Core,
+    held: Held,
+    text: str,
+    parameters: Sequence[PhysicalValue],
+    types: tuple[SqlType, ...],
+    options: RunOptions,
+    *,
+    handle: bytes | None,
+    header: Header | None,
+) -> Reader:
+    """``Core.execute`` inside the transaction. Nothing is tried again: what the member does not
+    serve now ends the transaction. FailedTransaction when it has been lost."""
+    if held.broken is not None:
+        raise FailedTransaction(
+            "the transaction is lost with its connection: nothing of it took effect",
+            detail=held.broken.message,
+            hint="ROLLBACK, and begin it again.",
+        )
+    stream = ResultStream(text, core.clock, header)
+    body = requests.prologue(handle or text, types, 0)
+    context = core.clock.context(core.view.number)
+    body = requests.run_query(body, parameters, types, options, context)
+    body += requests.session_part(core.session) + requests.transaction_part(held.name)
+    try:
+        asked = core.pool(held.member)
+        reader = Reader(await Execution.begin(asked, stream, body, options.timeout))
+        await reader.begin()
+    except LOST as error:
+        if stream.outcome is None:  # the connection, not the statement
+            held.broken = error
+        raise
+    finally:
+        core.told(stream)
+    return reader
+
+
+def ends_transaction(text: str) -> str:
+    """COMMIT or ROLLBACK for a statement that ends a transaction; "" for all others."""
+    match = _ENDS.match(text)
+    if match is None:
+        return ""
+    return "COMMIT" if match[1].lower() in ("commit", "end") else "ROLLBACK"

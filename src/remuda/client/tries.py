@@ -1,0 +1,115 @@
+"""Which requests are sent again, how often, and until when."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from remuda.client import backoff
+from remuda.errors import (
+    ConnectionBroken,
+    ConnectionRefused,
+    MemberUnavailable,
+    NoAnswer,
+    NotServed,
+    OutcomeUnknown,
+    PartitionsLost,
+    RemudaError,
+    SchemaChanged,
+    UndefinedMap,
+    UndefinedStatement,
+    ViewChanged,
+)
+
+if TYPE_CHECKING:
+    from remuda.client.core import Core
+
+LOST = (ConnectionBroken, MemberUnavailable, ConnectionRefused)
+"""Errors of requests that were lost with a connection or a member."""
+REFUSED = (NotServed, ViewChanged)
+"""Errors of requests that nobody has served: sending them again does no harm."""
+MAYBE_AGAIN = (*LOST, ViewChanged)
+"""Errors that ``Tries.after`` may have an answer to."""
+STALE = (SchemaChanged, UndefinedMap, UndefinedStatement)
+"""Errors of requests that were made for a map as it was: it has an answer to these as well, when
+the request is made anew."""
+
+_LONGEST_PAUSE = 0.5
+"""Seconds: a cluster that heals itself is noticed soon."""
+_DARK = 2
+"""So many times in a row no member at all answers; then it is time to say so."""
+
+
+class Tries:
+    """The tries of one request.
+
+    What was refused before anything was done is sent again until ``timeout`` seconds have passed,
+    reads and writes alike. What was lost with its connection is sent again ``repeats`` times: the
+    caller says by it that the request may run twice. What was made for an older schema of its map
+    is sent again once.
+    """
+
+    __slots__ = ("_core", "_dark", "_ends", "_left", "_lost_partition", "_pauses", "_stale")
+
+    def __init__(self, core: Core, repeats: int, timeout: float) -> None:
+        self._core = core
+        self._left = repeats
+        self._ends = time.monotonic() + timeout
+        self._pauses = 0
+        self._dark = 0
+        self._stale = False
+        self._lost_partition = False
+
+    async def after(self, error: RemudaError) -> None:
+        """Wait until the request may be sent again, and learn the view; raises ``error`` when it
+        may not."""
+        core = self._core
+        if core.closed:
+            raise error
+        if isinstance(error, STALE):
+            if self._stale:
+                raise error
+            self._stale = True
+            return
+        if isinstance(error, PartitionsLost):  # by a view that may be an old one
+            if self._lost_partition:
+                raise error
+            self._lost_partition = True
+        elif not isinstance(error, REFUSED):
+            if self._left == 0 or not isinstance(error, LOST):
+                raise error
+            self._left -= 1
+        pause = min(backoff.pause(self._pauses), _LONGEST_PAUSE)
+        if time.monotonic() + pause >= self._ends:
+            raise error
+        self._pauses += 1
+        # The first time somebody else's view is the remedy, and it is there already.
+        if self._pauses > 1 or not isinstance(error, ViewChanged | PartitionsLost):
+            await core.ports.pause(pause)
+        await self._learn(error)
+
+    async def _learn(self, error: RemudaError) -> None:
+        core = self._core
+        before = core.view.number
+        try:
+            await core.refresh()
+        except LOST:
+            self._dark += 1
+            if self._dark >= _DARK:
+                raise error from None
+            return
+        self._dark = 0
+        if core.view.number == before and isinstance(error, NotServed) and error.member:
+            core.go_round(int(error.member))
+
+
+def of_write(error: RemudaError) -> RemudaError:
+    """What the caller of a write hears: a lost connection leaves open whether it was done."""
+    if not isinstance(error, ConnectionBroken | NoAnswer) or isinstance(error, OutcomeUnknown):
+        return error
+    return OutcomeUnknown(
+        error.message,
+        detail="It is not known whether the write was carried out.",
+        hint="Read before you write again, unless writing twice does no harm.",
+        member=error.member,
+    )

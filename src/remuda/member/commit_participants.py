@@ -1,0 +1,546 @@
+"""The shell around ``transaction.staged_commit.Participant``: staged commits on a member that has
+rows of them, as the primary of their partitions, as a backup, or both."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, OrderedDict, deque
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
+from functools import partial
+
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.timestamp import FOREVER
+from remuda.errors import JobAborted, RemudaError, ViewChanged
+from remuda.member.commit_work import Work, read_parts, read_rows, read_work, rows_message
+from remuda.member.core import Core, attempt
+from remuda.member.log import fields
+from remuda.member.offload import Offload
+from remuda.member.peers import Peers
+from remuda.member.turns import coordinator_of
+from remuda.rpc import codec
+from remuda.rpc.connection import Reply
+from remuda.rpc.messages import common_pb2, control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.storage.map_store import MapStore
+from remuda.transaction import staged_commit as tx
+
+log = logging.getLogger(__name__)
+
+DECIDED_KEPT = 10_000
+TICK = 0.5
+HELD_MAX = 10.0
+"""Seconds that a commit waits for partitions that are held while they move."""
+
+_OUTCOMES = {
+    tx.Outcome.UNKNOWN: control_pb2.CommitStatusReply.UNKNOWN,
+    tx.Outcome.PREPARED: control_pb2.CommitStatusReply.PREPARED,
+    tx.Outcome.KEPT: control_pb2.CommitStatusReply.KEPT,
+    tx.Outcome.COMMITTED: control_pb2.CommitStatusReply.COMMITTED,
+    tx.Outcome.ABORTED: control_pb2.CommitStatusReply.ABORTED,
+}
+_TOLD = {state: outcome for outcome, state in _OUTCOMES.items()}
+
+Answered = Callable[[control_pb2.CommitPrepared], None]
+
+
+async def _at_once(_map_id: int) -> None:
+    """There are no small writes to wait for."""
+
+
+@dataclass
+class Taking:
+    """A commit that this member takes part in."""
+
+    participant: tx.Participant
+    work: Work | None = None
+    expected: dict[int, int] = field(default_factory=dict)
+    """Rows by partition that it must have as a backup, says who coordinates."""
+    lasting: bool = False
+    """A job of a client that sends its rows once: nobody would write them again by himself."""
+    written: dict[int, int] = field(default_factory=dict)
+    """Rows by partition that it has as their primary."""
+
+
+class CommitParticipants:
+    def __init__(self, core: Core, peers: Peers, offload: Offload) -> None:
+        self._core = core
+        self._peers = peers
+        self._offload = offload
+        self._ahead: dict[str, list[Callable[[], None]]] = {}
+        """Jobs whose next step is being worked out off the loop, and what comes after."""
+        self._taking: dict[str, Taking] = {}
+        self._decided: OrderedDict[str, Taking] = OrderedDict()
+        self._settled: dict[int, list[Callable[[], None]]] = {}
+        self._held = Counter[int]()
+        """Maps of which nothing is prepared now."""
+        self._released: list[asyncio.Future[None]] = []
+        self._ticker: asyncio.Task[None] | None = None
+        self.small_writes: Callable[[int], Awaitable[None]] = _at_once
+        """Returns when no small write of the map is pending; the caller prepares at once."""
+        self.on_resolved: list[Callable[[int], None]] = []
+        """Called with the map id after a prepared write was decided here."""
+
+    # --- waiting for prepared writes ----------------------------------------------------------
+
+    def busy(self, map_id: int, at: int = FOREVER - 1) -> bool:
+        """Whether a write of the map is prepared here at or below ``at`` and not decided."""
+        store = self._core.stores.get(map_id)
+        return store is not None and store.pending_at_or_below(at)
+
+    def when_settled(self, map_id: int, action: Callable[[], None]) -> None:
+        """Call ``action`` after the next decision (then ask ``busy`` again)."""
+        self._settled.setdefault(map_id, []).append(action)
+
+    async def settled(self, map_id: int, at: int = FOREVER - 1) -> None:
+        while self.busy(map_id, at):
+            await self.next_decision(map_id)
+
+    async def next_decision(self, map_id: int) -> None:
+        event = asyncio.Event()
+        self.when_settled(map_id, event.set)
+        await event.wait()
+
+    def wake(self, map_id: int) -> None:
+        """Whoever waits by ``when_settled`` asks again: a write of the map was decided."""
+        for action in self._settled.pop(map_id, []):
+            asyncio.get_running_loop().call_soon(action)
+
+    def staging_of(self, map_id: int) -> bool:
+        """Whether rows of a client's job for the map arrive here, not yet prepared."""
+        return any(
+            taking.lasting
+            and taking.participant.phase is tx.ParticipantPhase.STAGING
+            and taking.work is not None
+            and taking.work.schema.map_id == map_id
+            for taking in self._taking.values()
+        )
+
+    def prepared_without(self, map_id: int, member: int) -> bool:
+        """Whether a job of the map is prepared here in which ``member`` takes no part."""
+        return any(
+            taking.participant.phase is not tx.ParticipantPhase.STAGING
+            and taking.work is not None
+            and taking.work.schema.map_id == map_id
+            and member not in taking.participant.participants
+            for taking in self._taking.values()
+        )
+
+    async def hold(self, map_id: int) -> None:
+        """From now on no job of the map is prepared here; returns when none is pending in any copy.
+        ``release`` must follow, even when this call is cancelled."""
+        self._held[map_id] += 1
+        while any(store.job_pending for store in self._core.copies_of(map_id)):
+            await self.next_decision(map_id)
+
+    def release(self, map_id: int) -> None:
+        self._held -= Counter([map_id])
+        released, self._released = self._released, []
+        for future in released:
+            if not future.done():
+                future.set_result(None)
+
+    # --- staging ------------------------------------------------------------------------------
+
+    def staging(self, job: str, schema: MapSchema) -> Taking:
+        """Rows of the job arrive here. Raises JobAborted when the job has ended."""
+        taking = self._find(job)
+        if taking.participant.decided:
+            raise JobAborted(f"job {job} has ended")
+        if taking.work is None:
+            taking.work = Work(job, schema, ())
+        return taking
+
+    def schema_of(self, job: str) -> MapSchema:
+        """The map that rows of the job go into here. Raises JobAborted when it has ended."""
+        taking = self._taking.get(job)
+        if taking is None or taking.work is None:
+            raise JobAborted(f"job {job} has ended or has no rows here")
+        return taking.work.schema
+
+    def is_staging(self, job: str) -> bool:
+        """Whether rows of the job lie here, not yet committed or freed."""
+        return job in self._taking
+
+    def _find(self, job: str) -> Taking:
+        taking = self._taking.get(job) or self._decided.get(job)
+        if taking is None:
+            taking = self._taking[job] = Taking(tx.Participant(self._core.number, job))
+        return taking
+
+    # --- preparing and keeping ----------------------------------------------------------------
+
+    def on_prepare(self, request: Request) -> None:
+        message = control_pb2.CommitPrepare.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        self.prepare_here(message, lambda vote: request.reply(RpcType.COMMIT_PREPARE, vote))
+
+    def prepare_here(self, message: control_pb2.CommitPrepare, reply: Answered) -> None:
+        taking = self._find(message.job)
+        self._take_work(taking, message)
+        if taking.participant.phase is not tx.ParticipantPhase.STAGING:
+            self._vote(message, reply)  # again
+            return
+        then = partial(self._when_quiet, message, reply)
+        self._work_ahead(message.job, self._primaries(taking), then)
+
+    def _take_work(self, taking: Taking, message: control_pb2.CommitPrepare) -> None:
+        if not taking.participant.decided and (taking.work is None or not taking.work.tasks):
+            store = self._core.stores.get(message.map_id)
+            if store is not None:
+                taking.work = read_work(message, store.schema)
+
+    def _when_quiet(self, message: control_pb2.CommitPrepare, reply: Answered) -> None:
+        """Vote in the step in which nothing of the map is held or pending, and this member may
+        serve."""
+        core, map_id = self._core, message.map_id
+        store = core.stores.get(map_id)
+        quiet = store is None or store.awaited == FOREVER
+        if core.ready and not self._held[map_id] and quiet:
+            self._vote(message, reply)
+            return
+        core.spawn(self._vote_when_quiet(message, reply), f"prepare of job {message.job}")
+
+    async def _vote_when_quiet(self, message: control_pb2.CommitPrepare, reply: Answered) -> None:
+        core, map_id = self._core, message.map_id
+        try:
+            async with asyncio.timeout(HELD_MAX):
+                while True:
+                    await core.until_ready()
+                    await self._while_held(map_id)
+                    await self.small_writes(map_id)
+                    if core.ready and not self._held[map_id]:
+                        break
+        except TimeoutError:
+            refusal: RemudaError = ViewChanged(
+                f"partitions that job {message.job} writes are being moved", hint="Try again."
+            )
+        except RemudaError as error:
+            refusal = error
+        else:
+            self._vote(message, reply)
+            return
+        taking = self._find(message.job)
+        if taking.participant.phase is tx.ParticipantPhase.STAGING:
+            encoded = codec.encode_error(refusal)
+            reply(control_pb2.CommitPrepared(context=core.context(), refusal=encoded))
+        else:
+            self._vote(message, reply)
+
+    async def _while_held(self, map_id: int) -> None:
+        while self._held[map_id]:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._released.append(future)
+            await future
+
+    def _vote(self, message: control_pb2.CommitPrepare, reply: Answered) -> None:
+        asked = tx.PrepareAsked(
+            coordinator_of(message.job), tuple(message.participants), read_parts(message)
+        )
+        taking = self._find(message.job)
+        for effect in self._take(taking, asked):
+            match effect:
+                case tx.TellVote(timestamp, rows):
+                    reply(
+                        control_pb2.CommitPrepared(
+                            context=self._core.context(),
+                            prepare_timestamp=timestamp,
+                            rows=rows,
+                            written=rows_message(taking.written),
+                        )
+                    )
+                case tx.TellRefusal(error):
+                    refusal = codec.encode_error(error)
+                    reply(control_pb2.CommitPrepared(context=self._core.context(), refusal=refusal))
+
+    def on_keep(self, request: Request) -> None:
+        message = control_pb2.CommitPrepare.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        self.keep_here(message, lambda vote: request.reply(RpcType.COMMIT_KEEP, vote))
+
+    def keep_here(self, message: control_pb2.CommitPrepare, reply: Answered) -> None:
+        self._core.observe_clock(message.commit_timestamp)
+        taking = self._find(message.job)
+        self._take_work(taking, message)
+        if taking.participant.phase in {
+            tx.ParticipantPhase.STAGING,
+            tx.ParticipantPhase.PREPARED,
+        }:
+            taking.expected = read_rows(message.kept)
+        asked = tx.KeepAsked(
+            coordinator_of(message.job),
+            tuple(message.participants),
+            read_parts(message),
+            message.commit_timestamp,
+        )
+
+        def keep() -> None:
+            for effect in self._take(self._find(message.job), asked):
+                match effect:
+                    case tx.TellKept():
+                        reply(control_pb2.CommitPrepared(context=self._core.context()))
+                    case tx.TellRefusal(error):
+                        refusal = codec.encode_error(error)
+                        reply(
+                            control_pb2.CommitPrepared(
+                                context=self._core.context(), refusal=refusal
+                            )
+                        )
+
+        self._work_ahead(message.job, self._backups(taking), keep)
+
+    # --- work off the loop --------------------------------------------------------------------
+
+    def _primaries(self, taking: Taking) -> list[MapStore]:
+        store = None if taking.work is None else self._core.stores.get(taking.work.schema.map_id)
+        return [] if store is None else [store]
+
+    def _backups(self, taking: Taking) -> list[MapStore]:
+        work = taking.work
+        store = None if work is None else self._core.backup_stores.get(work.schema.map_id)
+        return [] if store is None else [store]
+
+    def _work_ahead(self, job: str, stores: Collection[MapStore], then: Callable[[], None]) -> None:
+        """Do the heavy part of the job's next step off the loop, then call ``then``. Nothing is
+        decided by it: whatever happens meanwhile, an abort among others, happens at once.
+        """
+        waiting = self._ahead.get(job)
+        if waiting is not None:
+            waiting.append(then)
+            return
+        taking = self._taking.get(job)
+        work = None if taking is None else taking.work
+        if work is None:
+            then()
+            return
+        found = [store.ahead(job, work.tasks, overwrite=work.overwrite) for store in stores]
+        pieces = [piece for piece in found if piece is not None]
+        if not pieces:
+            then()
+            return
+        self._ahead[job] = [then]
+
+        def work_all() -> Callable[[], None]:
+            results = [piece() for piece in pieces]
+
+            def take_over() -> None:
+                for result in results:
+                    result()
+
+            return take_over
+
+        def done() -> None:
+            for action in self._ahead.pop(job):
+                action()
+
+        self._offload(work_all, done)
+
+    # --- the decision -------------------------------------------------------------------------
+
+    def on_finish(self, request: Request) -> None:
+        message = control_pb2.CommitFinish.FromString(request.pbody)
+        self._core.observe(message.context)
+        timestamp = message.commit_timestamp if message.HasField("commit_timestamp") else None
+        if timestamp is not None:
+            self._core.observe_clock(timestamp)
+        self.finish_here(
+            message.job,
+            timestamp,
+            lambda agrees: request.reply(RpcType.ACK, common_pb2.Ack(ok=agrees)),
+        )
+
+    def finish_here(self, job: str, timestamp: int | None, reply: Callable[[bool], None]) -> None:
+        """``reply`` is told whether this member's outcome is the one that it was asked for."""
+
+        def finish() -> None:
+            for effect in self._take(self._find(job), tx.FinishAsked(timestamp)):
+                if isinstance(effect, tx.TellFinished):
+                    reply(not effect.contradicts)
+
+        taking = self._taking.get(job)
+        if timestamp is None or taking is None:
+            finish()
+        else:
+            self._work_ahead(job, [*self._primaries(taking), *self._backups(taking)], finish)
+
+    def on_status(self, request: Request) -> None:
+        """Another participant has lost the coordinator, which is not this member."""
+        message = control_pb2.CommitStatus.FromString(request.pbody)
+        self._core.observe(message.context)
+        asked = tx.StatusAsked(message.context.sender, tuple(message.lost))
+        self.tell_status(request, self._take(self._find(message.job), asked))
+
+    def tell_status(self, request: Request, told: list[tx.Effect]) -> None:
+        for effect in told:
+            if isinstance(effect, tx.TellStatus):
+                answer = control_pb2.CommitStatusReply(
+                    context=self._core.context(), state=_OUTCOMES[effect.outcome]
+                )
+                if effect.timestamp is not None:
+                    answer.commit_timestamp = effect.timestamp
+                request.reply(RpcType.COMMIT_STATUS, answer)
+
+    def _take(self, taking: Taking, event: tx.Event) -> list[tx.Effect]:
+        """Step a participant and carry out what concerns this member; the answers remain."""
+        now = self._core.world.clock.monotonic()
+        steps = deque(taking.participant.step(now, event))
+        answers: list[tx.Effect] = []
+        while steps:
+            effect = steps.popleft()
+            match effect:
+                case tx.PrepareHere():
+                    steps.extend(taking.participant.step(now, self._validate(taking)))
+                case tx.KeepHere(timestamp):
+                    steps.extend(taking.participant.step(now, self._keep(taking, timestamp)))
+                case tx.ResolveHere(timestamp):
+                    self._resolve(taking, timestamp)
+                case tx.AskStatus():
+                    self._ask_status(taking, effect)
+                case _:
+                    answers.append(effect)
+        return answers
+
+    def _validate(self, taking: Taking) -> tx.Event:
+        """Validate, take the prepare timestamp and register it, in one step of the loop."""
+        work, core = taking.work, self._core
+        if work is None:
+            return tx.RefusedHere(JobAborted("the map of the job does not exist any more"))
+        try:
+            core.require_lease()
+            store = core.store(work.schema.map_id, work.schema.version)
+            if store.job_pending:
+                raise JobAborted(f'another write of map "{work.schema.name}" is being committed')
+            rows = store.prepare(
+                work.job,
+                work.tasks,
+                overwrite=work.overwrite,
+                insert_only=work.insert_only,
+                unchanged_since=work.unchanged_since,
+            )
+            taking.written = {} if work.schema.replicated else store.written(work.job)
+            self._require_primary(work, taking.written)
+            timestamp = core.timestamp()
+            store.mark_prepared(work.job, timestamp)
+        except RemudaError as error:
+            return tx.RefusedHere(error)
+        if work.removed_keys:
+            rows += sum(store.get(key, timestamp) is not None for key in work.removed_keys)
+        return tx.PreparedHere(timestamp, rows)
+
+    def _require_primary(self, work: Work, partitions: Collection[int]) -> None:
+        """Raises ViewChanged when rows were staged here that belong elsewhere by now."""
+        core = self._core
+        if any(core.view.owners[partition] != core.number for partition in partitions):
+            raise ViewChanged(
+                f'partitions of map "{work.schema.name}" were moved while rows were written',
+                hint="Write the rows again.",
+            )
+
+    def _keep(self, taking: Taking, timestamp: int) -> tx.Event:
+        """See that all rows are here, and register them, in one step of the loop."""
+        work, core = taking.work, self._core
+        if work is None:
+            return tx.RefusedHere(JobAborted("the map of the job does not exist any more"))
+        try:
+            core.store(work.schema.map_id, work.schema.version)
+            store = core.backup_store(work.schema.map_id)
+            store.prepare(work.job, work.tasks, overwrite=work.overwrite, insert_only=False)
+            if store.written(work.job) != taking.expected:
+                raise ViewChanged(
+                    f'copies of map "{work.schema.name}" were moved while rows were written',
+                    detail=f"member {core.number} does not have all rows of job {work.job}",
+                    hint="Write the rows again.",
+                )
+            core.clock.observe(timestamp)
+            store.mark_prepared(work.job, timestamp)
+        except RemudaError as error:
+            return tx.RefusedHere(error)
+        return tx.KeptHere()
+
+    def _resolve(self, taking: Taking, timestamp: int | None) -> None:
+        job = taking.participant.job
+        self._taking.pop(job, None)
+        work, taking.work = taking.work, None
+        self._decided[job] = taking
+        if len(self._decided) > DECIDED_KEPT:
+            self._decided.popitem(last=False)
+        if work is None:
+            return
+        map_id = work.schema.map_id
+        if timestamp is not None:
+            self._core.clock.observe(timestamp)
+            store = self._core.stores.get(map_id)
+            if store is not None:
+                for key in work.removed_keys:
+                    store.discard(key, timestamp)
+        for each in self._core.copies_of(map_id):
+            each.resolve(job, timestamp)
+        self.wake(map_id)
+        for listener in self.on_resolved:
+            listener(map_id)
+
+    def _ask_status(self, taking: Taking, ask: tx.AskStatus) -> None:
+        message = control_pb2.CommitStatus(
+            context=self._core.context(), job=taking.participant.job, lost=ask.lost
+        )
+
+        def told(reply: Reply | RemudaError) -> None:
+            if isinstance(reply, RemudaError):
+                return  # asked again, unless the member is lost
+            answer = control_pb2.CommitStatusReply.FromString(reply.pbody)
+            timestamp = answer.commit_timestamp if answer.HasField("commit_timestamp") else None
+            if timestamp is not None:
+                self._core.observe_clock(timestamp)
+            outcome = _TOLD[answer.state]
+            self._take(taking, tx.StatusTold(ask.member, outcome, timestamp, ask.round))
+
+        self._peers.request_nowait(ask.member, RpcType.COMMIT_STATUS, message, (), told)
+        self._start_ticking()
+
+    # --- events -------------------------------------------------------------------------------
+
+    def member_lost(self, number: int, cause: str) -> None:
+        for job, taking in list(self._taking.items()):
+            if taking.participant.phase is tx.ParticipantPhase.STAGING:
+                if coordinator_of(job) == number:
+                    log.warning("job aborted: its coordinator is lost", extra=fields(job=job))
+                    self._take(taking, tx.FinishAsked(None))
+            else:
+                self._take(taking, tx.MemberLost(number, cause))
+
+    def map_dropped(self, map_id: int) -> None:
+        for taking in list(self._taking.values()):
+            staging = taking.participant.phase is tx.ParticipantPhase.STAGING
+            if staging and taking.work is not None and taking.work.schema.map_id == map_id:
+                self._take(taking, tx.FinishAsked(None))
+
+    def _start_ticking(self) -> None:
+        if self._ticker is None:
+            self._ticker = self._core.spawn(self._tick(), "commit checks")
+
+    async def _tick(self) -> None:
+        while any(
+            taking.participant.phase is tx.ParticipantPhase.DECIDING
+            for taking in self._taking.values()
+        ):
+            await asyncio.sleep(TICK)
+            for taking in list(self._taking.values()):
+                attempt("commit check", partial(self._take, taking, tx.Tick()))
+        self._ticker = None
+
+    def gauges(self) -> dict[str, int]:
+        prepared = sum(
+            taking.participant.phase is not tx.ParticipantPhase.STAGING
+            for taking in self._taking.values()
+        )
+        return {
+            "prepared": prepared,
+            "staging": len(self._taking) - prepared,
+            "settling": sum(len(actions) for actions in self._settled.values()),
+        }
+
+    def close(self) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()

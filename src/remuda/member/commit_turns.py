@@ -1,0 +1,92 @@
+"""The shell around ``member.turns``: a turn is asked of the map's home."""
+
+from __future__ import annotations
+
+import asyncio
+
+from remuda.errors import RemudaError
+from remuda.limits import PARTITIONS
+from remuda.member.core import Core
+from remuda.member.peers import Peers
+from remuda.member.turns import Turns
+from remuda.rpc.connection import Reply
+from remuda.rpc.messages import common_pb2, control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+
+AGAIN_AFTER = 0.5
+
+
+class CommitTurns:
+    def __init__(self, core: Core, peers: Peers) -> None:
+        self._core = core
+        self._peers = peers
+        self._turns = Turns()
+        self._homes: dict[tuple[int, str], int] = {}
+        """Where a turn of this member was taken: it is ended there, whatever views come."""
+
+    async def turn(self, map_id: int, job: str) -> None:
+        """Wait for this job's turn to write the map atomically; ``end_turn`` gives it on."""
+        try:
+            await self._take_turn(map_id, job)
+        except BaseException:
+            self.end_turn(map_id, job)
+            raise
+
+    async def _take_turn(self, map_id: int, job: str) -> None:
+        home = self._homes[map_id, job] = self._home(map_id)
+        if home == self._core.number:
+            event = asyncio.Event()
+            self._turns.take(map_id, job, event.set)
+            await event.wait()
+            return
+        message = control_pb2.CommitTurn(context=self._core.context(), map_id=map_id, job=job)
+        reply = await self._peers.request(home, RpcType.COMMIT_TURN, message, timeout=600.0)
+        self._core.observe(common_pb2.Context.FromString(reply.pbody))
+
+    def end_turn(self, map_id: int, job: str) -> None:
+        home = self._homes.pop((map_id, job), None)
+        if home is not None:
+            self._end_turn(home, map_id, job)
+
+    def _end_turn(self, home: int, map_id: int, job: str) -> None:
+        if home == self._core.number:
+            self._turns.end(map_id, job)
+            return
+        message = control_pb2.CommitTurn(context=self._core.context(), map_id=map_id, job=job)
+
+        def again(reply: Reply | RemudaError) -> None:
+            if isinstance(reply, RemudaError) and home in self._core.view.by_number:
+                loop = asyncio.get_running_loop()
+                loop.call_later(AGAIN_AFTER, lambda: self._end_turn(home, map_id, job))
+
+        if not self._core.stopping and home in self._core.view.by_number:
+            self._peers.request_nowait(home, RpcType.COMMIT_TURN_END, message, (), again)
+
+    def _home(self, map_id: int) -> int:
+        home = self._core.view.owners[map_id % PARTITIONS]
+        usable = home in self._core.view.by_number and home not in self._core.lost
+        return home if usable else self._core.coordinator
+
+    def on_turn(self, request: Request) -> None:
+        message = control_pb2.CommitTurn.FromString(request.pbody)
+        self._core.observe_member(message.context)
+
+        def granted() -> None:
+            if request.channel.closed:
+                self._turns.end(message.map_id, message.job)
+            else:
+                request.reply(RpcType.COMMIT_TURN, self._core.context())
+
+        self._turns.take(message.map_id, message.job, granted)
+
+    def on_turn_end(self, request: Request) -> None:
+        message = control_pb2.CommitTurn.FromString(request.pbody)
+        self._turns.end(message.map_id, message.job)
+        request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
+    def member_lost(self, number: int) -> None:
+        self._turns.member_lost(number)
+
+    def __len__(self) -> int:
+        return len(self._turns)

@@ -1,0 +1,97 @@
+"""What a staged commit does, in memory and in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.view import View
+from remuda.rpc import codec
+from remuda.rpc.messages import common_pb2, control_pb2
+from remuda.transaction import staged_commit as tx
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a commit does: rows of the named tasks, and keys to remove."""
+
+    job: str
+    schema: MapSchema
+    tasks: tuple[str, ...]
+    overwrite: bool = False
+    insert_only: bool = False
+    removed_keys: tuple[tuple[PhysicalValue, ...], ...] = ()
+    """Of replicated maps only."""
+    unchanged_since: int | None = None
+    """The read timestamp of the statement: later changes of the same keys refuse the commit."""
+
+
+def parts_written(
+    view: View, work: Work, primaries: Collection[int], partitions: Collection[int] | None
+) -> tx.Parts:
+    """The copies of what a job writes: of these partitions, or (None) of all that ``primaries``
+    have. Empty when nothing of it has a backup, and for replicated maps, which every member
+    prepares."""
+    if work.schema.replicated:
+        return ()
+    if partitions is None:
+        rows = {row for row in view.replicas if row and row[0] in primaries}
+    else:
+        rows = {view.replicas[partition] for partition in partitions}
+    return tuple(sorted(rows)) if any(len(row) > 1 for row in rows) else ()
+
+
+def prepare_message(
+    context: common_pb2.Context, work: Work, coordinator: tx.Coordinator
+) -> control_pb2.CommitPrepare:
+    message = control_pb2.CommitPrepare(
+        context=context,
+        job=work.job,
+        overwrite=work.overwrite,
+        map_id=work.schema.map_id,
+        schema_version=work.schema.version,
+        insert_only=work.insert_only,
+        participants=coordinator.participants,
+    )
+    if work.unchanged_since is not None:
+        message.unchanged_since = work.unchanged_since
+    for task in work.tasks:
+        message.tasks.add(task=task)
+    for key in work.removed_keys:
+        codec.fill_row(message.removed_keys.add(), key)
+    for copies in coordinator.parts:
+        message.parts.add(copies=copies)
+    return message
+
+
+def read_work(message: control_pb2.CommitPrepare, schema: MapSchema) -> Work:
+    """``schema`` is that of the map now; the job keeps the version that its rows were made for: if
+    the map has another one, the job is refused when it is validated."""
+    if schema.version != message.schema_version:
+        schema = replace(schema, version=message.schema_version)
+    return Work(
+        job=message.job,
+        schema=schema,
+        tasks=tuple(task.task for task in message.tasks),
+        overwrite=message.overwrite,
+        insert_only=message.insert_only,
+        removed_keys=tuple(codec.decode_row(key) for key in message.removed_keys),
+        unchanged_since=message.unchanged_since if message.HasField("unchanged_since") else None,
+    )
+
+
+def read_parts(message: control_pb2.CommitPrepare) -> tx.Parts:
+    return tuple(tuple(part.copies) for part in message.parts)
+
+
+def rows_message(counts: Mapping[int, int]) -> list[control_pb2.PartitionRows]:
+    return [
+        control_pb2.PartitionRows(partition=partition, rows=rows)
+        for partition, rows in sorted(counts.items())
+    ]
+
+
+def read_rows(rows: Iterable[control_pb2.PartitionRows]) -> dict[int, int]:
+    return {each.partition: each.rows for each in rows}

@@ -1,0 +1,215 @@
+"""Which rows lie where on this member: what changes when a view does (design rules 16 and 20).
+
+A partition that this member becomes the primary of was backed up here: its rows go from the backup
+store to the primary one, exactly as they are; until they are there the member is not ready. A
+partition that it gives away is closed at a timestamp H, so that readers below H find it; what it
+keeps a backup of moves to the backup store. What a view says nothing of any more is discarded.
+
+A promoted member serves above everything that the lost primary can have served: that was at most
+the clock of its last heartbeat that was heard here, plus its lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from remuda.cluster.lease import takeover_delay
+from remuda.datatypes.timestamp import from_micros
+from remuda.datatypes.view import NOBODY, View
+from remuda.errors import RemudaError
+from remuda.member.commit_participants import CommitParticipants
+from remuda.member.core import Core, attempt
+from remuda.member.log import fields
+from remuda.member.offload import Offload
+from remuda.storage import transfer
+from remuda.storage.map_store import MapStore
+from remuda.storage.transfer import Arrival, Extraction
+
+log = logging.getLogger(__name__)
+
+READY_KEY = "promotion"
+DRIFT = 0.01
+RETRY_PAUSE = 0.1
+
+
+class Copies:
+    def __init__(self, core: Core, commits: CommitParticipants, offload: Offload) -> None:
+        self._core = core
+        self._commits = commits
+        self._offload = offload
+        self._promoting: asyncio.Task[None] | None = None
+        self._cut = 0
+        """Partitions that others gave to this member begin here above it."""
+        self._handed_over = frozenset[int]()
+        """Of what is not moved yet: given by members that live on."""
+        self.on_placed: list[Callable[[], None]] = []
+        """Called when the stores are as the view says."""
+
+    def begin(self) -> None:
+        """The first view is there."""
+        core = self._core
+        if core.primary_here is None:
+            core.primary_here = frozenset(core.view.partitions_of(core.number))
+
+    # --- views --------------------------------------------------------------------------------
+
+    def on_view(self, before: View, view: View) -> None:
+        core = self._core
+        here = core.primary_here
+        if here is None:
+            here = frozenset(before.partitions_of(core.number))
+        mine = frozenset(view.partitions_of(core.number))
+        gained, gone = mine - here, here - mine
+        kept = frozenset(view.backed_up_by(core.number))
+        core.primary_here = mine
+        for map_id in self._partitioned():
+            waiting = core.unmoved.get(map_id, frozenset())
+            # What it was about to become the primary of, and is not any more, never left the
+            # backup store.
+            self._give_away(map_id, gone - waiting, kept)
+            core.unmoved[map_id] = (waiting & mine) | gained
+            stale = (waiting | frozenset(before.backed_up_by(core.number))) - kept - mine
+            if stale and map_id in core.backup_stores:
+                core.backup_stores[map_id].discard_partitions(stale)
+        handed_over = frozenset(p for p in gained if before.owners[p] in view.by_number)
+        if handed_over:
+            self._cut = 0
+        self._handed_over = (self._handed_over & mine) | handed_over
+        self._above_the_lost(before, view, gained)
+        if gained:
+            log.info(
+                "promoted", extra=fields(partitions=len(gained), handed_over=len(self._handed_over))
+            )
+            self._promote()
+
+    def _partitioned(self) -> list[int]:
+        stores = self._core.stores
+        return [map_id for map_id, store in stores.items() if not store.schema.replicated]
+
+    def _above_the_lost(self, before: View, view: View, gained: frozenset[int]) -> None:
+        """Design rule 16: see the head of this module."""
+        owners = {before.owners[partition] for partition in gained} - {NOBODY}
+        if owners - view.by_number.keys():
+            lease = takeover_delay(self._core.config.lease_seconds, DRIFT)
+            self._core.clock.observe(self._core.clock.last + from_micros(int(lease * 1_000_000)))
+
+    def _give_away(self, map_id: int, gone: frozenset[int], kept: frozenset[int]) -> None:
+        """In one step: from now on another member serves them."""
+        if not gone:
+            return
+        core = self._core
+        store = core.stores[map_id]
+        behind = gone & kept
+        if behind:
+            attempt("rows of a partition that was given away", lambda: self._demote(map_id, behind))
+        store.close_partitions(gone, core.timestamp())
+
+    def _demote(self, map_id: int, partitions: frozenset[int]) -> None:
+        """This member keeps a backup of what it was the primary of."""
+        source, target = self._core.stores[map_id], self._core.backup_store(map_id)
+        target.discard_partitions(partitions)
+        target.raise_floor(source.floor)
+        versions = list(source.extraction(partitions).versions())
+        if versions:
+            target.install(target.arrival(versions))
+
+    # --- promotion ----------------------------------------------------------------------------
+
+    def _promote(self) -> None:
+        count = len(set().union(*self._core.unmoved.values()))
+        self._core.readiness.hold(
+            READY_KEY, f"it takes over the rows of {count} partitions of which it kept backups"
+        )
+        if self._promoting is None or self._promoting.done():
+            self._promoting = self._core.spawn(self._move_all(), "promotion")
+
+    async def _move_all(self) -> None:
+        core = self._core
+        while any(core.unmoved.values()):
+            for map_id in [m for m, waiting in core.unmoved.items() if waiting]:
+                try:
+                    await self._move(map_id)
+                except RemudaError as error:  # tried again: the map may have been dropped
+                    log.warning("promotion goes on", extra=fields(map=map_id, error=error.message))
+                    await asyncio.sleep(RETRY_PAUSE)
+        core.unmoved.clear()
+        self._handed_over = frozenset()
+        self._cut = 0
+        core.readiness.release(READY_KEY)
+        log.info("promotion done")
+        for listener in self.on_placed:
+            listener()
+
+    async def _move(self, map_id: int) -> None:
+        """Take what is waiting of a map from its backup store to its primary store."""
+        core = self._core
+        if core.stores.get(map_id) is None:
+            core.unmoved.pop(map_id, None)
+            return
+        if self._handed_over and not self._cut:
+            await self._after_the_former()
+        source = core.backup_store(map_id)
+        while source.job_pending:
+            await self._commits.next_decision(map_id)
+        target = core.stores[map_id]
+        partitions = core.unmoved.get(map_id, frozenset())
+        source.resting += 1
+        try:
+            extraction = source.extraction(partitions)
+            arrived = await self._offload.result(lambda: _arranged(extraction, target))
+            if core.stores.get(map_id) is not target or source.job_pending:
+                return  # dropped, or another job is pending: again
+            if core.unmoved.get(map_id) != partitions:
+                return  # another view has come: again
+            if target.schema.version != extraction.schema.version:
+                return  # altered meanwhile: again
+            self._install(source, target, extraction, arrived, partitions)
+            core.unmoved.pop(map_id)
+        finally:
+            source.resting -= 1
+        self._commits.wake(map_id)
+
+    async def _after_the_former(self) -> None:
+        """Those who have given partitions away are in this view: they have closed them, below the
+        clock that came with that news. (Or their leases are over.)"""
+        readiness = self._core.readiness
+        while "takeover" in readiness.holds:
+            await asyncio.sleep(RETRY_PAUSE / 10)
+        self._cut = self._core.timestamp()
+
+    def _install(
+        self,
+        source: MapStore,
+        target: MapStore,
+        extraction: Extraction,
+        arrived: Arrival | None,
+        partitions: frozenset[int],
+    ) -> None:
+        """In one step of the loop. What others serve below ``cut`` begins here at it; so do
+        partitions of which the target still has rows of an earlier time."""
+        cut = target.last_end_of(partitions)
+        if self._handed_over & partitions:
+            cut = max(cut, self._cut)
+        ends, more = source.refreshed(extraction)
+        if arrived is not None:
+            arrived.ends = ends
+            if cut:
+                arrived.begins = arrived.begins.clip(min=cut)
+            target.install(arrived)
+        rest = [left for each in more if (left := transfer.cut(each, cut)) is not None]
+        if rest:
+            target.install(target.arrival(rest))
+        target.raise_floor(max(source.floor, cut))
+        source.discard_partitions(partitions)
+
+    # --- state --------------------------------------------------------------------------------
+
+    def gauges(self) -> dict[str, int]:
+        return {"promoting": sum(1 for waiting in self._core.unmoved.values() if waiting)}
+
+
+def _arranged(extraction: Extraction, target: MapStore) -> Arrival | None:
+    versions = list(extraction.versions())
+    return target.arrival(versions) if versions else None

@@ -1,0 +1,363 @@
+"""Copies that this member gives away: rows of partitions that it is the primary of, to members that
+are to keep them (repair after a loss, rebalancing when members join, moving away for one that
+leaves).
+
+One move at a time (``cluster.movement``). Rows are sent in rounds while writers go on, each up to a
+timestamp at which everything is decided; when a round was short, writers are held for the last one.
+From then on the receiver is told of every small write, as a backup is; atomic writes of many rows
+wait until a view names it. A move that fails starts from its beginning, and nothing is lost by it:
+what the receiver has got means nothing before a view says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from remuda.cluster import movement
+from remuda.cluster.movement import Move
+from remuda.datatypes.view import View
+from remuda.errors import RemudaError, TransientError
+from remuda.member import arrow_stream
+from remuda.member.commit_participants import CommitParticipants
+from remuda.member.core import Core
+from remuda.member.log import fields
+from remuda.member.membership import Membership
+from remuda.member.offload import Offload
+from remuda.member.peers import Peers
+from remuda.member.transactions import Transactions
+from remuda.rpc.messages import common_pb2, control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.storage import transfer
+from remuda.storage.map_store import MapStore
+from remuda.storage.transfer import ALWAYS, Versions
+
+log = logging.getLogger(__name__)
+
+TOGETHER = 16
+"""So many partitions move at once: what changes hands in one step of the loop is small."""
+LOOK_EVERY = 0.5
+WISH_EVERY = 0.1
+PAUSE = 0.02
+ROUNDS_MAX = 5
+SHORT_ROUND_ROWS = 2000
+URGENT_WAIT = 30.0
+STAGING_WAIT = 600.0
+"""Seconds that a move waits for jobs that are writing rows, if there are too few copies, and if
+there are enough; jobs that are slower will fail."""
+HOLD_MAX = 15.0
+"""Seconds that a move waits for writes that are being decided."""
+HOLD_WAIT = 1.0
+"""Seconds, about, that writers are held while others are waited for."""
+HOLDS_MAX = 20
+BATCH_ROWS = 16 * 1024
+SEND_TIMEOUT = 60.0
+THROTTLE = 0.25
+"""Seconds of rest for each second of copying."""
+
+
+@dataclass
+class Transfer:
+    """A move that is going on."""
+
+    move: Move
+    name: str
+    low: dict[int, int] = field(default_factory=dict)
+    """Up to where the receiver has each map."""
+    rows: int = 0
+
+
+class Giving:
+    def __init__(  # noqa: PLR0917 (made in one place)
+        self,
+        core: Core,
+        peers: Peers,
+        commits: CommitParticipants,
+        transactions: Transactions,
+        membership: Membership,
+        offload: Offload,
+    ) -> None:
+        self._core = core
+        self._peers = peers
+        self._commits = commits
+        self._transactions = transactions
+        self._membership = membership
+        self._offload = offload
+        self._receivers: dict[int, int] = {}
+        self._now: Transfer | None = None
+        self._changed = asyncio.Event()
+        self.leaving: frozenset[int] = frozenset()
+        """Members that are to keep nothing."""
+        self.moved = 0
+        """Rows that were sent."""
+
+    def begin(self) -> None:
+        """The first view is there."""
+        self._transactions.receive_with(self.receivers)
+        self._membership.on_leaving.append(self._leaving)
+        self._core.spawn(self._run(), "copies")
+
+    def receivers(self, partition: int) -> tuple[int, ...]:
+        """Who is being given a copy and must get every write of a partition of this member."""
+        receiver = self._receivers.get(partition)
+        if receiver is None:
+            return ()
+        row = self._core.view.replicas[partition]  # of a view that may just have come
+        return () if receiver in row or row[:1] != (self._core.number,) else (receiver,)
+
+    def on_leaving(self, members: frozenset[int]) -> None:
+        """These members want to leave: they are to keep nothing."""
+        self.leaving = members
+        self._changed.set()
+
+    def on_view(self, view: View) -> None:
+        now = self._now
+        if now is not None and not any(place.fits(view) for place in now.move.placements):
+            self._receivers.clear()
+        self._changed.set()
+
+    def _leaving(self, members: frozenset[int]) -> None:
+        self.leaving = members
+        self._changed.set()
+
+    # --- what to do next ----------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            self._changed.clear()
+            move = self._next()
+            if move is None:
+                await self._wait(LOOK_EVERY)
+                continue
+            try:
+                await self._carry_out(move)
+            except RemudaError as error:
+                log.info(
+                    "copies: the move starts again",
+                    extra=fields(receiver=move.receiver or 0, cause=error.message),
+                )
+                await self._wait(LOOK_EVERY)
+            except Exception:
+                log.exception("copies: the move starts again")
+                await self._wait(LOOK_EVERY)
+
+    async def _wait(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    @property
+    def _copies(self) -> int:
+        return self._core.view.backups + 1
+
+    def _next(self) -> Move | None:
+        core = self._core
+        if not core.ready or core.lost.keys() & core.view.by_number.keys():
+            return None  # first it must be known who is there
+        return movement.next_move(core.view, core.number, self._copies, TOGETHER, self.leaving)
+
+    # --- one move -----------------------------------------------------------------------------
+
+    async def _carry_out(self, move: Move) -> None:
+        core = self._core
+        giving = self._now = Transfer(move, f"{core.number}-{core.world.chance.bits(96):024x}")
+        began = core.world.clock.monotonic()
+        try:
+            if move.receiver is not None:
+                await self._copy(giving)
+            await self._until_no_job_is_staging(move)
+            await self._finish(giving)
+        finally:
+            self._now = None
+            self._receivers.clear()
+            self._transactions.copies_changed()
+            for store in self._stores().values():
+                store.kept_from = transfer.NOT_KEPT
+        log.info(
+            "copies moved" if move.receiver is not None else "copies placed",
+            extra=fields(
+                partitions=len(move.placements),
+                receiver=move.receiver or 0,
+                rows=giving.rows,
+                seconds=round(core.world.clock.monotonic() - began, 3),
+            ),
+        )
+
+    def _stores(self) -> dict[int, MapStore]:
+        stores = self._core.stores
+        return {m: store for m, store in stores.items() if not store.schema.replicated}
+
+    def _require_fit(self, move: Move) -> None:
+        """Raises TransientError when another view has overtaken the move."""
+        if not all(place.fits(self._core.view) for place in move.placements):
+            raise TransientError("another view has changed the copies")
+
+    async def _copy(self, giving: Transfer) -> None:
+        """Everything but the last round."""
+        core, receiver = self._core, giving.move.receiver
+        assert receiver is not None
+        message = control_pb2.CopyBegin(
+            context=core.context(),
+            transfer=giving.name,
+            partitions=sorted(giving.move.partitions),
+        )
+        await self._peers.request(receiver, RpcType.COPY_BEGIN, message)
+        for _ in range(ROUNDS_MAX):
+            sent = 0
+            for map_id in self._stores():
+                high = core.timestamp()
+                await self._commits.settled(map_id, high)
+                sent += await self._round(giving, map_id, high)
+            if sent <= SHORT_ROUND_ROWS:
+                break
+
+    async def _round(self, giving: Transfer, map_id: int, high: int) -> int:
+        """Send what was decided since the last round and up to ``high``."""
+        self._require_fit(giving.move)
+        store, low = self._core.stores.get(map_id), giving.low.get(map_id, ALWAYS)
+        if store is None:
+            return 0  # dropped
+        receiver = giving.move.receiver
+        assert receiver is not None
+        extraction = store.extraction(giving.move.partitions, low, high)
+        giving.low[map_id] = store.kept_from = high
+        rows = await self._send(receiver, giving.name, store, low, extraction.versions())
+        giving.rows += rows
+        self.moved += rows
+        return rows
+
+    async def _send(
+        self, receiver: int, name: str, store: MapStore, low: int, versions: Iterator[Versions]
+    ) -> int:
+        """Send versions, one request at a time, with rests. How many there were."""
+        core, clock = self._core, self._core.world.clock
+        schema, floor, rows = store.schema, store.floor, 0
+        while (found := await self._offload.result(lambda: next(versions, None))) is not None:
+            for start in range(0, found.rows, BATCH_ROWS):
+                began = clock.monotonic()
+                batch = found.on_wire().slice(start, BATCH_ROWS)
+                message = control_pb2.CopyRows(
+                    context=core.context(),
+                    transfer=name,
+                    map_id=schema.map_id,
+                    schema_version=schema.version,
+                    low=low,
+                    floor=floor,
+                )
+                body = arrow_stream.encode(batch.schema, [batch])
+                await self._peers.request(
+                    receiver, RpcType.COPY_ROWS, message, [body], timeout=SEND_TIMEOUT
+                )
+                rows += batch.num_rows
+                await asyncio.sleep(min((clock.monotonic() - began) * THROTTLE, 1.0))
+        return rows
+
+    async def _until_no_job_is_staging(self, move: Move) -> None:
+        """Rows that are staged on the copies of now would be missing on the new one. (Statements
+        and batches are written again by themselves.)"""
+        core = self._core
+        urgent = any(len(place.before) < len(place.after) for place in move.placements)
+        deadline = core.world.clock.monotonic() + (URGENT_WAIT if urgent else STAGING_WAIT)
+        while any(map(self._commits.staging_of, self._stores())):
+            self._require_fit(move)
+            if core.world.clock.monotonic() > deadline:
+                return
+            await asyncio.sleep(PAUSE)
+
+    async def _finish(self, giving: Transfer) -> None:
+        """With writers held: the last round, then ask for the view."""
+        core, move = self._core, giving.move
+        held: list[int] = []
+        small = False
+        try:
+            small = await self._hold_writers(move, held)
+            if move.receiver is not None:
+                for map_id in self._stores():
+                    await self._round(giving, map_id, core.timestamp())
+                self._require_fit(move)
+                self._receivers = dict.fromkeys(move.partitions, move.receiver)
+                self._transactions.copies_changed()
+                self._transactions.release(move.partitions)
+                small = False
+            # From here on the view may come at any time: there is no way back but another one.
+            while any(place.fits(core.view) for place in move.placements):
+                self._membership.wish_places(
+                    [place for place in move.placements if place.fits(core.view)]
+                )
+                self._changed.clear()
+                await self._wait(WISH_EVERY)
+        except TimeoutError as problem:
+            raise TransientError("writes are not decided, of which the copy must know") from problem
+        finally:
+            if small:
+                self._transactions.release(move.partitions)
+            for map_id in held:
+                self._commits.release(map_id)
+
+    async def _hold_writers(self, move: Move, held: list[int]) -> bool:
+        """Return when no write is pending: of the maps, which come into ``held``, and of the
+        partitions (True), which are held if they get a new copy. Two members that hold at the same
+        time may wait for each other's writes: whoever has waited for long lets go for a while.
+        Raises TransientError."""
+        fraction = self._core.world.chance.fraction
+        for _ in range(HOLDS_MAX):
+            small = False
+            try:
+                async with asyncio.timeout(HOLD_WAIT * (0.5 + fraction())):
+                    for map_id in self._stores():
+                        held.append(map_id)
+                        await self._commits.hold(map_id)
+                    if move.receiver is not None:
+                        small = True
+                        await self._transactions.hold(move.partitions)
+            except TimeoutError:
+                if small:
+                    self._transactions.release(move.partitions)
+                while held:
+                    self._commits.release(held.pop())
+                await asyncio.sleep(HOLD_WAIT * fraction())
+            except BaseException:
+                if small:
+                    self._transactions.release(move.partitions)
+                raise
+            else:
+                return small
+        raise TransientError("writes were pending all the time")
+
+    # --- replicated maps ----------------------------------------------------------------------
+
+    def on_replicated(self, request: Request) -> None:
+        """A member that has joined wants a replicated map. It takes part in all commits since it is
+        in the view, and prepares none before it has this copy."""
+        message = control_pb2.CopyBegin.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        self._core.serve(request, self._send_replicated(request, message))
+
+    async def _send_replicated(self, request: Request, message: control_pb2.CopyBegin) -> None:
+        core, receiver, map_id = self._core, message.context.sender, message.map_id
+        await core.until_ready()
+        while self._commits.prepared_without(map_id, receiver):
+            await self._commits.next_decision(map_id)
+        store = core.store(map_id, 0)
+        high = core.timestamp()
+        extraction = store.extraction(transfer.EVERY_PARTITION, ALWAYS, high)
+        rows = await self._send(receiver, message.transfer, store, ALWAYS, extraction.versions())
+        log.info("replicated map sent", extra=fields(map=store.schema.name, rows=rows))
+        request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
+    # --- state --------------------------------------------------------------------------------
+
+    def progress(self) -> dict[str, int]:
+        """For the log and the system relations."""
+        return {
+            **movement.progress(self._core.view, self._copies, self.leaving),
+            "rows_moved": self.moved,
+        }
+
+    def gauges(self) -> dict[str, int]:
+        return {"copies_outgoing": 0 if self._now is None else 1}

@@ -1,0 +1,173 @@
+"""Copies that arrive on this member: rows of partitions that it is to keep, and, for a member that
+has joined, the replicated maps."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import partial
+
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.view import View
+from remuda.errors import RemudaError, TransientError, ViewChanged
+from remuda.member import arrow_stream
+from remuda.member.core import Core
+from remuda.member.log import fields
+from remuda.member.offload import Offload
+from remuda.member.peers import Peers
+from remuda.rpc.messages import common_pb2, control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.storage import transfer
+from remuda.storage.map_store import MapStore
+from remuda.storage.transfer import Arrival, Versions
+
+log = logging.getLogger(__name__)
+
+READY_KEY = "replicated maps"
+RETRY_PAUSE = 0.2
+PULL_TIMEOUT = 600.0
+
+
+@dataclass
+class Incoming:
+    """A transfer to this member: ``partitions`` of all maps, or (None) one replicated map."""
+
+    sender: int
+    partitions: frozenset[int] | None
+
+
+class Receiving:
+    def __init__(self, core: Core, peers: Peers, offload: Offload) -> None:
+        self._core = core
+        self._peers = peers
+        self._offload = offload
+        self._incoming: dict[str, Incoming] = {}
+
+    # --- partitions ---------------------------------------------------------------------------
+
+    def on_begin(self, request: Request) -> None:
+        message = control_pb2.CopyBegin.FromString(request.pbody)
+        core = self._core
+        core.observe_member(message.context)
+        sender, partitions = message.context.sender, frozenset(message.partitions)
+        for partition in partitions:
+            row = core.view.replicas[partition]
+            if core.number in row or not row or row[0] != sender:
+                raise ViewChanged(f"partition {partition} is not to be copied to {core.number}")
+        for name, other in list(self._incoming.items()):
+            if other.partitions and other.partitions & partitions:
+                del self._incoming[name]
+        for store in core.backup_stores.values():
+            store.discard_partitions(partitions)
+        self._incoming[message.transfer] = Incoming(sender, partitions)
+        request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
+    def on_rows(self, request: Request) -> None:
+        message = control_pb2.CopyRows.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        self._core.serve(request, self._take(request, message))
+
+    async def _take(self, request: Request, message: control_pb2.CopyRows) -> None:
+        store, incoming = self._target(message)
+        schema = store.schema
+        versions = [
+            transfer.from_wire(batch, schema) for batch in arrow_stream.decode(request.dbody)
+        ]
+        for each in versions:
+            arrived = await self._offload.result(partial(_arranged, store, each, message.low))
+            if self._target(message) != (store, incoming) or store.schema is not schema:
+                raise TransientError(f"transfer {message.transfer} was overtaken")
+            fresh, ended = arrived
+            store.raise_floor(message.floor)
+            if ended is not None:
+                store.end_versions(ended, message.low)
+            if fresh is not None:
+                store.install(fresh)
+        request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
+    def _target(self, message: control_pb2.CopyRows) -> tuple[MapStore, Incoming]:
+        """Raises TransientError, SchemaChanged."""
+        incoming = self._incoming.get(message.transfer)
+        if incoming is None:
+            raise TransientError(f"transfer {message.transfer} is not known any more")
+        store = self._core.store(message.map_id, message.schema_version)
+        if incoming.partitions is None:
+            return store, incoming
+        return self._core.backup_store(message.map_id), incoming
+
+    def on_view(self, before: View, view: View) -> None:
+        """What the view names is complete; what nobody will complete is discarded."""
+        me = self._core.number
+        for name, incoming in list(self._incoming.items()):
+            if incoming.partitions is None:
+                continue
+            left = frozenset(p for p in incoming.partitions if me not in view.replicas[p])
+            dead = frozenset(p for p in left if view.replicas[p] != before.replicas[p])
+            incoming.partitions = left - dead
+            for store in self._core.backup_stores.values():
+                if dead:
+                    store.discard_partitions(dead)
+            if not incoming.partitions:
+                del self._incoming[name]
+
+    # --- replicated maps ----------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """The first view is there. Who has joined a cluster has no rows yet."""
+        core = self._core
+        if core.view.number > 1 and len(core.view.members) > 1:
+            core.readiness.hold(READY_KEY, "it has not got the replicated maps yet")
+            core.spawn(self._fetch_all(), "copy of replicated maps")
+
+    async def _fetch_all(self) -> None:
+        """Nothing is prepared here before the end: this member is not ready."""
+        core = self._core
+        done: set[int] = set()
+        while True:
+            left = [
+                schema
+                for schema in core.catalog.maps
+                if schema.replicated and schema.map_id not in done
+            ]
+            if not left:
+                break
+            for schema in left:
+                try:
+                    await self._fetch(schema)
+                    done.add(schema.map_id)
+                except RemudaError as error:
+                    log.info("copy goes on", extra=fields(map=schema.name, cause=error.message))
+                    await asyncio.sleep(RETRY_PAUSE)
+        core.readiness.release(READY_KEY)
+
+    async def _fetch(self, schema: MapSchema) -> None:
+        core = self._core
+        sources = [number for number in core.live_members() if number != core.number]
+        if not sources or core.stores.get(schema.map_id) is None:
+            return
+        store = core.store(schema.map_id, 0)
+        store.discard_partitions(transfer.EVERY_PARTITION)
+        name = f"{core.number}-{core.world.chance.bits(96):024x}"
+        self._incoming[name] = Incoming(sources[0], None)
+        message = control_pb2.CopyBegin(context=core.context(), transfer=name, map_id=schema.map_id)
+        try:
+            await self._peers.request(
+                sources[0], RpcType.COPY_REPLICATED, message, timeout=PULL_TIMEOUT
+            )
+        finally:
+            del self._incoming[name]
+
+    def gauges(self) -> dict[str, int]:
+        return {"copies_incoming": len(self._incoming)}
+
+
+def _arranged(
+    store: MapStore, versions: Versions, low: int
+) -> tuple[Arrival | None, Arrival | None]:
+    fresh, ended = transfer.split(versions, low)
+    return (
+        None if fresh is None else store.arrival([fresh]),
+        None if ended is None else store.arrival([ended]),
+    )

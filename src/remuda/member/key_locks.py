@@ -1,0 +1,385 @@
+"""Locks of transactions that lock keys before they write them, as operations between members.
+
+The primary of a key holds its locks (``transaction.locks``); a request for one that is taken waits
+there, first come, first served. Who waits for a while is looked for in circles over all members
+(``transaction.deadlock``); the youngest transaction of a circle gives way, and its error names the
+circle. Locks are not kept by backups: when a primary is lost, they are, and the commit, which is
+validated in any case, finds whatever was changed. Single puts wait for locks, commits of others are
+refused (no-wait), bulk writes pass them by.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from remuda.errors import MemberUnavailable, RemudaError, ViewChanged
+from remuda.member.core import Core, attempt
+from remuda.member.peers import Peers
+from remuda.member.transaction_pending import Held
+from remuda.member.transaction_sets import Key
+from remuda.member.transaction_wire import decode_name, fill_name
+from remuda.rpc import codec
+from remuda.rpc.connection import Reply
+from remuda.rpc.messages import common_pb2, control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.transaction.deadlock import Probe, Search, ToNear, Victim, forwarded
+from remuda.transaction.locks import Granted, LockTable, Mode
+from remuda.transaction.states import TransactionId
+from remuda.transaction_errors import DeadlockDetected, LockNotAvailable
+
+if TYPE_CHECKING:
+    from remuda.member.transactions import Transactions
+
+log = logging.getLogger(__name__)
+
+SEARCH_AFTER = 0.1
+"""Seconds that a transaction waits before it is looked for in circles; again after as long."""
+ASK_AGAIN = 0.1
+LOCK_TIMEOUT = 60.0
+
+Answer = Callable[[RemudaError | None], None]
+
+
+@dataclass(slots=True)
+class Asking:
+    """A transaction that waits here, as primary."""
+
+    answer: Answer
+    missing: set[Held]
+    since: float
+    rounds: int = 0
+
+
+@dataclass(slots=True)
+class Owning:
+    """A transaction of this member, as near member."""
+
+    members: set[int] = field(default_factory=set)
+    """Where it holds locks or waits."""
+    waits_at: int = 0
+    waiting: asyncio.Future[None] | None = None
+
+
+class KeyLocks:
+    def __init__(self, core: Core, peers: Peers, transactions: Transactions) -> None:
+        self._core = core
+        self._peers = peers
+        self._transactions = transactions
+        self.table: LockTable[TransactionId, Held] = LockTable()
+        self._search = Search(self.table)
+        self._asking: dict[TransactionId, Asking] = {}
+        self._owning: dict[TransactionId, Owning] = {}
+        self._released: dict[Held, list[Callable[[], None]]] = {}
+
+    def __len__(self) -> int:
+        return len(self.table) + len(self._owning)
+
+    def routes(self) -> dict[int, Callable[[Request], None]]:
+        """What the control channel serves."""
+        return {
+            RpcType.KEY_LOCK: self._on_lock,
+            RpcType.KEY_UNLOCK: self._on_unlock,
+            RpcType.KEY_PROBE: self._on_probe,
+            RpcType.KEY_VICTIM: self._on_victim,
+        }
+
+    # --- as the near member -------------------------------------------------------------------
+
+    async def lock(
+        self,
+        owner: TransactionId,
+        map_id: int,
+        keys: Iterable[Key],
+        *,
+        shared: bool = False,
+        timeout: float = LOCK_TIMEOUT,
+    ) -> None:
+        """Lock keys of a map for a transaction of this member, which asks for one thing at a time;
+        they stay locked until ``release``. Raises DeadlockDetected, LockNotAvailable (after
+        ``timeout`` seconds), SchemaChanged, MemberUnavailable; the transaction is then to be rolled
+        back, and released."""
+        deadline = self._core.world.clock.monotonic() + timeout
+        router = self._transactions.router(map_id)
+        if router.schema.replicated:
+            left = {self._core.coordinator: list(keys)}
+        else:
+            left = {}
+            for key in sorted(set(keys), key=repr):
+                primary = self._core.view.owners[router.key_partition(key)]
+                left.setdefault(primary, []).append(key)
+        for member in sorted(left):
+            try:
+                await self._lock_at(owner, member, map_id, left[member], shared, deadline)
+            except ViewChanged:
+                await asyncio.sleep(ASK_AGAIN)
+                rest = deadline - self._core.world.clock.monotonic()
+                await self.lock(owner, map_id, left[member], shared=shared, timeout=rest)
+
+    async def _lock_at(  # noqa: PLR0917 (see lock)
+        self,
+        owner: TransactionId,
+        member: int,
+        map_id: int,
+        keys: Sequence[Key],
+        shared: bool,
+        deadline: float,
+    ) -> None:
+        self._core.require_alive(member)
+        owning = self._owning.setdefault(owner, Owning())
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        owning.members.add(member)
+        owning.waits_at, owning.waiting = member, done
+        message = control_pb2.KeyLock(context=self._core.context(), map_id=map_id, shared=shared)
+        fill_name(message.owner, owner)
+        for key in keys:
+            codec.fill_row(message.keys.add(), key)
+        if member == self._core.number:
+            self._lock_here(message, partial(_settle, done))
+        else:
+            self._peers.request_nowait(
+                member, RpcType.KEY_LOCK, message, (), partial(_answered, done)
+            )
+        try:
+            left = max(0.0, deadline - self._core.world.clock.monotonic())
+            await asyncio.wait_for(done, left)
+        except TimeoutError as error:
+            raise LockNotAvailable(
+                f'a row of map "{self._transactions.schema(map_id).name}" is locked by another '
+                "transaction, and was not given free in time",
+                hint="Run the transaction again.",
+            ) from error
+        finally:
+            owning.waiting, owning.waits_at = None, 0
+
+    def release(self, owner: TransactionId) -> None:
+        """The transaction has ended: give up its locks, everywhere."""
+        owning = self._owning.pop(owner, None)
+        if owning is None:
+            return
+        _settle_waiting(owning, MemberUnavailable(f"transaction {owner} has ended"))
+        for member in owning.members:
+            if member == self._core.number:
+                self._release_here(owner)
+            else:
+                self._release_at(owner, member)
+
+    def _release_at(self, owner: TransactionId, member: int) -> None:
+        """Again and again until it is heard: nobody else would free the keys."""
+        core = self._core
+        if core.stopping or member not in core.view.by_number:
+            return
+        message = control_pb2.KeyLock(context=core.context())
+        fill_name(message.owner, owner)
+
+        def answered(reply: Reply | RemudaError) -> None:
+            if isinstance(reply, RemudaError):
+                loop = asyncio.get_running_loop()
+                loop.call_later(1.0, self._release_at, owner, member)
+
+        self._peers.request_nowait(member, RpcType.KEY_UNLOCK, message, (), answered)
+
+    # --- as the primary -----------------------------------------------------------------------
+
+    def _on_lock(self, request: Request) -> None:
+        message = control_pb2.KeyLock.FromString(request.pbody)
+        self._core.observe_member(message.context)
+
+        def answer(error: RemudaError | None) -> None:
+            if error is not None:
+                request.fail(error)
+            else:
+                reply = control_pb2.KeyLock(context=self._core.context())
+                request.reply(RpcType.KEY_LOCK, reply)
+
+        self._lock_here(message, answer)
+
+    def _lock_here(self, message: control_pb2.KeyLock, answer: Answer) -> None:
+        owner = decode_name(message.owner)
+        mode = Mode.SHARED if message.shared else Mode.EXCLUSIVE
+        self._stop_waiting(owner, None)
+        missing: set[Held] = set()
+        for row in message.keys:
+            held = (message.map_id, codec.decode_row(row))
+            if self.table.acquire(owner, held, mode):
+                missing.add(held)
+        if not missing:
+            self._when_decided(message, answer)
+            return
+        now = self._core.world.clock.monotonic()
+        granted = partial(self._when_decided, message, answer)
+        self._asking[owner] = Asking(
+            lambda error: granted() if error is None else answer(error), missing, now
+        )
+
+    def _when_decided(self, message: control_pb2.KeyLock, answer: Answer) -> None:
+        """Locked; what was being committed under the key before must be seen by its new owner."""
+        pending = self._transactions.pending
+        for row in message.keys:
+            held = (message.map_id, codec.decode_row(row))
+            if pending.holder(held, write=True) is not None:
+                pending.when_free(*held, partial(self._when_decided, message, answer))
+                return
+        self._core.timestamp()
+        answer(None)
+
+    def _on_unlock(self, request: Request) -> None:
+        message = control_pb2.KeyLock.FromString(request.pbody)
+        self._release_here(decode_name(message.owner))
+        request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
+    def _release_here(self, owner: TransactionId) -> None:
+        self._stop_waiting(owner, LockNotAvailable(f"transaction {owner} has ended"))
+        self._granted(self.table.release(owner))
+        self._wake()
+
+    def _stop_waiting(self, owner: TransactionId, error: RemudaError | None) -> None:
+        asking = self._asking.pop(owner, None)
+        self._granted(self.table.stop_waiting(owner))
+        if asking is not None and error is not None:
+            attempt("the refusal of a lock", partial(asking.answer, error))
+
+    def _granted(self, served: Sequence[Granted[TransactionId, Held]]) -> None:
+        for grant in served:
+            asking = self._asking.get(grant.transaction)
+            if asking is None:
+                continue
+            asking.missing.discard(grant.key)
+            if not asking.missing:
+                del self._asking[grant.transaction]
+                attempt("the grant of a lock", partial(asking.answer, None))
+
+    # --- writes of others ---------------------------------------------------------------------
+
+    def holder(
+        self, held: Held, owner: TransactionId | None, *, write: bool
+    ) -> TransactionId | None:
+        """Whose lock stands in the way of reading, or writing, a key."""
+        if not len(self.table):
+            return None
+        return self.table.obstacle(held, Mode.EXCLUSIVE if write else Mode.SHARED, owner)
+
+    def when_released(self, held: Held, action: Callable[[], None]) -> None:
+        """Call ``action`` when locks were released (it must ask again)."""
+        self._released.setdefault(held, []).append(action)
+
+    def _wake(self) -> None:
+        for held in [h for h in self._released if self.holder(h, None, write=True) is None]:
+            for action in self._released.pop(held):
+                attempt("a write that waited for a lock", action)
+
+    # --- deadlocks ----------------------------------------------------------------------------
+
+    def on_tick(self, now: float) -> None:
+        for owner, asking in list(self._asking.items()):
+            if now - asking.since >= SEARCH_AFTER * (asking.rounds + 1):
+                asking.rounds += 1
+                self._chase(self._search.started(owner, asking.rounds))
+
+    def _chase(self, found: Sequence[ToNear[TransactionId] | Victim[TransactionId]]) -> None:
+        for each in found:
+            if isinstance(each, ToNear):
+                self._tell(each.probe.target.near, self._at_near, each.probe, RpcType.KEY_PROBE)
+            else:
+                near = each.transaction.near
+                probe = Probe(0, each.cycle, each.transaction)
+                self._tell(near, self._victim, probe, RpcType.KEY_VICTIM)
+
+    def _tell(
+        self,
+        member: int,
+        here: Callable[[Probe[TransactionId]], None],
+        probe: Probe[TransactionId],
+        rpc_type: int,
+        *,
+        waits_here: bool = False,
+    ) -> None:
+        if member == self._core.number:
+            asyncio.get_running_loop().call_soon(here, probe)
+            return
+        message = control_pb2.KeyProbe(
+            context=self._core.context(), round=probe.round, waits_here=waits_here
+        )
+        for transaction in probe.path:
+            fill_name(message.path.add(), transaction)
+        fill_name(message.target, probe.target)
+        try:
+            self._peers.send_control(member, rpc_type, message)
+        except RemudaError as error:  # the next round asks again
+            log.debug("a probe was not sent: %s", error.message)
+
+    def _on_probe(self, request: Request) -> None:
+        message, probe = self._decoded(request)
+        (self._at_member if message.waits_here else self._at_near)(probe)
+
+    def _decoded(self, request: Request) -> tuple[control_pb2.KeyProbe, Probe[TransactionId]]:
+        message = control_pb2.KeyProbe.FromString(request.pbody)
+        self._core.observe_peer(message.context)
+        path = tuple(decode_name(name) for name in message.path)
+        return message, Probe(message.round, path, decode_name(message.target))
+
+    def _at_near(self, probe: Probe[TransactionId]) -> None:
+        owning = self._owning.get(probe.target)
+        places = (owning.waits_at,) if owning is not None and owning.waits_at else ()
+        for each in forwarded(probe, places):
+            self._tell(each.member, self._at_member, each.probe, RpcType.KEY_PROBE, waits_here=True)
+
+    def _at_member(self, probe: Probe[TransactionId]) -> None:
+        self._chase(self._search.continued(probe))
+
+    def _on_victim(self, request: Request) -> None:
+        self._victim(self._decoded(request)[1])
+
+    def _victim(self, probe: Probe[TransactionId]) -> None:
+        owning = self._owning.get(probe.target)
+        if owning is None:
+            return
+        circle = " waits for ".join(str(t) for t in (*probe.path, probe.path[0]))
+        _settle_waiting(
+            owning,
+            DeadlockDetected(
+                "deadlock detected: transactions wait for each other's locks",
+                detail=f"transaction {circle}",
+                hint="Run the transaction again. Transactions that lock keys in one order never "
+                "meet like this.",
+            ),
+        )
+
+    # --- views --------------------------------------------------------------------------------
+
+    def on_view(self) -> None:
+        """Whoever waits asks again, perhaps elsewhere; locks of lost near members are free."""
+        view = self._core.view
+        for owner in self.table.transactions:
+            if owner.near not in view.by_number:
+                self._asking.pop(owner, None)
+                self._granted(self.table.release(owner))
+        for owner in list(self._asking):
+            self._stop_waiting(owner, ViewChanged("the view has changed while a lock was awaited"))
+        released, self._released = self._released, {}
+        for actions in released.values():
+            for action in actions:
+                attempt("a write that waited for a lock", action)
+
+
+def _settle(done: asyncio.Future[None], error: RemudaError | None) -> None:
+    if done.done():
+        return
+    if error is None:
+        done.set_result(None)
+    else:
+        done.set_exception(error)
+
+
+def _answered(done: asyncio.Future[None], reply: Reply | RemudaError) -> None:
+    _settle(done, reply if isinstance(reply, RemudaError) else None)
+
+
+def _settle_waiting(owning: Owning, error: RemudaError) -> None:
+    if owning.waiting is not None:
+        _settle(owning.waiting, error)

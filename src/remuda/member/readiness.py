@@ -1,0 +1,108 @@
+"""Whether this member may serve what it is the primary of: its lease, and what it waits for.
+
+A member serves while a majority has just heard of it (``cluster.lease``), while the view has as
+many members as the operator demands, and while nothing holds it back, such as a promotion that is
+not done (design rule 14). Requests that come a little too early wait, and fail after a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from remuda.errors import MemberNotReady, MemberUnavailable, NoLease
+
+READY_TIMEOUT = 15.0
+"""Seconds that a request waits: well above a takeover with the default lease."""
+
+
+class Readiness:
+    """``now`` is the monotonic clock, ``number`` that of the member, for errors."""
+
+    def __init__(self, now: Callable[[], float], number: Callable[[], int]) -> None:
+        self._now = now
+        self._number = number
+        self.lease_until = float("inf")
+        """Monotonic seconds; the one thing that the fast paths look at, with ``holds``."""
+        self.holds: dict[str, str] = {}
+        """What it waits for, by key: the text says it to users. Change it by ``hold``."""
+        self.no_lease: Callable[[], str] = lambda: "it has not heard from a majority"
+        """Why there is no lease, for errors."""
+        self.hopeless = False
+        """A majority cannot be reached: whoever has no lease need not wait for one."""
+        self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def ready(self) -> bool:
+        """Whether requests may be served right now."""
+        return not self.holds and self._now() < self.lease_until
+
+    def require(self) -> None:
+        """Raises MemberNotReady, NoLease."""
+        if self.holds:
+            reasons = "; ".join(self.holds.values())
+            number = self._number()
+            raise MemberNotReady(
+                f"member {number} does not serve yet: {reasons}", member=str(number)
+            )
+        self.require_lease()
+
+    def require_lease(self) -> None:
+        """Raises NoLease."""
+        if self._now() >= self.lease_until:
+            number = self._number()
+            raise NoLease(
+                f"member {number} may not serve: {self.no_lease()}",
+                member=str(number),
+                hint="Ask a member that still reaches the majority, or bring the others back.",
+            )
+
+    def hold(self, key: str, reason: str) -> None:
+        """Not ready until ``release(key)``."""
+        self.holds[key] = reason
+
+    def release(self, key: str) -> None:
+        if self.holds.pop(key, None) is not None:
+            self.changed()
+
+    def lease(self, until: float) -> None:
+        """The lease ends then, if no further answer comes."""
+        longer = until > self.lease_until
+        self.lease_until = until
+        if longer:
+            self.changed()
+
+    def changed(self) -> None:
+        """Wake up whoever waits, if it may go on."""
+        if self._waiting and self.ready:
+            self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    async def wait(self, timeout: float = READY_TIMEOUT) -> None:
+        """Return when ready. Raises MemberNotReady, NoLease after ``timeout`` seconds."""
+        deadline = self._now() + timeout
+        while not self.ready and (left := deadline - self._now()) > 0:
+            if self.hopeless:
+                self.require_lease()
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            try:
+                await asyncio.wait_for(future, left)
+            except TimeoutError:
+                break
+            finally:
+                if future in self._waiting:
+                    self._waiting.remove(future)
+        self.require()
+
+    def close(self, error: MemberUnavailable) -> None:
+        """The member stops: nobody waits any more."""
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_exception(error)

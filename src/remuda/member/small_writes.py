@@ -1,0 +1,164 @@
+"""Puts and removes of entries of one partition, at its primary: one phase, over the backups
+(design rules 17 and 27).
+
+A write waits in front of everything until its keys are free; then it reads, decides its condition
+and prepares in one step, so that a condition is decided under the lock of its key. What it has
+decided goes to the backups as plain writes, validated against the timestamp at which it was
+decided: a promoted backup that gets it once more refuses it when the key has changed since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import (
+    JobAborted,
+    OutcomeUnknown,
+    RemudaError,
+    SerializationFailure,
+    TransientError,
+    ViewChanged,
+)
+from remuda.member.core import Core, bug
+from remuda.member.transaction_sets import Key, PartWork, Row, Write
+from remuda.member.transactions import Transactions
+from remuda.transaction import states as tx
+
+WAIT_MAX = 30.0
+"""Seconds after which a write that still waits is refused, and one whose backups do not answer is
+of unknown outcome."""
+PAUSE = 0.001
+PAUSE_MAX = 0.05
+
+Rows = Sequence[Row | None]
+Decide = Callable[[list[Row | None]], tuple[list[tuple[Key, Row | None]], list[Row | None]]]
+"""From the rows that are there: what is to be written, and the rows to answer with."""
+Answered = Callable[[list[Row | None] | RemudaError], None]
+
+
+@dataclass(eq=False, slots=True)
+class SmallWrite:
+    """``answered`` hears the rows to answer with when all synchronous backups have the writes, or
+    why nothing was written; ViewChanged: the partition has got another primary before."""
+
+    schema: MapSchema
+    partition: int
+    keys: Sequence[Key]
+    decide: Decide
+    answered: Answered
+    deadline: float = 0.0
+    prepared: bool = False
+    attempts: int = 0
+    obstacle: str = ""
+
+
+class SmallWrites:
+    def __init__(self, core: Core, transactions: Transactions) -> None:
+        self._core = core
+        self._transactions = transactions
+        self._running: dict[SmallWrite, None] = {}
+        transactions.on_tick.append(self._expire)
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def write(self, write: SmallWrite) -> None:
+        write.deadline = self._core.world.clock.monotonic() + WAIT_MAX
+        self._running[write] = None
+        self._try(write)
+
+    def _answer(self, write: SmallWrite, answer: list[Row | None] | RemudaError) -> None:
+        if write in self._running:
+            del self._running[write]
+            write.answered(answer)
+
+    def _try(self, write: SmallWrite) -> None:
+        if write not in self._running:
+            return
+        try:
+            if not self._waits(write):
+                self._core.store(write.schema.map_id, write.schema.version)  # altered meanwhile?
+                self._prepare(write)
+        except RemudaError as error:
+            self._answer(write, error)
+        except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
+            self._answer(write, bug(error, f'a write of map "{write.schema.name}"'))
+
+    def _waits(self, write: SmallWrite) -> bool:
+        shell, map_id = self._transactions.shell, write.schema.map_id
+        if shell.layout.primary(write.partition) != self._core.number:
+            raise ViewChanged(
+                f"partition {write.partition} has got another primary than member "
+                f"{self._core.number}"
+            )
+        again = partial(self._try, write)
+        obstacle = shell.admission.obstacle(write.partition, (map_id,))
+        if obstacle is not None:
+            write.obstacle = obstacle
+            shell.admission.when_open(again)
+            return True
+        for key in write.keys:
+            if shell.pending.holder((map_id, key), write=True) is not None:
+                write.obstacle = "another write of the same key is being committed"
+                shell.pending.when_free(map_id, key, again)
+                return True
+            if self._transactions.locks.holder((map_id, key), None, write=True) is not None:
+                write.obstacle = "a transaction has locked its key"
+                self._transactions.locks.when_released((map_id, key), again)
+                return True
+        return False
+
+    def _prepare(self, write: SmallWrite) -> None:
+        core, schema = self._core, write.schema
+        at = core.timestamp()
+        store = core.copy_of(schema.map_id, write.partition)
+        chosen, answer = write.decide([store.get(key, at) for key in write.keys])
+        if not chosen:
+            self._answer(write, answer)
+            return
+        writes = [Write(schema.map_id, schema.version, key, row) for key, row in chosen]
+        write.prepared = True
+        self._transactions.shell.begin(
+            {write.partition: PartWork(at, tuple(writes))},
+            partial(self._ended, write, answer),
+            one_phase=True,
+        )
+
+    def _ended(self, write: SmallWrite, answer: list[Row | None], report: tx.Report) -> None:
+        if report.state is tx.State.COMMITTED:
+            self._answer(write, answer)
+        elif report.state is tx.State.UNKNOWN:
+            self._answer(write, _unknown(write, "this member was dropped from the cluster"))
+        elif isinstance(report.cause, SerializationFailure):
+            write.prepared = False  # a transaction that is about to commit is in the way
+            pause = min(PAUSE * 2 ** min(write.attempts, 10), PAUSE_MAX)
+            write.attempts += 1
+            asyncio.get_running_loop().call_later(pause, self._try, write)
+        else:
+            self._answer(write, report.cause or JobAborted("the write was rolled back"))
+
+    def _expire(self, now: float) -> None:
+        """The oldest ones come first."""
+        for write in list(self._running):
+            if now < write.deadline:
+                return
+            if write.prepared:
+                error: RemudaError = _unknown(write, "a backup does not answer")
+            else:
+                error = TransientError(
+                    f'a write of map "{write.schema.name}" waited for {WAIT_MAX:.0f} s: '
+                    + (write.obstacle or "a transaction that reads its key is about to commit"),
+                    hint="Write again.",
+                )
+            self._answer(write, error)
+
+
+def _unknown(write: SmallWrite, cause: str) -> RemudaError:
+    return OutcomeUnknown(
+        f'it is not known whether a write of map "{write.schema.name}" has taken effect: {cause}',
+        hint="Read the entry, then write again if need be.",
+    )

@@ -1,0 +1,213 @@
+"""Map operations inside a transaction: they read its write set first, then what was committed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import NotSupported, SchemaChanged
+from remuda.member import arrow_stream
+from remuda.member.core import Call, Core
+from remuda.member.maps import ALWAYS, IF_ABSENT, Maps, OpenMap
+from remuda.member.transaction_changes import rows_of, violation
+from remuda.member.transaction_keys import KeyReader
+from remuda.member.transaction_session import BLIND, OpenTransaction, TransactionSessions
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.point_encoding import encode_rows
+from remuda.rpc.transport import Request
+from remuda.transaction.own_writes import Key, Row, canonical_key
+
+
+class TransactionMaps:
+    def __init__(
+        self, core: Core, maps: Maps, sessions: TransactionSessions, keys: KeyReader
+    ) -> None:
+        self._core = core
+        self._maps = maps
+        self._sessions = sessions
+        self._keys = keys
+
+    def _find(self, call: Call, name: str) -> OpenTransaction:
+        if not isinstance(call, Request):
+            raise NotSupported("requests of transactions go to the member that has the transaction")
+        found = self._sessions.find(name, call.channel, call.user)
+        found.check()
+        return found
+
+    def on_get(self, call: Call, message: user_pb2.KeysRequest, found: OpenMap) -> None:
+        transaction = self._find(call, message.transaction)
+        keys = found.unpack_keys(message.keys)
+        self._core.serve(call, self._get(call, message, transaction, found, keys))
+
+    async def _get(
+        self,
+        call: Call,
+        message: user_pb2.KeysRequest,
+        transaction: OpenTransaction,
+        found: OpenMap,
+        keys: list[Key],
+    ) -> None:
+        if transaction.locks_reads:
+            async with transaction.turn:
+                at = await self._locked(transaction, found.schema, keys)
+                rows = await self.read(transaction, found.schema, keys, at)
+        else:
+            at = await self._sessions.read_at(transaction)
+            rows = await self.read(transaction, found.schema, keys, at)
+        self._tell(call, found, rows, with_rows=not message.keys_only)
+
+    async def _locked(
+        self, transaction: OpenTransaction, schema: MapSchema, keys: Sequence[Key]
+    ) -> int:
+        """Lock the keys; the timestamp at which they are read then."""
+        self._sessions.still_open(transaction)
+        await self._sessions.lock(transaction, schema, keys)
+        transaction.asked = True
+        at = await self._sessions.now()
+        transaction.note_locked(schema.map_id, keys, at)
+        return at
+
+    async def _since(
+        self, transaction: OpenTransaction, schema: MapSchema, keys: Sequence[Key]
+    ) -> int:
+        """The timestamp to read keys at that are about to be written."""
+        if transaction.pessimistic:
+            return await self._locked(transaction, schema, keys)
+        return await self._sessions.read_at(transaction)
+
+    async def read(
+        self, transaction: OpenTransaction, schema: MapSchema, keys: Sequence[Key], at: int
+    ) -> list[Row | None]:
+        """As the transaction sees them; they count as read."""
+        transaction.note_keys(schema, keys)
+        known: dict[Key, Row | None] = {}
+        for key in keys:
+            written, row = transaction.own(schema.map_id, key)
+            if written:
+                known[canonical_key(key)] = row
+        others = [key for key in keys if canonical_key(key) not in known]
+        stored = await self._keys.rows(schema, others, at)
+        for key, row in zip(others, stored, strict=True):
+            known[canonical_key(key)] = row
+        return [known[canonical_key(key)] for key in keys]
+
+    def on_put(self, call: Call, message: user_pb2.PutRequest, found: OpenMap) -> None:
+        transaction = self._find(call, message.transaction)
+        transaction.check_writable("a put")
+        rows = found.unpack_rows(message.rows)
+        self._core.serve(call, self._put(call, message, transaction, found, rows))
+
+    async def _put(
+        self,
+        call: Call,
+        message: user_pb2.PutRequest,
+        transaction: OpenTransaction,
+        found: OpenMap,
+        rows: list[Row],
+    ) -> None:
+        """As if the rows were put one after the other."""
+        schema, condition = found.schema, message.condition
+        blind = condition == ALWAYS and not message.want_old
+        async with transaction.turn:
+            since, before = BLIND, dict[Key, Row | None]()
+            keys = [found.key_of(row) for row in rows]
+            if transaction.pessimistic:
+                await self._sessions.lock(transaction, schema, keys)
+            if not blind:
+                since = await self._since(transaction, schema, keys)
+                there = await self.read(transaction, schema, keys, since)
+                before = {canonical_key(k): row for k, row in zip(keys, there, strict=True)}
+            chosen: dict[Key, Row | None] = {}
+            olds: list[Row | None] = []
+            for row in rows:
+                key = canonical_key(found.key_of(row))
+                old = chosen.get(key, before.get(key))
+                olds.append(old)
+                if condition == ALWAYS or (old is None) == (condition == IF_ABSENT):
+                    chosen[key] = row
+            self._write(transaction, schema, chosen, since)
+        self._tell(call, found, olds, with_rows=message.want_old)
+
+    def on_remove(self, call: Call, message: user_pb2.KeysRequest, found: OpenMap) -> None:
+        transaction = self._find(call, message.transaction)
+        transaction.check_writable("a removal")
+        keys = found.unpack_keys(message.keys)
+        self._core.serve(call, self._remove(call, message, transaction, found, keys))
+
+    async def _remove(
+        self,
+        call: Call,
+        message: user_pb2.KeysRequest,
+        transaction: OpenTransaction,
+        found: OpenMap,
+        keys: list[Key],
+    ) -> None:
+        async with transaction.turn:
+            at = await self._since(transaction, found.schema, keys)
+            olds = await self.read(transaction, found.schema, keys, at)
+            gone: dict[Key, Row | None] = {
+                key: None for key, old in zip(keys, olds, strict=True) if old is not None
+            }
+            self._write(transaction, found.schema, gone, at)
+        self._tell(call, found, olds, with_rows=message.want_old)
+
+    def on_put_batch(self, call: Call) -> None:
+        message = user_pb2.PutBatchRequest.FromString(call.pbody)
+        transaction = self._find(call, message.transaction)
+        transaction.check_writable("a put")
+        found = self._maps.open(message.map, message.map_id, message.schema_version)
+        types = [column.type for column in found.schema.columns]
+        rows: dict[Key, Row | None] = {}
+        for batch in arrow_stream.decode(call.dbody):
+            self._core.constraints.check(batch, found.schema)
+            for row in rows_of(batch.columns, types):
+                key = canonical_key(found.key_of(row))
+                if key in rows:
+                    raise violation(found.schema, key, "two rows have one key")
+                rows[key] = row
+        self._core.serve(call, self._put_batch(call, transaction, found, rows))
+
+    async def _put_batch(
+        self,
+        call: Call,
+        transaction: OpenTransaction,
+        found: OpenMap,
+        rows: dict[Key, Row | None],
+    ) -> None:
+        async with transaction.turn:
+            if transaction.pessimistic:
+                await self._sessions.lock(transaction, found.schema, rows)
+            self._write(transaction, found.schema, rows, BLIND)
+        count = user_pb2.Count(count=len(rows), context=self._core.context())
+        call.reply(RpcType.MAP_PUT_BATCH, count)
+
+    def _write(
+        self,
+        transaction: OpenTransaction,
+        schema: MapSchema,
+        entries: dict[Key, Row | None],
+        since: int,
+    ) -> None:
+        """Raises SchemaChanged, LimitExceeded, and what ``check`` and ``still_open`` raise."""
+        transaction.check()
+        self._sessions.still_open(transaction)
+        store = self._core.store(schema.map_id, schema.version)
+        if store.schema.version != schema.version:
+            raise SchemaChanged(f'map "{schema.name}" has changed')
+        transaction.asked = True
+        transaction.write(schema.map_id, schema.version, entries, since)
+
+    def _tell(
+        self,
+        call: Call,
+        found: OpenMap,
+        rows: Sequence[Sequence[PhysicalValue] | None],
+        *,
+        with_rows: bool,
+    ) -> None:
+        packed = [
+            None if row is None else found.rows.pack(row) if with_rows else b"" for row in rows
+        ]
+        call.reply(call.rpc_type, encode_rows(packed, self._core.encoded_context()))

@@ -1,0 +1,119 @@
+"""The user requests that begin, divide, suspend and end transactions."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from remuda.errors import InputError, NoActiveTransaction, NotSupported
+from remuda.member.core import Core
+from remuda.member.transaction_session import OpenTransaction, TransactionSessions
+from remuda.member.transaction_statements import status_of
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.transaction.isolation import Isolation, Modes
+from remuda.transaction.states import State
+from remuda.transaction_errors import UndefinedTransaction
+
+_LEVELS: Final = {
+    user_pb2.READ_COMMITTED: Isolation.READ_COMMITTED,
+    user_pb2.REPEATABLE_READ: Isolation.REPEATABLE_READ,
+    user_pb2.SERIALIZABLE: Isolation.SERIALIZABLE,
+}
+LABEL_MAX: Final = 1_000
+TIMEOUT_MAX: Final = 7 * 24 * 3600.0
+
+
+class TransactionRequests:
+    def __init__(self, core: Core, sessions: TransactionSessions) -> None:
+        self._core = core
+        self._sessions = sessions
+
+    def on_begin(self, request: Request) -> None:
+        message = user_pb2.TransactionBegin.FromString(request.pbody)
+        self._core.require_serving()
+        self._core.observe_client(message.context)
+        level = _LEVELS.get(message.isolation)
+        if message.pessimistic:
+            level = level or Isolation.REPEATABLE_READ
+            if level is Isolation.SERIALIZABLE:
+                raise NotSupported(
+                    "pessimistic transactions are READ COMMITTED or REPEATABLE READ",
+                    hint='SERIALIZABLE is for concurrency="optimistic".',
+                )
+        timeout = message.timeout if message.HasField("timeout") else None
+        if timeout is not None and not (math.isfinite(timeout) and 0 < timeout <= TIMEOUT_MAX):
+            raise InputError(
+                f"the timeout of a transaction is a number of seconds above 0, at most "
+                f"{TIMEOUT_MAX:g}, not {timeout:g}"
+            )
+        made = self._sessions.begin(
+            request.channel,
+            request.user,
+            modes=Modes(level, message.read_only),
+            pessimistic=message.pessimistic,
+            timeout=timeout,
+            label=message.label[:LABEL_MAX],
+        )
+        request.reply(RpcType.TRANSACTION_BEGIN, status_of(made))
+
+    def on_end(self, request: Request) -> None:
+        message = user_pb2.TransactionEnd.FromString(request.pbody)
+        self._core.observe_client(message.context)
+        try:
+            found = self._known(request, message.transaction)
+        except UndefinedTransaction:
+            if message.commit:
+                raise
+            self._answer(request, None)  # rolled back already
+            return
+        if not message.commit:
+            self._sessions.roll_back(found)
+            self._answer(request, None)
+            return
+        found = self._sessions.find(message.transaction, request.channel, request.user)
+        self._core.serve(request, self._commit(request, found))
+
+    async def _commit(self, request: Request, found: OpenTransaction) -> None:
+        self._answer(request, await self._sessions.commit(found))
+
+    def _answer(self, request: Request, at: int | None) -> None:
+        ended = user_pb2.TransactionEnded(context=self._core.context())
+        if at is not None:
+            ended.commit_timestamp = at
+        request.reply(RpcType.TRANSACTION_END, ended)
+
+    def on_savepoint(self, request: Request) -> None:
+        message = user_pb2.TransactionSavepoint.FromString(request.pbody)
+        found = self._sessions.find(message.transaction, request.channel, request.user)
+        action = message.action
+        if action == user_pb2.TransactionSavepoint.ROLL_BACK:
+            found.roll_back_to(message.name)
+        else:
+            found.check()
+            if action == user_pb2.TransactionSavepoint.SET:
+                found.writes.savepoint(message.name)
+            else:
+                found.writes.release(message.name)
+        request.reply(RpcType.TRANSACTION_SAVEPOINT, status_of(found))
+
+    def on_suspend(self, request: Request) -> None:
+        """Only between ACTIVE and SUSPENDED."""
+        message = user_pb2.TransactionSuspend.FromString(request.pbody)
+        found = self._known(request, message.transaction)
+        wanted, other = State.SUSPENDED, State.ACTIVE
+        if message.resume:
+            wanted, other = other, wanted
+        if found.state is not other or found.turn.locked():
+            what = "resumed" if message.resume else "suspended"
+            state = "is at work" if found.state is other else f"is {found.state.value}"
+            raise NoActiveTransaction(
+                f"transaction {found.name} {state} and cannot be {what}",
+                hint="suspend() and resume() lead from ACTIVE to SUSPENDED and back.",
+            )
+        found.state = wanted
+        request.reply(RpcType.TRANSACTION_SUSPEND, status_of(found))
+
+    def _known(self, request: Request, name: str) -> OpenTransaction:
+        return self._sessions.known(name, request.channel, request.user)

@@ -1,0 +1,396 @@
+"""The shell around ``transaction.parts`` and ``transaction.near``: messages, stores, locks, time.
+
+Messages to one member are gathered over a step of the event loop and go in one frame. What a
+member says to itself is not sent, but waits until the step is done, too: a machine never hears an
+answer before its effects are carried out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.view import View
+from remuda.errors import RemudaError, ViewChanged
+from remuda.limits import MIB, PARTITIONS
+from remuda.member.core import Core, attempt
+from remuda.member.peers import Peers
+from remuda.member.transaction_admission import Admission
+from remuda.member.transaction_apply import Applying
+from remuda.member.transaction_pending import PendingParts
+from remuda.member.transaction_sets import PartWork
+from remuda.member.transaction_validation import Validation
+from remuda.member.transaction_wire import decode_message, fill_message
+from remuda.rpc.messages import control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.transaction import states as tx
+from remuda.transaction.near import Near
+from remuda.transaction.parts import Address, Parts
+
+log = logging.getLogger(__name__)
+
+TICK = 0.1
+RESEND = 0.5
+REPEAT = 5.0
+FRAME_SIZE = 8 * MIB
+"""Of messages that travel together, about; one of them may be larger by itself."""
+
+Receivers = Callable[[int], tuple[int, ...]]
+Done = Callable[[tx.Report], None]
+
+
+class ViewLayout:
+    """``transaction.states.Layout`` of a view. ``receivers``: members that are being given a copy
+    of a partition and already get its writes. From ``PARTITIONS`` on, partition ``PARTITIONS + m``
+    is member m's copy of REPLICATED maps: every member takes part in writing them."""
+
+    def __init__(self, view: View, receivers: Receivers) -> None:
+        self._view = view
+        self._receivers = receivers
+
+    @property
+    def number(self) -> int:
+        return self._view.number
+
+    def primary(self, partition: int) -> int | None:
+        if partition >= PARTITIONS:
+            member = partition - PARTITIONS
+            return member if member in self._view.by_number else None
+        return next(iter(self._view.replicas[partition]), None)
+
+    def backups(self, partition: int) -> tuple[int, ...]:
+        if partition >= PARTITIONS:
+            return ()
+        backups = self._view.replicas[partition][1:]
+        more = self._receivers(partition)
+        return (*backups, *(m for m in more if m not in backups)) if more else backups
+
+    def alive(self, member: int) -> bool:
+        return member in self._view.by_number
+
+
+@dataclass(slots=True)
+class Leading:
+    near: Near
+    done: Done
+
+
+class TransactionShell:
+    """All parts on this member, and the transactions that it is the near member of."""
+
+    def __init__(self, core: Core, peers: Peers) -> None:
+        self._core = core
+        self._peers = peers
+        self.receivers: Receivers = lambda _partition: ()
+        self.pending = PendingParts(core)
+        self.validation = Validation(core, self.pending)
+        self._applying = Applying(core)
+        self.admission = Admission(core, self.pending)
+        self.layout = ViewLayout(core.view, self._receiving)
+        self._parts = Parts(core.number, self.layout, resend=RESEND)
+        self._nears: dict[tx.TransactionId, Leading] = {}
+        self._to_me: deque[tx.Message] = deque()
+        self._stepping = False
+        self._outbox: dict[int, list[tx.Message]] = {}
+        self._finished_below: dict[int, int] = {}
+        """By near member: what its last frame said."""
+        self._latest = 0
+        """The newest transaction of this member."""
+        self._told_below = 0
+        self._told_at = 0.0
+        self.on_tick: list[Callable[[float], None]] = []
+        self._ticker: asyncio.Task[None] | None = None
+
+    def _receiving(self, partition: int) -> tuple[int, ...]:
+        return self.receivers(partition)
+
+    def start(self) -> None:
+        """The first view is there: this member has its number."""
+        self.layout = ViewLayout(self._core.view, self._receiving)
+        self._parts = Parts(self._core.number, self.layout, resend=RESEND)
+        self.admission.take = self._take_prepare
+        self._ticker = self._core.spawn(self._tick(), "transaction checks")
+
+    def close(self) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+
+    # --- as the near member -------------------------------------------------------------------
+
+    def begin(self, work: Mapping[int, PartWork], done: Done, *, one_phase: bool) -> Near:
+        """Commit; ``done`` is called once with the end of it, at once perhaps."""
+        core = self._core
+        self._latest = core.timestamp()
+        transaction = tx.TransactionId(self._latest, core.number)
+        near = Near(core.number, transaction, work, self.layout, one_phase=one_phase, resend=RESEND)
+        self._nears[transaction] = Leading(near, done)
+        self._run(near.prepare(core.world.clock.monotonic()))
+        self._drop_done(near)
+        return near
+
+    def roll_back(self, near: Near, cause: RemudaError) -> None:
+        self._run(near.rollback(self._core.world.clock.monotonic(), cause))
+        self._drop_done(near)
+
+    def _drop_done(self, near: Near) -> None:
+        if near.done:
+            self._nears.pop(near.transaction, None)
+
+    def _reported(self, report: tx.Report) -> None:
+        leading = self._nears.get(report.transaction)
+        if leading is not None:
+            attempt("the end of a transaction", partial(leading.done, report))
+
+    # --- messages -----------------------------------------------------------------------------
+
+    def on_messages(self, request: Request) -> None:
+        frame = control_pb2.PartMessages.FromString(request.pbody)
+        context = frame.context
+        try:
+            self._core.observe_member(context)
+        except ViewChanged as error:  # everything is sent again, along the newer view
+            log.debug("messages of parts dropped: %s", error.message)
+            return
+        if not self.layout.alive(context.sender):  # dropped, and does not know it yet
+            return
+        self._finished_below[context.sender] = frame.finished_below
+        for each in frame.messages:
+            attempt("a message of a part", partial(self._arrived, context.sender, each))
+
+    def _arrived(self, sender: int, message: control_pb2.PartMessage) -> None:
+        try:
+            decoded = decode_message(message)
+        except RemudaError as error:
+            log.warning("a message of member %d about a part: %s", sender, error.message)
+            return
+        self._step(lambda: self._receive(sender, decoded))
+
+    def _receive(self, sender: int, message: tx.Message) -> None:
+        now = self._core.world.clock.monotonic()
+        match message:
+            case tx.Vote(transaction):
+                if message.refusal is None:
+                    self._core.observe_clock(message.timestamp)
+                leading = self._nears.get(transaction)
+                if leading is not None:
+                    self._perform(leading.near.on_vote(now, message))
+                    self._drop_done(leading.near)
+            case tx.Finished(transaction):
+                leading = self._nears.get(transaction)
+                if leading is not None:
+                    self._perform(leading.near.on_finished(message))
+                    self._drop_done(leading.near)
+                self._perform(self._parts.on_message(sender, message))
+            case tx.Prepare():
+                self._prepare(sender, message)
+            case tx.BackupPrepare(work=work) if not self._applying.knows(cast("PartWork", work)):
+                log.debug("a part waits for the definition of its map: %s", message)
+            case _:
+                self._perform(self._parts.on_message(sender, message))
+
+    def _prepare(self, sender: int, message: tx.Prepare) -> None:
+        """Parts that must wait are kept back; the machine gets what can be prepared at once."""
+        ready: dict[int, object] = {}
+        for partition, work in message.work.items():
+            address = (message.transaction, partition)
+            known = address in self._parts or not self._serves(partition)
+            if known or self.admission.admits(sender, message, partition, cast("PartWork", work)):
+                ready[partition] = work
+        if ready:
+            self._take_prepare(sender, message, ready)
+
+    def _take_prepare(self, sender: int, message: tx.Prepare, work: Mapping[int, object]) -> None:
+        self.validation.begin_step()
+        prepare = tx.Prepare(message.transaction, message.partitions, work, message.one_phase)
+        self._run(self._parts.on_message(sender, prepare))
+
+    def _serves(self, partition: int) -> bool:
+        return self.layout.primary(partition) == self._core.number
+
+    # --- effects ------------------------------------------------------------------------------
+
+    def _run(self, effects: list[tx.Effect]) -> None:
+        self._step(lambda: self._perform(effects))
+
+    def _step(self, action: Callable[[], None]) -> None:
+        """What the member says to itself meanwhile is delivered when ``action`` is done."""
+        if self._stepping:
+            action()
+            return
+        self._stepping = True
+        try:
+            action()
+            while self._to_me:
+                message = self._to_me.popleft()
+                attempt("a message of a part", partial(self._receive, self._core.number, message))
+        finally:
+            self._stepping = False
+
+    def _perform(self, effects: list[tx.Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case tx.Send(to, message):
+                    self._send(to, message)
+                case tx.PrepareHere(transaction, partition, work):
+                    self._prepare_here((transaction, partition), cast("PartWork", work))
+                case tx.KeepHere(transaction, partition, timestamp, work):
+                    self._core.clock.observe(timestamp)
+                    self.pending.add(
+                        (transaction, partition),
+                        cast("PartWork", work),
+                        timestamp,
+                        readers_wait=self._serves(partition),
+                    )
+                case tx.ResolveHere(transaction, partition, timestamp):
+                    self._resolve_here((transaction, partition), timestamp)
+                case tx.SettledHere(transaction, partition):
+                    self.pending.remove((transaction, partition))
+                case tx.HoldHere(transaction, partition, work):
+                    self.pending.add(
+                        (transaction, partition),
+                        cast("PartWork", work),
+                        FOREVER,
+                        readers_wait=False,
+                    )
+                case tx.Report():
+                    self._reported(effect)
+
+    def _prepare_here(self, address: Address, work: PartWork) -> None:
+        refusal = self.admission.refusal(address) or self.validation.conflict(address, work)
+        if refusal is not None:
+            self._perform(self._parts.refused_here(address, refusal))
+            return
+        self._applying.knows(work)  # remembered, for the case that the map is altered meanwhile
+        timestamp = self._core.timestamp()
+        self.pending.add(address, work, timestamp, readers_wait=True)
+        self._perform(self._parts.prepared_here(address, timestamp))
+
+    def _resolve_here(self, address: Address, timestamp: int | None) -> None:
+        part = self.pending.part(address)
+        if timestamp is None or part is None:
+            self.pending.remove(address)
+            return
+        self._core.clock.observe(timestamp)
+        self._applying.apply(address[1], part.work, timestamp)
+        self.pending.decided(address)
+
+    # --- sending ------------------------------------------------------------------------------
+
+    def _send(self, to: int, message: tx.Message) -> None:
+        if to == self._core.number:
+            self._to_me.append(message)
+            return
+        if not self._outbox:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outbox.setdefault(to, []).append(message)
+
+    def _flush(self) -> None:
+        outbox, self._outbox = self._outbox, {}
+        for to, messages in outbox.items():
+            attempt(f"messages of parts to member {to}", partial(self._send_frames, to, messages))
+
+    def _send_frames(self, to: int, messages: list[tx.Message]) -> None:
+        frame, size = self._frame(), 0
+        for message in messages:
+            out = frame.messages.add()
+            fill_message(out, message)
+            if isinstance(message, tx.Prepare | tx.BackupPrepare):
+                size += out.ByteSize()
+            if size > FRAME_SIZE:
+                self._send_frame(to, frame)
+                frame, size = self._frame(), 0
+        if frame.messages:
+            self._send_frame(to, frame)
+
+    def _frame(self) -> control_pb2.PartMessages:
+        return control_pb2.PartMessages(context=self._core.context(), finished_below=self._below())
+
+    def _send_frame(self, to: int, frame: control_pb2.PartMessages) -> None:
+        try:
+            self._peers.send_control(to, RpcType.PARTS, frame)
+        except RemudaError as error:  # it is sent again, to whoever is there by then
+            log.debug("messages of parts not sent: %s", error.message)
+
+    def _below(self) -> int:
+        """All transactions of this member that began before it are finished everywhere."""
+        first = next(iter(self._nears), None)  # they come in the order in which they began
+        return self._core.clock.last + 1 if first is None else first.began
+
+    # --- time and views -----------------------------------------------------------------------
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            attempt("transaction checks", self._check)
+
+    def _check(self) -> None:
+        now = self._core.world.clock.monotonic()
+        for leading in list(self._nears.values()):
+            self._run(leading.near.on_tick(now))
+            self._drop_done(leading.near)
+        if len(self._parts):
+            self._run(self._parts.on_tick(now))
+            self._forget()
+        self._applying.remember()
+        self.admission.check()
+        self._tell_finished(now)
+        for listener in self.on_tick:
+            listener(now)
+
+    def _forget(self) -> None:
+        self._finished_below[self._core.number] = self._below()
+        for near, below in self._finished_below.items():
+            if self.layout.alive(near):
+                self._run(self._parts.forget(near, below))
+
+    def _tell_finished(self, now: float) -> None:
+        """Others keep the ends of parts until they hear that nobody asks for them any more. The
+        last word of a busy time is repeated, because it may get lost."""
+        told = self._told_below > self._latest
+        if not self._latest or (told and now - self._told_at < REPEAT):
+            return
+        self._told_below, self._told_at = self._below(), now
+        for member in self._core.view.by_number:
+            if member != self._core.number:
+                self._send_frame(member, self._frame())
+
+    def gauges(self) -> dict[str, int]:
+        """Nothing of it is left when the member is idle."""
+        return {
+            "committing": len(self._nears),
+            "parts": len(self.pending),
+            "part_waits": len(self.admission) + self.pending.waiters,
+        }
+
+    @property
+    def remembered(self) -> int:
+        """Parts that may still be asked for."""
+        return len(self._parts)
+
+    def on_view(self, _before: View, after: View) -> None:
+        """Another view is installed: promoted parts go on here, lost near members are replaced."""
+        self.layout = ViewLayout(after, self._receiving)
+        self._finished_below = {
+            near: below for near, below in self._finished_below.items() if near in after.by_number
+        }
+        self._outbox.clear()  # said in the view before; what matters is sent again
+        self.admission.clear()
+        self.pending.serve_partitions(self._serves)
+        self._step(self._go_on)
+        self.pending.drop_decided(self._serves)
+        self.pending.wake_all()
+
+    def _go_on(self) -> None:
+        """All machines get the new layout before any of them hears another one."""
+        now = self._core.world.clock.monotonic()
+        self._perform(self._parts.on_layout(self.layout))
+        for leading in list(self._nears.values()):
+            self._perform(leading.near.on_layout(now, self.layout))
+            self._drop_done(leading.near)

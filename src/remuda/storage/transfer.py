@@ -1,0 +1,235 @@
+"""Row versions on their way from one store of a map to another one: of some partitions, exactly as
+they are, with begins and ends (design rule 20).
+
+A transfer is a row of *rounds*. A round takes the versions that began or ended after ``low`` and at
+or before ``high``; the next one begins where it stopped. At ``high`` everything must be decided:
+the clock is past it, and nothing is pending at or below it. The receiver adds versions that began
+after ``low``, and ends the others, which it has, where they end.
+
+Between two stores of one process a transfer is exact without timestamps: what is read on another
+thread is read again where it has changed (``Extraction.refreshed``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.timestamp import FOREVER
+from remuda.errors import SchemaChanged
+from remuda.limits import PARTITIONS
+from remuda.storage.chunk import Chunk, Flags, Offsets, Times
+from remuda.storage.chunk_table import TableView
+from remuda.storage.keys import KeyRule
+from remuda.storage.layout import Layouts
+from remuda.storage.scan import partition_flags
+from remuda.storage.staging import PreparedRows, arrange
+
+EVERY_PARTITION = frozenset(range(PARTITIONS))
+NOT_KEPT = FOREVER
+"""No transfer has told others anything."""
+ALWAYS = -1
+"""The ``low`` of a first round."""
+NEVER = 0
+"""The end of a version that no reader may see: before every begin."""
+
+
+@dataclass(slots=True)
+class Versions:
+    """Versions of rows; ``ends`` may be FOREVER. The columns are those of ``schema``."""
+
+    schema: MapSchema
+    batch: pa.RecordBatch
+    begins: Times
+    ends: Times
+
+    @property
+    def rows(self) -> int:
+        count: int = self.batch.num_rows
+        return count
+
+    def on_wire(self) -> pa.RecordBatch:
+        """One batch with two columns more."""
+        arrays = [*self.batch.columns, pa.array(self.begins), pa.array(self.ends)]
+        fields = [*self.batch.schema, pa.field("#begin", pa.int64()), pa.field("#end", pa.int64())]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def from_wire(batch: pa.RecordBatch, schema: MapSchema) -> Versions:
+    """The opposite of ``on_wire``. Raises SchemaChanged for rows of another schema."""
+    wanted = engine_schema(schema)
+    if batch.schema.types[:-2] != wanted.types or batch.schema.names[:-2] != wanted.names:
+        raise SchemaChanged(f'map "{schema.name}" was altered while its rows were copied')
+    begins, ends = (batch.column(batch.num_columns - back).to_numpy() for back in (2, 1))
+    columns = pa.RecordBatch.from_arrays(batch.columns[:-2], schema=wanted)
+    return Versions(schema, columns, begins, ends)
+
+
+class Extraction:
+    """The versions of some partitions in chunks that were pinned by the event loop. ``versions``
+    may be read on any thread, once."""
+
+    def __init__(
+        self,
+        view: TableView,
+        layouts: Layouts,
+        partitions: frozenset[int],
+        low: int = ALWAYS,
+        high: int = FOREVER - 1,
+    ) -> None:
+        self.schema = layouts.schema
+        self._chunks = [(chunk, chunk.length) for chunk in view.chunks]
+        self._layouts = layouts
+        self._partitions = partitions
+        self._low, self._high = low, high
+        self._taken: list[tuple[Chunk, Offsets]] = []
+
+    def versions(self) -> Iterator[Versions]:
+        """Chunk by chunk, never empty."""
+        for chunk, count in self._chunks:
+            found = self._of(chunk, 0, count)
+            if found is not None:
+                yield found
+
+    def _of(self, chunk: Chunk, start: int, count: int) -> Versions | None:
+        """Of the rows from ``start`` to ``count``."""
+        if chunk.begin <= self._low and not chunk.closed:
+            return None
+        wanted = partition_flags(self._partitions)
+        begins, ends = _begins(chunk, count)[start:], _ends(chunk, count)[start:]
+        chosen: Flags = (begins <= self._high) & (begins < ends)
+        chosen &= (begins > self._low) | ((ends > self._low) & (ends <= self._high))
+        if wanted is not None:
+            chosen &= wanted[chunk.partitions[start:count]]
+        offsets = np.flatnonzero(chosen)
+        if not len(offsets):
+            return None
+        batch = self._layouts.columns(chunk, count).slice(start)
+        if len(offsets) < batch.num_rows:
+            batch = batch.take(pa.array(offsets))
+        ends = ends[offsets]
+        ends[ends > self._high] = FOREVER
+        self._taken.append((chunk, offsets + start))
+        return Versions(self._layouts.schema, batch, begins[offsets], ends)
+
+    def refreshed(self, view: TableView) -> tuple[Times, list[Versions]]:
+        """On the loop, while the upkeep of the map has rested since: the ends of what ``versions``
+        gave, in that order, as they are now, and the versions that have come since."""
+        ends = [_ends(chunk, chunk.length)[offsets] for chunk, offsets in self._taken]
+        seen = {id(chunk): count for chunk, count in self._chunks}
+        more = []
+        for chunk in view.chunks:
+            found = self._of(chunk, seen.get(id(chunk), 0), chunk.length)
+            if found is not None:
+                more.append(found)
+        return np.concatenate(ends) if ends else np.empty(0, dtype=np.int64), more
+
+
+def _begins(chunk: Chunk, count: int) -> Times:
+    if chunk.begins is None:
+        return np.full(count, chunk.begin, dtype=np.int64)
+    return chunk.begins[:count]
+
+
+def _ends(chunk: Chunk, count: int) -> Times:
+    """A copy: the loop may close rows meanwhile."""
+    ends = chunk.ends
+    return np.full(count, chunk.end, dtype=np.int64) if ends is None else ends[:count].copy()
+
+
+@dataclass(slots=True)
+class Arrival:
+    """Versions in the form in which a store takes them, in the order in which they came."""
+
+    rows: PreparedRows
+    begins: Times
+    ends: Times
+
+
+def arrival(keys: KeyRule, versions: Sequence[Versions]) -> Arrival:
+    """Put versions (at least one) in order. Any thread. Raises what ``KeyRule.check`` raises."""
+    for each in versions:
+        keys.check(each.batch)
+    batches = [each.batch for each in versions]
+    hashes = np.concatenate([keys.hashes(batch) for batch in batches])
+    rows = arrange(keys, batches, hashes, np.argsort(hashes, kind="stable"))
+    return Arrival(
+        rows,
+        np.concatenate([each.begins for each in versions]),
+        np.concatenate([each.ends for each in versions]),
+    )
+
+
+def split(versions: Versions, low: int) -> tuple[Versions | None, Versions | None]:
+    """Those that the receiver does not have yet, and those that it has and must end."""
+    fresh = versions.begins > low
+    return _where(versions, fresh), _where(versions, ~fresh)
+
+
+def cut(versions: Versions, at: int) -> Versions | None:
+    """As if nothing had been before ``at``; None when nothing is left."""
+    begun = Versions(
+        versions.schema, versions.batch, np.maximum(versions.begins, at), versions.ends
+    )
+    return _where(begun, begun.begins < begun.ends)
+
+
+def _where(versions: Versions, chosen: Flags) -> Versions | None:
+    if chosen.all():
+        return versions if versions.rows else None
+    if not chosen.any():
+        return None
+    return Versions(
+        versions.schema,
+        versions.batch.take(pa.array(np.flatnonzero(chosen))),
+        versions.begins[chosen],
+        versions.ends[chosen],
+    )
+
+
+def last_end(chunks: Sequence[Chunk], partitions: frozenset[int]) -> int:
+    """The latest timestamp at which a row of the partitions ended; 0 if none is there."""
+    latest = 0
+    for chunk, inside in _inside(chunks, partitions):
+        ends = _ends(chunk, chunk.length)[inside]
+        ends = ends[ends != FOREVER]
+        if len(ends):
+            latest = max(latest, int(ends.max()))
+    return latest
+
+
+def close(chunks: Sequence[Chunk], partitions: frozenset[int], at: int) -> int:
+    """End at ``at`` what exists then; returns how many rows had no end before."""
+    fresh = 0
+    for chunk, inside in _inside(chunks, partitions):
+        ends = _ends(chunk, chunk.length)
+        offsets = np.flatnonzero(inside & (_begins(chunk, chunk.length) <= at) & (ends > at))
+        if len(offsets):
+            fresh += chunk.close_many(offsets, at)
+    return fresh
+
+
+def discard(chunks: Sequence[Chunk], partitions: frozenset[int]) -> int:
+    """Make every version invisible; returns how many rows had no end before."""
+    fresh = 0
+    for chunk, inside in _inside(chunks, partitions):
+        offsets = np.flatnonzero(inside)
+        if len(offsets):
+            fresh += chunk.close_many(offsets, NEVER)
+    return fresh
+
+
+def _inside(
+    chunks: Sequence[Chunk], partitions: frozenset[int]
+) -> Iterator[tuple[Chunk, npt.NDArray[np.bool_]]]:
+    wanted = partition_flags(partitions)
+    for chunk in chunks:
+        if chunk.length:
+            everything = np.ones(chunk.length, dtype=np.bool_)
+            yield chunk, everything if wanted is None else wanted[chunk.partitions[: chunk.length]]

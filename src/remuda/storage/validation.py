@@ -1,0 +1,61 @@
+"""What a job or a transaction must not meet among the stored rows when it prepares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from remuda.datatypes.timestamp import FOREVER
+from remuda.errors import SerializationFailure, UniqueViolation
+from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk
+from remuda.storage.keys import Key, KeyRule
+from remuda.storage.staging import Match, PreparedRows
+
+
+def refuse_existing(
+    found: Iterable[Match], keys: KeyRule, rows: PreparedRows, removed: PreparedRows | None
+) -> None:
+    """Raise UniqueViolation when a row has a key that exists and that the job does not remove."""
+    for chunk, matched, offsets in found:
+        taken = np.broadcast_to(chunk.ends_of(offsets) == FOREVER, offsets.shape)
+        if not taken.any():
+            continue
+        chosen = matched[taken] if removed is not None else matched[taken][:1]
+        held = keys.keys_of(rows.key_columns(), chosen.tolist())
+        if removed is not None:
+            gone = removed.keys_with(rows.hashes)
+            held = [key for key in held if key not in gone]
+        if held:
+            raise UniqueViolation(
+                f"a row with this key exists in map {keys.schema.name}",
+                detail=f"key ({keys.show(held[0])})",
+            )
+
+
+def refuse_changed(found: Iterable[Match], keys: KeyRule, since: int) -> None:
+    """Raise SerializationFailure when one of the versions has begun or ended after ``since``."""
+    for chunk, _, offsets in found:
+        begins = np.broadcast_to(np.asarray(chunk.begins_of(offsets)), offsets.shape)
+        ends = np.broadcast_to(np.asarray(chunk.ends_of(offsets)), offsets.shape)
+        if ((begins > since) | ((ends > since) & (ends < FOREVER))).any():
+            raise SerializationFailure(
+                f"rows of map {keys.schema.name} were changed by others while a statement "
+                "was about to change them",
+                hint="Run the statement again.",
+            )
+
+
+def key_changed(
+    chunks: Mapping[int, Chunk], slots: Iterable[int], keys: KeyRule, key: Key, since: int
+) -> bool:
+    """Whether one of the versions at ``slots`` (of this key's hash) has the key and began or ended
+    after ``since``."""
+    for slot in slots:
+        chunk, offset = chunks[slot >> OFFSET_BITS], slot & OFFSET_MASK
+        begin = chunk.begin if chunk.begin_view is None else chunk.begin_view[offset]
+        end = chunk.end if chunk.end_view is None else chunk.end_view[offset]
+        changed = begin < end and (begin > since or since < end < FOREVER)
+        if changed and (keys.exact or keys.holds(chunk, offset, key)):
+            return True
+    return False

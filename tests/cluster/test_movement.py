@@ -1,0 +1,92 @@
+"""Movement of copies: from any table, moves lead to the balanced one and no copy is ever missed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from remuda.cluster.movement import Move, next_move, progress
+from remuda.cluster.next_view import next_view
+from remuda.cluster.replicas import first_table, without
+from remuda.datatypes.view import MemberInfo, View
+
+
+def member(number: int) -> MemberInfo:
+    return MemberInfo(number, f"u{number}", "h", 1, 2, 3)
+
+
+def view_of(count: int, copies: int) -> View:
+    members = tuple(member(number) for number in range(1, count + 1))
+    return View(1, members, first_table(range(1, count + 1), copies), count)
+
+
+def settle(view: View, copies: int, leaving: frozenset[int] = frozenset()) -> tuple[View, int]:
+    """All primaries move until nothing is left to do."""
+    copied = 0
+    for _ in range(500):
+        moved = False
+        for number in view.by_number:
+            move = next_move(view, number, copies, 16, leaving)
+            if move is None:
+                continue
+            check(view, move, copies)
+            copied += len(move.placements) * (move.receiver is not None)
+            view = next_view(view, (), (), move.placements)
+            moved = True
+        if not moved:
+            return view, copied
+    raise AssertionError("it never ends")
+
+
+def check(view: View, move: Move, copies: int) -> None:
+    for place in move.placements:
+        assert place.fits(view)
+        have = {*place.before, move.receiver}
+        assert set(place.after) <= have, "a member is named that has no copy"
+        enough = min(copies, len(have - {None}))
+        assert len(place.after) >= min(enough, len(place.before)), "a copy is given up too early"
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3])
+def test_losses_and_joins_end_in_a_balanced_table(copies: int) -> None:
+    for seed in range(12):
+        chance = random.Random(f"{copies}-{seed}")
+        view = view_of(chance.randint(2, 5), copies)
+        for _ in range(4):
+            lost = chance.sample(sorted(view.by_number), chance.choice([0, 1]))
+            if len(view.by_number) - len(lost) < 1:
+                continue
+            joining = [member(0) for _ in range(chance.choice([0, 1, 2]))]
+            joining = [replace(m, uuid=f"{seed}-{chance.random()}") for m in joining]
+            if copies == 1:
+                lost = []
+            view = next_view(view, lost, joining)
+            view, _ = settle(view, copies)
+            members = len(view.by_number)
+            assert all(len(row) == min(copies, members) for row in view.replicas)
+            primaries = [len(view.partitions_of(number)) for number in view.by_number]
+            assert max(primaries) - min(primaries) <= 1
+            assert progress(view, copies) == {"partitions_to_place": 0, "copies_missing": 0}
+
+
+def test_a_joiner_gets_little_more_than_its_share() -> None:
+    view = next_view(view_of(3, 2), (), [member(0)])
+    _, copied = settle(view, 2)
+    assert copied <= 271 * 2 / 4 * 2
+
+
+def test_a_leaving_member_ends_with_nothing() -> None:
+    view, _ = settle(view_of(4, 2), 2, frozenset({3}))
+    assert all(3 not in row and len(row) == 2 for row in view.replicas)
+
+
+def test_too_few_copies_come_first() -> None:
+    view = view_of(4, 2)
+    lost = replace(view, replicas=without(view.replicas, [4]), members=view.members[:3])
+    moves = [move for number in (1, 2, 3) if (move := next_move(lost, number, 2, 8))]
+    assert moves
+    for move in moves:
+        assert move.receiver is not None
+        assert all(len(place.before) == 1 for place in move.placements)

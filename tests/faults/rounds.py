@@ -1,0 +1,321 @@
+"""One round of fault injection: real members, clients at work, and a nemesis.
+
+    python tests/faults/rounds.py --members 3 --backups 1 --seconds 60 --seed 7 --faults kill,stop
+
+The nemesis does one thing at a time and waits until the cluster is whole again: every partition has
+its copies. The seed decides what it does and what clients ask for, not how threads interleave.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent.parent / "transaction"))
+
+from namespaces import Namespaces
+from processes import Member, Processes
+from transactional import Appends, Transfers
+from workload import KINDS, REQUEST_TIMEOUT, Journal, Workers
+
+import remuda
+from remuda.client.client import Client
+from remuda.client.requests import ClusterInfo
+from remuda.datatypes.view import NOBODY
+from remuda.errors import RemudaError
+
+FAULTS = ("kill", "freeze", "add", "stop", "split")
+WORKS = (
+    *("register", "register", "register", "bank", "batch", "bump", "element"),
+    *(Appends.name, Appends.name, Transfers.name),
+)
+HEALING = 90.0
+"""Seconds until a cluster must be whole again."""
+
+
+@dataclass
+class Round:
+    seed: int = 0
+    members: int = 3
+    backups: int = 1
+    seconds: float = 20.0
+    faults: Sequence[str] = ("kill",)
+    works: Sequence[str] = WORKS
+    heartbeat_interval: float = 0.25
+    heartbeat_timeout: float = 2.5
+    quiet: float = 1.0
+    """Seconds between the end of one fault and the next."""
+    most_faults: int = 1_000
+    folder: Path | None = None
+    aloud: bool = False
+    """Print the timeline while it grows."""
+    timeline: list[str] = field(default_factory=list)
+    found: list[str] = field(default_factory=list)
+
+    def run(self) -> Round:
+        """``found`` has what was wrong afterwards."""
+        with tempfile.TemporaryDirectory(prefix="faults-") as scratch:
+            folder = self.folder or Path(scratch)
+            folder.mkdir(parents=True, exist_ok=True)
+            if "split" in self.faults:
+                with Namespaces(self.members + 12) as namespaces:
+                    self._run(folder, namespaces)
+            else:
+                self._run(folder, None)
+        return self
+
+    def report(self) -> str:
+        lines = [
+            (
+                f"seed {self.seed}: {self.members} members, backups={self.backups}, "
+                f"faults {','.join(self.faults)}"
+            ),
+            *self.timeline,
+            (
+                f"journal: slowest request {self.journal.slowest:.1f} s, longest outage "
+                f"{self.journal.outage():.1f} s"
+            ),
+            f"done: {dict(sorted(self.journal.done.items()))}",
+            f"errors: {dict(sorted(self.journal.errors.items()))}",
+        ]
+        if self.found:
+            lines += [f"{len(self.found)} FINDINGS", *self.found[:12]]
+        return "\n".join(lines)
+
+    # ---
+
+    def _run(self, folder: Path, namespaces: Namespaces | None) -> None:
+        random = Random(self.seed)
+        self.journal = Journal(lossy=self.backups == 0)
+        settings: dict[str, object] = {
+            "backups": self.backups,
+            "heartbeat_interval": self.heartbeat_interval,
+            "heartbeat_timeout": self.heartbeat_timeout,
+            "log_level": "info",
+        }
+        with Processes(folder, self.members, settings, namespaces) as self.processes:
+            self.watcher = self._connect()
+            workers = Workers(self.journal, self._connect, list(self.works), random)
+            workers.start()
+            try:
+                self._say("begin")
+                self._torment(Random(random.random()))
+                self._say("end")
+            except AssertionError as problem:
+                self.found.append(f"{self.journal.now():.3f} {problem}")
+            finally:
+                workers.stop()
+            self.found += workers.finish()
+            workers.close()
+            self.watcher.close()
+            self._look_at_logs()
+
+    def _connect(self) -> Client:
+        return remuda.connect(
+            self.processes.addresses,
+            retry_reads=10,
+            connect_timeout=5.0,
+            request_timeout=REQUEST_TIMEOUT,
+        )
+
+    def _say(self, text: str) -> None:
+        self.timeline.append(f"{self.journal.now():8.3f} {text}")
+        if self.aloud:
+            print(self.timeline[-1], flush=True)
+
+    # --- the nemesis ---
+
+    def _torment(self, random: Random) -> None:
+        end = time.monotonic() + self.seconds
+        for turn in itertools.count():
+            time.sleep(self.quiet)
+            if time.monotonic() > end or turn >= self.most_faults:
+                return
+            fault = (
+                self.faults[turn % len(self.faults)]
+                if turn < len(self.faults)
+                else (random.choice(list(self.faults)))
+            )
+            getattr(self, f"_{fault}")(random)
+
+    def _kill(self, random: Random) -> None:
+        victim = random.choice(self.processes.live)
+        self._say(f"kill {victim}")
+        self.processes.kill(victim)
+        self._replace()
+
+    def _freeze(self, random: Random) -> None:
+        victim = random.choice(self.processes.live)
+        self._say(f"freeze {victim}")
+        self.processes.freeze(victim)
+        time.sleep(random.choice((0.5, 1.5, 2.5)) * self.heartbeat_timeout)
+        self._say(f"thaw {victim}")
+        self.processes.thaw(victim)
+        time.sleep(self.heartbeat_timeout)
+        if victim.alive and victim.number not in self._members():
+            self._expect_gone(victim)
+        if not victim.alive:
+            self._say(f"{victim} has ended itself")
+            self._replace()
+        else:
+            self._heal()
+
+    def _add(self, _random: Random) -> None:
+        if len(self.processes.live) >= self.members + 3:
+            return
+        self._say("add a member")
+        self._say(f"added {self.processes.add()}")
+        self._heal()
+
+    def _stop(self, random: Random) -> None:
+        if len(self.processes.live) <= max(2, self.backups + 1):
+            return
+        victim = random.choice(self.processes.live)
+        self._say(f"stop {victim}")
+        status = self.processes.stop(victim)
+        self._say(f"stopped {victim}, status {status}")
+        assert status == 0, f"{victim} was asked to leave and ended with status {status}"
+        if len(self.processes.live) < self.members:
+            self._replace()
+        self._heal()
+
+    def _split(self, random: Random) -> None:
+        namespaces = self.processes.namespaces
+        assert namespaces is not None
+        live = self.processes.live
+        few = random.sample(live, (len(live) - 1) // 2)
+        rest = [member for member in live if member not in few]
+        self._say("split off " + ", ".join(map(str, few)))
+        namespaces.split([member.place for member in few], [member.place for member in rest])
+        time.sleep(random.choice((0.5, 2.0, 3.0)) * self.heartbeat_timeout)
+        self._say("heal")
+        namespaces.heal()
+        time.sleep(self.heartbeat_timeout)
+        inside = self._members()
+        for member in few:
+            if member.number not in inside:
+                self._expect_gone(member)
+        while len(self.processes.live) < self.members:
+            self._say(f"added {self.processes.add()}")
+        self._heal()
+
+    def _replace(self) -> None:
+        if self.backups:
+            self._heal()
+        if len(self.processes.live) < self.members:
+            self._say(f"added {self.processes.add()}")
+            self._heal()
+
+    def _expect_gone(self, member: Member) -> None:
+        deadline = time.monotonic() + HEALING / 3
+        while member.alive and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not member.alive, f"{member} is out of the view and has not ended itself"
+
+    # --- looking ---
+
+    def _members(self) -> set[int]:
+        """The newest view that the watcher hears of."""
+        try:
+            self.watcher.cluster_info()
+        except RemudaError:
+            return set()
+        return {member.number for member in self.watcher._core.view.members}
+
+    def _heal(self) -> None:
+        """Wait until the view has exactly the live members, and every partition its copies."""
+        begin = time.monotonic()
+        why = ""
+        while time.monotonic() < begin + HEALING:
+            why = self._missing()
+            if not why:
+                self._say(f"whole again after {time.monotonic() - begin:.1f} s")
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"not whole again after {HEALING:g} s: {why}")
+
+    def _missing(self) -> str:
+        for member in self.processes.live:
+            if member.ready is None:
+                continue
+            try:
+                info = self._info(member)
+            except RemudaError as error:
+                return f"{member}: {error.message}"
+            if problem := self._incomplete(info):
+                return f"{member}: {problem}"
+        return ""
+
+    def _info(self, member: Member) -> ClusterInfo:
+        assert member.ready is not None
+        with remuda.connect(member.ready.user, connect_timeout=3.0, request_timeout=5.0) as client:
+            return client.cluster_info(member.number)
+
+    def _incomplete(self, info: ClusterInfo) -> str:
+        view = info.view
+        expected = {member.number for member in self.processes.live}
+        found = {member.number for member in view.members}
+        if found != expected:
+            return f"view {view.number} has members {sorted(found)}, alive are {sorted(expected)}"
+        if not self.backups:
+            return ""
+        if NOBODY in view.owners:
+            return f"{view.owners.count(NOBODY)} partitions are lost"
+        copies = min(self.backups + 1, len(expected))
+        few = sum(len(row) < copies for row in view.replicas)
+        return f"{few} partitions have fewer than {copies} copies" if few else ""
+
+    def _look_at_logs(self) -> None:
+        for member in self.processes.members:
+            if not member.log.exists():
+                continue
+            lines = member.log.read_text(errors="replace").splitlines()
+            for place, line in enumerate(lines):
+                if "Traceback" in line or " bug in " in line:
+                    text = "\n".join(lines[max(0, place - 2) : place + 25])
+                    self.found.append(f"a bug in the log of {member}:\n{text}")
+                    break
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=int(time.time()) % 100_000)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--members", type=int, default=3)
+    parser.add_argument("--backups", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--heartbeat-timeout", type=float, default=2.5)
+    parser.add_argument("--faults", default="kill", help=",".join(FAULTS))
+    parser.add_argument("--works", default=",".join(WORKS), help=",".join(KINDS))
+    parser.add_argument("--aloud", action="store_true", help="print the timeline while it grows")
+    parser.add_argument("--folder", type=Path, help="where the members' logs stay")
+    given = parser.parse_args()
+    failed = 0
+    for number in range(given.rounds):
+        seed = given.seed + number
+        made = Round(
+            seed=seed,
+            members=given.members,
+            backups=given.backups,
+            seconds=given.seconds,
+            heartbeat_timeout=given.heartbeat_timeout,
+            faults=given.faults.split(","),
+            works=given.works.split(","),
+            folder=given.folder and given.folder / str(seed),
+            aloud=given.aloud,
+        ).run()
+        print(made.report(), flush=True)
+        failed += bool(made.found)
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Real members under faults, while clients work: see ``rounds``.
+
+A failure prints the seed, what was done when, and the shortest evidence.
+``python tests/faults/rounds.py --help`` runs a round alone.
+"""
+
+from __future__ import annotations
+
+import pytest
+from namespaces import Namespaces
+from rounds import Round
+
+pytestmark = pytest.mark.cluster
+
+
+def judge(made: Round) -> None:
+    made.run()
+    if made.found:
+        pytest.fail(made.report(), pytrace=False)
+
+
+def test_without_backups_a_loss_is_told_and_nothing_hangs() -> None:
+    judge(Round(seed=1, backups=0, faults=["kill"], most_faults=1))
+
+
+def test_a_member_that_is_killed_takes_nothing_with_it() -> None:
+    judge(Round(seed=2, faults=["kill"], most_faults=1))
+
+
+def test_a_member_that_is_stopped_and_another_one_that_joins() -> None:
+    judge(Round(seed=3, faults=["add", "stop"], most_faults=2))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    ("members", "backups", "faults"),
+    [
+        (3, 1, ["kill"]),
+        (3, 1, ["freeze"]),
+        (4, 2, ["kill", "freeze", "add", "stop"]),
+        (2, 0, ["kill"]),
+    ],
+)
+def test_long_rounds(seed: int, members: int, backups: int, faults: list[str]) -> None:
+    judge(Round(seed=seed, members=members, backups=backups, faults=faults, seconds=60.0))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(not Namespaces.available(), reason="no right to make network namespaces")
+@pytest.mark.parametrize("seed", range(5))
+def test_split_networks(seed: int) -> None:
+    judge(Round(seed=seed, members=3, faults=["split"], seconds=60.0))

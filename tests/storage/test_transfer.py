@@ -1,0 +1,183 @@
+"""Transfers of partitions against the model of ``test_map_store_model``: whatever is written
+meanwhile, the copy answers at every timestamp as the original does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+from tests.storage.test_map_store_model import (
+    COMPOSITE,
+    SCALAR,
+    StoreMachine,
+    physical_rows,
+)
+
+from remuda.datatypes.timestamp import FOREVER
+from remuda.errors import SchemaChanged
+from remuda.storage import transfer
+from remuda.storage.map_store import MapStore
+from remuda.storage.transfer import ALWAYS, Versions
+
+MOVED = frozenset(range(0, 271, 2))
+
+
+def installed(store: MapStore, versions: list[Versions], low: int = ALWAYS) -> None:
+    """What the receiver does with a round."""
+    for each in versions:
+        fresh, ended = transfer.split(each, low)
+        if ended is not None:
+            store.end_versions(store.arrival([ended]), low)
+        if fresh is not None:
+            store.install(store.arrival([fresh]))
+
+
+def wired(versions: Versions) -> Versions:
+    return transfer.from_wire(versions.on_wire(), versions.schema)
+
+
+class TransferMachine(StoreMachine):
+    """One copy is brought up to date by rounds; ``moved`` is made in one go, as a promotion is."""
+
+    copy: MapStore | None = None
+    low = ALWAYS
+
+    @precondition(lambda self: hasattr(self, "store"))
+    @rule(
+        lag=st.integers(0, 20),
+        steps=st.integers(0, 20),
+        again=st.integers(0, 4),
+        number=st.integers(0, 30),
+    )
+    def round(self, lag: int, steps: int, again: int, number: int) -> None:
+        if self.copy is None or again == 0:
+            self.copy, self.low = self.like(), ALWAYS
+        if again == 1:  # what the copy has is replaced, and collected as far as may be
+            self.put(number, again, 12)
+            self.maintain(60, 0)
+        decided = min([self.now, *(prepared - 1 for prepared, _, _ in self.jobs.values())])
+        high = decided - lag
+        if high <= self.low:
+            return
+        self.copy.raise_floor(self.store.floor)
+        extraction = self.store.extraction(MOVED, self.low, high)
+        installed(self.copy, [wired(v) for v in extraction.versions()], self.low)
+        self.low = self.store.kept_from = high
+        self.check(self.copy, high)
+        for _ in range(steps):
+            self.copy.maintain(min(self.horizon, high))
+        self.check(self.copy, high)
+
+    @precondition(lambda self: hasattr(self, "store"))
+    @rule(number=st.integers(0, 30), writes=st.integers(0, 9), cut=st.booleans())
+    def move(self, number: int, writes: int, cut: bool) -> None:
+        """A local move: rows are written, and upkeep asks to run, between its two halves."""
+        target = self.like()
+        target.raise_floor(self.store.floor)
+        self.store.resting += 1
+        extraction = self.store.extraction(MOVED)
+        versions = list(extraction.versions())
+        arrived = target.arrival(versions) if versions else None
+        if writes:
+            self.put(number, writes, writes)
+            self.remove(number, writes)
+        for _ in range(writes * 4):
+            self.store.maintain(self.now)
+        if writes:
+            self.horizon = max(self.horizon, self.now)
+        ends, more = self.store.refreshed(extraction)
+        self.store.resting -= 1
+        at = self.now if cut else ALWAYS
+        if arrived is not None:
+            arrived.ends = ends
+            if cut:
+                arrived.begins = arrived.begins.clip(min=at)
+            target.install(arrived)
+        installed(target, [c for v in more if (c := transfer.cut(v, at)) is not None])
+        self.check(target, FOREVER - 1, low=at)
+        assert target.size(self.now) == self.store.size(self.now, MOVED)
+
+    @precondition(lambda self: hasattr(self, "store"))
+    @rule(back=st.integers(0, 50))
+    def hand_over(self, back: int) -> None:
+        """Rows closed at a timestamp are there below it, discarded ones nowhere."""
+        if self.jobs:
+            return
+        source = self.like()
+        source.raise_floor(self.store.floor)
+        installed(source, list(self.store.extraction(frozenset(range(271))).versions()))
+        at = self.tick()
+        source.close_partitions(MOVED, at)
+        assert source.last_end_of(MOVED) in {0, *range(1, at + 1)}
+        below = max(self.horizon, at - 1 - back)
+        everything = sorted(self.model.rows(below).values(), key=repr)
+        left = [row for row in self.model.rows(at).values() if self.partition(row) not in MOVED]
+        assert self.scanned(source, below) == everything
+        assert self.scanned(source, at) == sorted(left, key=repr)
+        assert source.rows == len(left)
+        source.discard_partitions(MOVED)
+        assert self.scanned(source, at) == sorted(left, key=repr)
+        assert source.last_end_of(MOVED) == 0
+        assert source.rows == len(left)
+        remaining = [r for r in self.model.rows(below).values() if self.partition(r) not in MOVED]
+        assert self.scanned(source, below) == sorted(remaining, key=repr)
+
+    def like(self) -> MapStore:
+        store = MapStore(self.schema)
+        if self.collide:
+            mine, theirs = store._keys, self.store._keys
+            mine.exact = False
+            mine._same_hash = False
+            mine.hash, mine.hashes = theirs.hash, theirs.hashes
+        return store
+
+    def check(self, copy: MapStore, high: int, low: int = ALWAYS) -> None:
+        ats = {event[0] for events in self.model.events.values() for event in events}
+        ats |= {at - 1 for at in ats} | {min(high, self.now)}
+        readable = sorted(at for at in ats if max(self.horizon, low) <= at <= high)[-12:]
+        for at in readable:
+            rows = {k: r for k, r in self.model.rows(at).items() if self.partition(r) in MOVED}
+            assert self.scanned(copy, at) == sorted(rows.values(), key=repr)
+            for key, row in list(rows.items())[:5]:
+                assert copy.get(key, at) == row
+
+    def scanned(self, store: MapStore, at: int) -> list[tuple[Any, ...]]:
+        cursor = store.scan(at, range(len(self.schema.columns)))
+        found: list[tuple[Any, ...]] = []
+        while (batch := cursor.next()) is not None:
+            found += physical_rows(batch, self.schema)
+        return sorted(found, key=repr)
+
+
+class CompositeTransfers(TransferMachine):
+    schema = COMPOSITE
+
+
+class CollidingTransfers(TransferMachine):
+    collide = True
+
+
+_settings = settings(
+    max_examples=40,
+    stateful_step_count=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+TestTransfers = TransferMachine.TestCase
+TestTransfers.settings = _settings
+TestCompositeTransfers = CompositeTransfers.TestCase
+TestCompositeTransfers.settings = _settings
+TestCollidingTransfers = CollidingTransfers.TestCase
+TestCollidingTransfers.settings = _settings
+
+
+def test_rows_of_another_schema_are_refused() -> None:
+    store = MapStore(SCALAR)
+    store.put((1, "a", 5), 10)
+    (versions,) = store.extraction(frozenset(range(271))).versions()
+    with pytest.raises(SchemaChanged):
+        transfer.from_wire(versions.on_wire(), COMPOSITE)
