@@ -79,7 +79,7 @@ class MemberConfig:
     heartbeat_interval: float = _setting(HEARTBEAT_INTERVAL, "seconds between heartbeats")
     heartbeat_timeout: float = _setting(HEARTBEAT_TIMEOUT, "silence after which a member is lost")
     backups: int = _setting(
-        0, "copies of each partition besides the primary; what the first member says counts"
+        1, "copies of each partition besides the primary; what the first member says counts"
     )
     lease: float = _setting(
         0.0,

@@ -87,9 +87,10 @@ HEARTBEAT_TIMEOUT: Final = 10.0
 BACKUPS_MAX: Final = 6
 CLOCK_SKEW_MAX: Final = 60.0
 """How far the clock of another member may be ahead."""
-CLIENT_CLOCK_AHEAD_MAX: Final = 5.0
+CLIENT_CLOCK_AHEAD_MAX: Final = 20.0
 """How far a clock or a read timestamp of a client may be ahead of its member's wall clock: far less
-than between members, so that no client can push a member out of its cluster."""
+than between members, so that no client can push a member out of its cluster. Promoted members set
+their clocks ahead by a lease, one after the other perhaps, and clients carry that to others."""
 JOB_IDLE_TIMEOUT: Final = 600.0
 """A staged job without traffic for this long is aborted and its rows freed."""
 

@@ -269,6 +269,26 @@ def test_the_session_belongs_to_the_connection(run_drill: Run) -> None:
     run_drill(check)
 
 
+def test_the_option_that_bounds_results(run_drill: Run) -> None:
+    """As JDBC's ``Statement.setMaxRows`` sets it."""
+
+    async def check(client: StockClient, _: list[Any]) -> None:
+        await fill(client)
+        text = "SELECT id FROM t"
+        for statement, rows in (
+            ("ALTER SESSION SET `exec.query.max_rows`=7", 7),
+            ("SET `exec.query.max_rows` = 5000", 5000),
+            ("ALTER SESSION SET `exec.query.max_rows`=0", 10000),
+            ("ALTER SESSION SET `exec.query.max_rows`='none'", 10000),
+        ):
+            await client.run(statement)
+            assert len((await client.run(text)).rows) == rows, statement
+        assert len((await client.run(text, autolimit_rowcount=3)).rows) == 3
+        await client.run("ALTER SESSION RESET `exec.query.max_rows`")
+
+    run_drill(check)
+
+
 def test_prepared_statements(run_drill: Run) -> None:
     async def check(client: StockClient, _: list[Any]) -> None:
         await fill(client)

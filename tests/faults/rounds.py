@@ -54,6 +54,8 @@ class Round:
     quiet: float = 1.0
     """Seconds between the end of one fault and the next."""
     most_faults: int = 1_000
+    replaces: bool = True
+    """Whether another member is started for one that was lost."""
     folder: Path | None = None
     aloud: bool = False
     """Print the timeline while it grows."""
@@ -210,7 +212,7 @@ class Round:
     def _replace(self) -> None:
         if self.backups:
             self._heal()
-        if len(self.processes.live) < self.members:
+        if self.replaces and len(self.processes.live) < self.members:
             self._say(f"added {self.processes.add()}")
             self._heal()
 

@@ -10,7 +10,7 @@ from histories import Append, Read
 from workload import KINDS, Work
 
 from remuda.client.transaction import Transaction
-from remuda.errors import RemudaError
+from remuda.errors import PartitionsLost, RemudaError
 
 
 class Appends(Work):
@@ -38,8 +38,9 @@ class Appends(Work):
         ended = float("inf")
         outcome = histories.Outcome.ABORTED
         committing = False
+        transaction = self.client.transaction()
         try:
-            transaction = self.client.transaction().begin()
+            transaction.begin()
             lists = transaction.map("lists")
             for key, appends in plan:
                 self.touch(lists, key, appends, done)
@@ -51,7 +52,7 @@ class Appends(Work):
             else:
                 ended = self.journal.now()
             self.journal.errors[f"append {committing=}: {type(error).__name__}"] += 1
-            if not error.retryable:
+            if not (error.retryable or (self.journal.lossy and isinstance(error, PartitionsLost))):
                 self.journal.problem(f"append {committing=}: {type(error).__name__}: {error}")
             self.give_up(transaction, committing)
         else:

@@ -12,6 +12,7 @@ from tests.member.conftest import FAST, TestCluster
 from remuda.cluster import movement
 from remuda.config import MemberConfig
 from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.values import array_to_values
 from remuda.member import arrow_stream
 from remuda.member.member import Member
@@ -285,3 +286,22 @@ def test_a_member_that_leaves_gives_everything_away_first(in_cluster: Any, backu
         assert count(copies(cluster, schema.map_id)) == 2000
 
     in_cluster(scenario, **{**QUICK, "backups": backups})
+
+
+def test_a_promoted_member_serves_above_what_the_lost_one_has_served(in_cluster: Any) -> None:
+    """All clocks are ahead of the time of day, so that waiting does not raise them; the lost member
+    has read at a timestamp that nobody has heard of (design rule 16)."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        ahead = cluster.member(1).core.timestamp() + from_micros(10_000_000)
+        for member in cluster.members:
+            member.core.clock.observe(ahead)
+        victim = cluster.member(2)
+        victim.core.clock.observe(victim.core.clock.last + from_micros(300_000))
+        served = victim.core.timestamp()
+        await victim.stop()
+        await until(lambda: placed(cluster))
+        for number in (1, 3):
+            assert cluster.member(number).core.timestamp() > served
+
+    in_cluster(scenario, **QUICK)

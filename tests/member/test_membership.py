@@ -108,7 +108,7 @@ def test_without_backups_what_a_lost_member_had_is_lost(in_cluster: InCluster) -
         assert await client.sql("SELECT id FROM r") == [(7,)]
         await client.sql("CREATE TABLE u (id INTEGER PRIMARY KEY)")
 
-    in_cluster(scenario, members=3)
+    in_cluster(scenario, members=3, backups=0)
 
 
 def test_of_two_members_none_goes_on_alone(in_cluster: InCluster) -> None:

@@ -48,7 +48,7 @@ def people() -> Users:
         ("reader", READ, "t"),
         ("writer", WRITE, "t"),
         ("owner", ADMIN, "t"),
-        ("owner", ADMIN, "copied"),
+        ("owner", ADMIN, "twin"),
     ):
         found = found.granted(name, role, scope)
     return found
@@ -566,7 +566,7 @@ def test_names_of_unseen_maps_stay_unknown(in_cluster, settings):
             assert "hidden_one" not in told.replace("hidden_ones", ""), told
         owner = await cluster.client(1, OWNER)
         for text in (
-            "SELECT salaries FROM hidden_one", "CREATE TABLE copied (LIKE hidden_one)",
+            "SELECT salaries FROM hidden_one", "CREATE TABLE twin (LIKE hidden_one)",
             "SELECT salary FROM hidden_view", "UPDATE hidden_one SET salaries = 1",
             "CREATE TABLE hidden_one (k BIGINT PRIMARY KEY)",
         ):  # fmt: skip

@@ -35,7 +35,16 @@ from remuda.rpc.messages import control_pb2
 
 LASTING = ("channels", "clients", "cached_plans")
 """Gauges of what an idle member may have."""
-UNDECIDED = ("queries", "staging", "prepared", "turns", "commits", "copies_incoming")
+UNDECIDED = (
+    "queries",
+    "staging",
+    "prepared",
+    "turns",
+    "commits",
+    "committing",
+    "parts",
+    "copies_incoming",
+)
 """What nobody ends on a member that stops (the process ends), or that has no majority."""
 BACKGROUND = {"Core._guarded", "Member.start"}
 

@@ -59,6 +59,8 @@ class Storm:
         chance = self.random
         sim.skew_max = chance.choice((0.0, 0.5))
         sim.work = chance.choice(self.works)
+        if self.size > 3:  # time passes for all while one computes: heartbeats must come in time
+            sim.work = min(sim.work, 0.002)
         sim.network.splits = chance.random() < 0.5
         sim.network.buffer_max = chance.choice((None, None, 2000))
         sim.note(f"storm of {self.faults}, {self.size} members, {self.settings}")

@@ -1,5 +1,5 @@
-"""Storms of members: they crash, are cut off from the others and heal, join and leave, while clients
-read and write (design rules 13 and 14).
+"""Storms of members (design rules 13 and 14): they crash, are cut off from the others and heal,
+join and leave, while clients read and write.
 
 Whatever happens, each view is one view, and no two members serve the same partition at a time. In
 the end the members that are left agree on a view, serve, and keep nothing.
@@ -172,8 +172,8 @@ class ViewStorm:
                 if live[number].core.ready:
                     raise Violation(f"member {number} serves without a majority")
             return
-        for number in live:
-            core = live[number].core
+        for number, member in live.items():
+            core = member.core
             if core.view != last:
                 raise Violation(f"member {number} is in view {core.view.number}, not {last.number}")
             if core.readiness.holds.keys() - {"minimum_members"} or not core.ready:

@@ -21,7 +21,6 @@ from sim_copies import run_seed
 
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.commits import Commits
-from remuda.member.copies import Copies
 from remuda.member.copies_giving import Giving
 from remuda.storage.map_store import MapStore
 
@@ -91,11 +90,6 @@ def the_old_owner_keeps_its_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MapStore, "close_partitions", lambda _self, _partitions, _at: None)
 
 
-def clocks_are_not_raised(patch: pytest.MonkeyPatch) -> None:
-    """Rule 16: a promoted member goes on with the clock that it has."""
-    patch.setattr(Copies, "_above_the_lost", lambda *_: None)
-
-
 def _caught(patch: pytest.MonkeyPatch, mutation: Patch, seeds: range) -> None:
     mutation(patch)
     with pytest.raises(Violation):
@@ -115,7 +109,6 @@ def test_a_missing_last_round_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
         jobs_go_on_while_partitions_move,
         receivers_are_not_told_of_small_writes,
         the_old_owner_keeps_its_rows,
-        clocks_are_not_raised,
     ],
 )
 def test_further_mutations_are_noticed(monkeypatch: pytest.MonkeyPatch, mutation: Patch) -> None:

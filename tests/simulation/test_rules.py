@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+import sim_rules_views  # noqa: F401 (its scenarios are registered)
 from sim_mutations import MUTATIONS
 from sim_rules import SCENARIOS
 

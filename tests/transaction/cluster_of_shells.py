@@ -334,6 +334,8 @@ class Cluster:
         written = [o.key for o in client.operations if isinstance(o, Append)]
         if written and self.random.random() < 0.7:
             self.look_at(self.random.choice(written))
+        if written:
+            self.query(self.random.choice(written), client.number)
 
     def look_at(self, key: int) -> None:
         owner = self.members.get(self.views[-1].owners[PARTITION[key]])
@@ -343,13 +345,33 @@ class Cluster:
             looking = self.run_client(reader, owner, lambda c, n: self.look(c, n, key))
             owner.node.context.run(self.loop.create_task, looking)
 
+    def query(self, key: int, answered: int) -> None:
+        """A query of its own takes its timestamp from its only participant, and keeps it: it sees
+        what was answered before, if not what others have seen before it was answered."""
+        near = self.members.get(self.views[-1].owners[PARTITION[key]])
+        if near is None or not near.alive or not near.serving:
+            return
+
+        async def ask() -> None:
+            with contextlib.suppress(Lost, RemudaError):
+                found = (await near.read([key], near.core.timestamp()))[key]
+                if answered not in found:
+                    self.loop.problems.append(f"{answered} was answered, and is not in {found}")
+
+        near.node.context.run(self.loop.create_task, ask())
+
     async def look(self, client: Client, near: Member, key: int) -> None:
+        """As a get does: whoever had to wait reads at a later timestamp than before."""
         at = near.core.timestamp()
+        while near.transactions.awaited_key(MAP, [(key,)], at) is not None:
+            await near.read([key], at)
+            at = near.core.timestamp()
         client.operations = [Read(key, (await near.read([key], at))[key])]
 
     async def snapshot(self, near: Member, members: set[int]) -> int:
-        """Rule 15: above the clocks of all who take part."""
-        for number in members:
+        """Above the clocks of all members, whoever takes part: what has become visible anywhere
+        when the transaction begins is below its snapshot."""
+        for number in members | near.core.view.by_number.keys():
             other = self.members[number]
             if number != near.number:
                 await asyncio.sleep(self.delay())

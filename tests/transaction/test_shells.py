@@ -46,24 +46,24 @@ def caught(first: int = 0) -> str:
 
 def test_readers_that_do_not_wait_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PendingParts, "awaited_key", lambda *_: None)
-    assert caught()
+    assert caught(20)
 
 
 def test_reads_without_validation_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Validation, "_check_read", lambda *_: None)
-    assert caught()
+    assert caught(8)
 
 
 def test_scans_without_validation_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Validation, "_check_scan", lambda *_: None)
-    assert caught()
+    assert caught(1)
 
 
 def test_writes_that_ignore_the_scans_of_others_are_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(PendingParts, "scans_of", lambda *_: iter(()))
-    assert caught(40)
+    assert caught(82)
 
 
 def test_locks_that_are_not_held_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_keys_that_are_free_before_the_backups_have_finished_are_caught(
         self.pending.remove(address)
 
     monkeypatch.setattr(TransactionShell, "_resolve_here", resolve_here)
-    assert caught(50)
+    assert caught(76)
 
 
 def test_never_forgetting_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,4 +139,4 @@ def test_a_view_that_wakes_nobody_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
         Parts, "on_layout", lambda self, layout: setattr(self, "layout", layout) or []
     )
     monkeypatch.setattr(Parts, "on_tick", lambda *_: [])
-    assert caught()
+    assert caught(4)

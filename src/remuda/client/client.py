@@ -138,6 +138,11 @@ class Client:
                 return result
         raise AssertionError("the last attempt returns or raises")
 
+    def refuse_transactions(self) -> None:
+        """BEGIN is refused from now on: for a client whose statements come from several users, who
+        do not know of each other."""
+        self._client.refuse_transactions()
+
     def outside(self) -> Client:
         """The same client without the transaction that BEGIN has begun: its statements take effect
         at once."""

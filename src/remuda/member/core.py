@@ -42,6 +42,8 @@ from remuda.world import World
 log = logging.getLogger(__name__)
 
 DROPPED_NAMES_KEPT = 1000
+CANCEL_AGAIN = 0.1
+"""Seconds."""
 MACHINE_SHARE = 4
 """Statements may hold one part of so many of the machine's memory, unless ``member_memory`` says
 otherwise; the maps need the rest."""
@@ -381,9 +383,12 @@ class Core:
         return len(self._tasks)
 
     async def cancel_tasks(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Cancel them until they are gone: a wait that ends in the very step in which it is
+        cancelled may swallow that (``asyncio.wait_for`` does)."""
+        while self._tasks:
+            for task in list(self._tasks):
+                task.cancel()
+            await asyncio.wait(list(self._tasks), timeout=CANCEL_AGAIN)
 
 
 def bug(error: Exception, what: str) -> RemudaError:

@@ -107,9 +107,7 @@ class Member:
             self.core, self.peers, here, self.transactions, self.membership, self._offload
         )
         self.forwarding = Forwarding(self.core, self.peers)
-        self.maps = Maps(
-            self.core, self.peers, self.commits, self.forwarding, self.transactions
-        )
+        self.maps = Maps(self.core, self.peers, self.commits, self.forwarding, self.transactions)
         self.jobs = Jobs(self.core, self.peers, self.commits, self.forwarding)
         self.statistics = ClusterStatistics(self.core, self.peers, self._planner)
         self.indexes = IndexService(self.core, self.peers, self.catalog)

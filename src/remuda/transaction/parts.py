@@ -209,10 +209,14 @@ class Parts:
         told the end: what it still holds is let go, not applied."""
         self._forgotten[near] = max(below, self._forgotten.get(near, 0))
         gone = [a for a in self._parts if a[0].near == near and a[0].began < below]
-        held = [a for a in gone if not self._parts[a].ended]
+        out: list[Effect] = []
         for address in gone:
-            del self._parts[address]
-        return [ResolveHere(*address, None) for address in held]
+            part = self._parts.pop(address)
+            if not part.ended:
+                out.append(ResolveHere(*address, None))
+            elif not part.settled:  # a promoted primary was still asking the other copies
+                out.append(SettledHere(*address))
+        return out
 
     # --- the primary: prepare -----------------------------------------------------------------
 

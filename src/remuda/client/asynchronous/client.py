@@ -110,6 +110,11 @@ class Client:
         )
         return Transaction(self._core, options)
 
+    def outside(self) -> Client:
+        """The same client without the transaction that BEGIN has begun: its statements take effect
+        at once."""
+        return Client(self._core.outside())
+
     def refuse_transactions(self) -> None:
         """BEGIN is refused from now on: for a client whose statements come from several users, who
         do not know of each other."""

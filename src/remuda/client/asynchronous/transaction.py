@@ -83,7 +83,7 @@ class Transaction:
             raise InputError("the transaction has begun already; begin another one")
         client = self._client
         call = requests.begin(self._options, client.clock, client.view.number)
-        held = await client.call(None, call)
+        held = await client.call(None, call, read=True)  # one that nobody uses ends by itself
         self._core = TransactionCore.within(client, held)
         return self
 

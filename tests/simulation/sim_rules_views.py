@@ -1,0 +1,142 @@
+"""The rules of views, leases and fencing (design rules 13 and 14), each as a scenario that fails
+without the rule; registered with those of ``sim_rules``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sim_network import LOST
+from sim_rules import ORDERED, ROWS, SORTED, Play, scenario
+
+from remuda.errors import MemberUnavailable, NoLease, TransientError, ViewChanged
+from remuda.member.routing import Router
+from remuda.rpc import codec
+from remuda.rpc.messages import control_pb2, user_pb2
+
+
+def primaries(play: Play, partition: int) -> list[int]:
+    """Who serves the partition right now."""
+    return [
+        number
+        for number, member in play.sim.live().items()
+        if member.core.ready and member.core.view.owners[partition] == number
+    ]
+
+
+@scenario(13)
+async def a_minority_gets_no_view(play: Play) -> None:
+    """Member 3 alone stays where it was, and stops when it learns that the others went on."""
+    members = play.sim.members
+    play.sim.split({3}, 12.0)
+    await play.until(lambda: members[1].core.view.number == 2, 8.0)
+    assert set(members[1].core.view.by_number) == {1, 2}
+    await asyncio.sleep(3.0)
+    assert members[3].core.view.number == 1
+    assert not members[3].core.ready
+    await play.until(lambda: members[3].core.stopping, 30.0)
+    assert members[1].core.view == members[2].core.view
+
+
+@scenario(13, members=2)
+async def two_members_that_lose_one_stop_writing(play: Play) -> None:
+    client = await play.client(1)
+    schema = await client.schema("t")
+    play.sim.crash(2)
+    await asyncio.sleep(4.0)
+    owners = play.sim.members[1].core.view.owners
+    router = Router(play.sim.members[1].core.catalog.get("t"))
+    here = next(n for n in range(ROWS, 1000) if owners[router.partition([n])] == 1)
+    with pytest.raises(NoLease, match="is not heard by a majority"):
+        await client.put(schema, here, 1, "")
+    with pytest.raises(MemberUnavailable):
+        await client.run("CREATE TABLE u (id INT PRIMARY KEY)")
+
+
+@scenario(13)
+async def a_catalog_change_needs_a_majority(play: Play) -> None:
+    """Member 1 does not know yet that it is alone."""
+    client = await play.client(1)
+    play.sim.split({1}, 20.0)
+    with pytest.raises(TransientError):
+        await client.run("CREATE TABLE u (id INT PRIMARY KEY)")
+    assert play.sim.members[1].core.catalog.find("u") is None
+
+
+@scenario(13)
+async def a_joiner_has_the_catalog(play: Play) -> None:
+    joined = await play.sim.join(through=2)
+    client = await play.client(joined.core.number)
+    assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS,)]
+    await client.run("CREATE TABLE u (id INT PRIMARY KEY)")
+    assert play.sim.members[2].core.catalog.find("u") is not None
+
+
+@scenario(14, batch_rows=3, window=3000)
+async def a_query_goes_on_in_the_next_view(play: Play) -> None:
+    client = await play.client(1)
+    client.patience = 0.05
+    result = await client.start(ORDERED, page_rows=2)
+    await result.first.wait()
+    joined = await play.sim.join(through=1)
+    assert not result.done.is_set()
+    assert joined.core.view.number == 2
+    client.patience = 0.0
+    await result.done.wait()
+    assert result.error is None
+    assert [row[:2] for row in result.rows] == SORTED
+
+
+@scenario(14)
+async def a_message_of_a_lower_view_is_refused(play: Play) -> None:
+    """Member 3 has not heard of the view with member 4; what it asks for tells it."""
+    members = play.sim.members
+    for name in ("AGREE", "HEARTBEAT"):
+        play.fate(name, LOST, to=3)
+    await play.sim.join(through=1)
+    assert members[1].core.view.number == 2
+    assert members[3].core.view.number == 1
+    three = members[3]
+    schema = codec.encode_schema(three.core.catalog.get("t"))
+    message = user_pb2.KeysRequest(map="t", map_id=schema.map_id, schema_version=schema.version)
+    forward = control_pb2.Forward(
+        context=three.core.context(),
+        rpc_type=user_pb2.RpcType.MAP_GET,
+        body=message.SerializeToString(),
+    )
+    with pytest.raises(ViewChanged):
+        await three.peers.request(1, control_pb2.RpcType.FORWARD, forward)
+    play.sim.network.rules.clear()
+    await play.until(lambda: three.core.view.number == 2, 3.0)
+
+
+@scenario(14, backups=1)
+async def a_backup_takes_over_when_the_lease_is_over(play: Play) -> None:
+    """Member 3 cannot be heard: nobody serves its partitions before it has stopped to."""
+    sim = play.sim
+    partition = sim.members[1].core.view.partitions_of(3)[0]
+    backup = sim.members[1].core.view.replicas[partition][1]
+    assert primaries(play, partition) == [3]
+    sim.split({3}, 60.0)
+    for number in (1, 2):  # a connection that broke is suspicion at once
+        lose, context = sim.members[number].membership.lose, sim.nodes[number].context
+        sim.loop.call_soon(lose, 3, "cut off", context=context)
+    deadline = sim.loop.now + 20.0
+    while primaries(play, partition) != [backup]:
+        assert sim.loop.now < deadline
+        assert len(primaries(play, partition)) <= 1
+        await asyncio.sleep(0.02)
+    assert sim.members[backup].core.view.number == 2
+
+
+@scenario(14, backups=0)
+async def who_leaves_is_let_go(play: Play) -> None:
+    """By agreement, after it has given away what it keeps, though there are no backups."""
+    sim = play.sim
+    await sim.leave(2)
+    assert sim.members[2].core.stopping
+    await play.until(lambda: sim.members[1].core.view == sim.members[3].core.view, 1.0)
+    assert set(sim.members[1].core.view.by_number) == {1, 3}
+    client = await play.client(1)
+    assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS,)]
