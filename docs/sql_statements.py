@@ -95,11 +95,12 @@ whole statement: nothing is changed unless the SELECT succeeds, too.
 SETTINGS_NOTE: Final = """\
 Settings and prepared statements belong to the client, whichever member serves it. What drivers set
 when they connect is accepted if it is what Remuda does anyway, and refused with 0A000 if it would
-change answers. SET LOCAL lasts until the end of the transaction, and what SET has changed in one that
-is rolled back is as before. `current_setting` and `pg_settings` tell what the client has set.
+change answers. SET LOCAL lasts until the end of the transaction, and what SET has changed in one
+that is rolled back is as before. `current_setting` and `pg_settings` tell what the client has set.
 
 BEGIN, START TRANSACTION, COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, ROLLBACK TO, RELEASE and SET
-TRANSACTION are PostgreSQL's; levels, conflicts and differences: [docs/transactions.md](transactions.md).
+TRANSACTION are PostgreSQL's; for levels, conflicts and differences see
+[docs/transactions.md](transactions.md).
 
 """
 

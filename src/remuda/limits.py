@@ -90,7 +90,7 @@ CLOCK_SKEW_MAX: Final = 60.0
 CLIENT_CLOCK_AHEAD_MAX: Final = 20.0
 """How far a clock or a read timestamp of a client may be ahead of its member's wall clock: far less
 than between members, so that no client can push a member out of its cluster. Promoted members set
-their clocks ahead by a lease, one after the other perhaps, and clients carry that to others."""
+their clocks ahead by a lease, and clients carry that to others."""
 JOB_IDLE_TIMEOUT: Final = 600.0
 """A staged job without traffic for this long is aborted and its rows freed."""
 

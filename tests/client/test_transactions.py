@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from remuda.cli.shell import run_shell
 from remuda.errors import (
     InputError,
     LimitExceeded,
+    MemberUnavailable,
     NoActiveTransaction,
     NotSupported,
     SerializationFailure,
@@ -351,6 +352,22 @@ def test_a_lost_transaction_is_not_gone_unnoticed(client: Any) -> None:
     with pytest.raises(remuda.errors.ConnectionBroken):
         client.sql("COMMIT")
     assert client.transaction_state is None
+
+
+def test_a_transaction_whose_member_has_left_ends_at_once(client: Any) -> None:
+    transaction = client.transaction().begin()
+    core = transaction._transaction._core
+    left, core.view = core.held.member, replace(core.view, members=())
+    core._members = {}
+    core.refresh = cluster_info  # whoever answers: the member stays away
+    with pytest.raises(MemberUnavailable, match="is lost with member") as caught:
+        transaction.map("accounts", Account).put(1, Account(1))
+    assert caught.value.member == str(left)
+    transaction.rollback()
+
+
+async def cluster_info() -> None:
+    """A view without the member is known already."""
 
 
 def test_asyncio(cluster: Any, client: Any) -> None:

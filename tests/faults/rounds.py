@@ -82,7 +82,8 @@ class Round:
             ),
             *self.timeline,
             (
-                f"journal: slowest request {self.journal.slowest:.1f} s, longest outage "
+                f"journal: slowest request {self.journal.slowest[0]:.1f} s "
+                f"({self.journal.slowest[1]}), longest outage "
                 f"{self.journal.outage():.1f} s"
             ),
             f"done: {dict(sorted(self.journal.done.items()))}",

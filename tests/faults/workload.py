@@ -27,6 +27,10 @@ HANG = REQUEST_TIMEOUT * 2 + 15
 """Seconds: no request may take longer, whatever happens to the members."""
 
 
+def _short(answer: object) -> str:
+    return f"{type(answer).__name__} {answer}"[:300] if isinstance(answer, Exception) else "done"
+
+
 @dataclass
 class Journal:
     """What all workers share: the clock, unique values, and what went wrong."""
@@ -37,7 +41,8 @@ class Journal:
     problems: list[str] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
     done: Counter[str] = field(default_factory=Counter)
-    slowest: float = 0.0
+    slowest: tuple[float, str] = (0.0, "")
+    """Seconds, and what was asked when, and how it ended."""
     ended: list[float] = field(default_factory=list)
     """When requests were served: their gaps are outages."""
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -69,11 +74,11 @@ class Journal:
         ended = self.now()
         if outcome is Outcome.DONE:
             self.ended.append(ended)
-        self.took(what, ended - began)
+        self.took(f"{what} from {began:.1f} on: {_short(answer)}", ended - began)
         return outcome, answer, began, ended
 
     def took(self, what: str, seconds: float) -> None:
-        self.slowest = max(self.slowest, seconds)
+        self.slowest = max(self.slowest, (seconds, what))
         if seconds > HANG:
             self.problem(f"{what} took {seconds:.1f} s")
 
@@ -340,9 +345,12 @@ class Elements(Work):
 
     def finish(self) -> None:
         text = "SELECT id FROM elements"
-        outcome, answer, *_ = self.ask("select", lambda: self.client.sql(text).fetchall())
-        if outcome is Outcome.DONE:
-            self.there = {row[0] for row in answer}
+        for _ in range(5):  # a view may have changed just now
+            outcome, answer, *_ = self.ask("select", lambda: self.client.sql(text).fetchall())
+            if outcome is Outcome.DONE:
+                self.there = {row[0] for row in answer}
+                return
+            time.sleep(0.2)
 
     def check(self) -> list[str]:
         if self.there is None:

@@ -205,3 +205,29 @@ def test_a_late_prepare_finds_that_it_is_over() -> None:
     parts.forget(9, 101)
     assert parts.on_message(9, tx.Prepare(T, (0, 1), {0: "w"})) == []
     assert len(parts) == 0
+
+
+def test_a_copy_that_was_moved_away_lets_go_when_the_transaction_is_finished() -> None:
+    parts = Parts(2, layout(1, {1, 2, 9}, 1, 2), resend=1.0)
+    parts.on_message(1, tx.BackupPrepare(T, 0, 7, (0, 1), "w", False))
+    parts.on_layout(layout(2, {1, 2, 3, 9}, 1, 3))
+    assert [str(e) for e in parts.forget(9, 101)] == [
+        str(tx.ResolveHere(T, 0, None)),
+    ]
+    assert len(parts) == 0
+
+
+def test_a_promoted_primary_frees_the_keys_of_what_is_finished_everywhere() -> None:
+    parts = Parts(2, layout(1, {1, 2, 3, 9}, 1, 2), resend=1.0)
+    parts.on_message(1, tx.BackupPrepare(T, 0, 7, (0,), "w", True))
+    held = parts.on_layout(layout(2, {1, 2, 3, 9}, 2, 3))
+    assert tx.HoldHere(T, 0, "w") in held
+    assert parts.forget(9, 101) == [tx.SettledHere(T, 0)]
+
+
+def test_a_new_copy_answers_for_what_had_ended_before_it_was_made() -> None:
+    parts = Parts(3, layout(2, {1, 2, 3, 9}, 3, 2), resend=1.0)
+    finished = parts.on_message(9, tx.Finish(T, 0, 20))
+    assert [str(e) for e in finished] == ["to 9: finished 9:100 part 0"]
+    backup = Parts(3, layout(2, {1, 2, 3, 9}, 2, 3), resend=1.0)
+    assert "backup finished" in str(backup.on_message(2, tx.BackupFinish(T, 0, 20))[0])

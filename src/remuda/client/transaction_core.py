@@ -11,7 +11,7 @@ from remuda.client.core import Core
 from remuda.client.held import Held
 from remuda.client.requests import Call, ClusterInfo, transaction_part
 from remuda.client.result_stream import ResultStream
-from remuda.errors import NotSupported, RemudaError
+from remuda.errors import MemberUnavailable, NotServed, NotSupported, RemudaError
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.request import serialized
 
@@ -67,7 +67,18 @@ class TransactionCore(Core):
         if call.rpc_type in _NAMED:
             body = bytes(serialized(call.body)) + transaction_part(self.held.name)
             call = replace(call, body=body)
-        return await self.pool(self.held.member).call(call)
+        try:
+            return await self.pool(self.held.member).call(call)
+        except NotServed as error:
+            if self.held.member in self.view.by_number:
+                raise  # it is asked again
+            self.held.broken = error
+            raise MemberUnavailable(
+                f"the transaction is lost with member {self.held.member}, which had it",
+                detail="Nothing of it took effect.",
+                hint="Begin another one.",
+                member=str(self.held.member),
+            ) from error
 
     async def refresh(self) -> ClusterInfo:
         info = await self._client.refresh()

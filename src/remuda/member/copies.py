@@ -4,9 +4,6 @@ A partition that this member becomes the primary of was backed up here: its rows
 store to the primary one, exactly as they are; until they are there the member is not ready. A
 partition that it gives away is closed at a timestamp H, so that readers below H find it; what it
 keeps a backup of moves to the backup store. What a view says nothing of any more is discarded.
-
-A promoted member serves above everything that the lost primary can have served: that was at most
-the clock of its last heartbeat that was heard here, plus its lease.
 """
 
 from __future__ import annotations
@@ -15,9 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from remuda.cluster.lease import takeover_delay
-from remuda.datatypes.timestamp import from_micros
-from remuda.datatypes.view import NOBODY, View
+from remuda.datatypes.view import View
 from remuda.errors import RemudaError
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.core import Core, attempt
@@ -30,7 +25,6 @@ from remuda.storage.transfer import Arrival, Extraction
 log = logging.getLogger(__name__)
 
 READY_KEY = "promotion"
-DRIFT = 0.01
 RETRY_PAUSE = 0.1
 
 
@@ -77,7 +71,6 @@ class Copies:
         if handed_over:
             self._cut = 0
         self._handed_over = (self._handed_over & mine) | handed_over
-        self._above_the_lost(before, view, gained)
         if gained:
             log.info(
                 "promoted", extra=fields(partitions=len(gained), handed_over=len(self._handed_over))
@@ -87,13 +80,6 @@ class Copies:
     def _partitioned(self) -> list[int]:
         stores = self._core.stores
         return [map_id for map_id, store in stores.items() if not store.schema.replicated]
-
-    def _above_the_lost(self, before: View, view: View, gained: frozenset[int]) -> None:
-        """Design rule 16: see the head of this module."""
-        owners = {before.owners[partition] for partition in gained} - {NOBODY}
-        if owners - view.by_number.keys():
-            lease = takeover_delay(self._core.config.lease_seconds, DRIFT)
-            self._core.clock.observe(self._core.clock.last + from_micros(int(lease * 1_000_000)))
 
     def _give_away(self, map_id: int, gone: frozenset[int], kept: frozenset[int]) -> None:
         """In one step: from now on another member serves them."""

@@ -38,7 +38,9 @@ from remuda.storage.transfer import ALWAYS, Versions
 log = logging.getLogger(__name__)
 
 TOGETHER = 16
-"""So many partitions move at once: what changes hands in one step of the loop is small."""
+ROWS_TOGETHER = 60_000
+"""So many partitions move at once, more if they have no more rows than that: what changes hands in
+one step of the loop is small, and little data is moved in few steps."""
 LOOK_EVERY = 0.5
 WISH_EVERY = 0.1
 PAUSE = 0.02
@@ -159,7 +161,14 @@ class Giving:
         core = self._core
         if not core.ready or core.lost.keys() & core.view.by_number.keys():
             return None  # first it must be known who is there
-        return movement.next_move(core.view, core.number, self._copies, TOGETHER, self.leaving)
+        together = self._together
+        return movement.next_move(core.view, core.number, self._copies, together, self.leaving)
+
+    @property
+    def _together(self) -> int:
+        rows = sum(store.rows for store in self._stores().values())
+        mine = len(self._core.view.partitions_of(self._core.number))
+        return max(TOGETHER, mine * ROWS_TOGETHER // max(rows, 1))
 
     # --- one move -----------------------------------------------------------------------------
 

@@ -1,13 +1,20 @@
-"""When a new primary may serve what another member was the primary of (design rule 14)."""
+"""When a new primary may serve what another member was the primary of (design rule 14), and from
+which timestamp on (rule 16): above everything that a lost primary can have served, which was at
+most what its clock was when the others dropped it, plus its lease.
+"""
 
 from __future__ import annotations
 
 import asyncio
 
+from remuda.cluster.lease import takeover_delay
+from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.view import NOBODY, View
 from remuda.member.core import Core
 
 KEY = "takeover"
+DRIFT = 0.01
+"""The share by which the clocks of two machines may run at different speeds."""
 
 
 class Takeover:
@@ -19,8 +26,12 @@ class Takeover:
         self._until = 0.0
         self._lost_until = 0.0
         """As long as that, nobody can tell that those who were dropped have stopped: time does."""
+        self._ceiling = 0
+        """No lost primary has served a timestamp above it. The clock goes there at the end: others
+        would take it for the time otherwise, and add a lease of their own."""
         self._unheard: set[int] = set()
-        """Members of the view that had such partitions, and may not know yet that they are gone."""
+        """Members of the view that had such partitions, and may not know yet that they are gone: of
+        this view, and of views before it in which they were not heard."""
         self._view = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -32,18 +43,24 @@ class Takeover:
             for old, new in zip(before.owners, view.owners, strict=True)
             if new == me and old not in (me, NOBODY)
         }
-        if not former:
-            self._view = view.number if self._unheard else self._view
+        if former and view.number > before.number + 1:
+            former |= view.by_number.keys() - {me}  # in a view between, any of them may have been
+        waited = self._unheard | former
+        if not waited:
             return
         self._view = view.number
-        self._unheard = former & view.by_number.keys()
-        lost = former - view.by_number.keys()
-        names = ", ".join(f"member {number}" for number in sorted(former))
-        self._core.readiness.hold(
-            KEY, f"it takes over partitions of {names}, whose lease may not be over"
-        )
+        self._unheard = waited & view.by_number.keys()
+        lost = waited - view.by_number.keys()
         if lost:
             self._lost_until = takeover_at
+            lease = takeover_delay(self._core.config.lease_seconds, DRIFT)
+            ceiling = self._core.clock.last + from_micros(int(lease * 1_000_000))
+            self._ceiling = max(self._ceiling, ceiling)
+        if former:
+            names = ", ".join(f"member {number}" for number in sorted(former))
+            self._core.readiness.hold(
+                KEY, f"it takes over partitions of {names}, whose lease may not be over"
+            )
         self._wait_until(takeover_at)
 
     def heard(self, number: int, view: int) -> None:
@@ -67,6 +84,7 @@ class Takeover:
     def _over(self) -> None:
         self.close()
         self._unheard = set()
+        self._core.clock.observe(self._ceiling)
         self._core.readiness.release(KEY)
 
     def close(self) -> None:

@@ -580,6 +580,8 @@ async def connect(
     except OSError as cause:
         raise refused(host, port, cause) from None
     finally:
+        if opened.done() and not opened.cancelled():
+            opened.exception()  # of a caller that was cancelled: nobody else asks for it
         if not channel.closed:
             channel.on_closed.remove(on_closed)
             if channel.connected and not shaken:  # timed out, or the caller was cancelled
