@@ -28,6 +28,8 @@ def test_demo_runs_to_its_end() -> None:
     assert "Frontier Airlines Inc." in result.stdout
     assert "column dep_dleay" in result.stdout.replace('"', "")
     assert "^" in result.stdout
+    assert "| bob   |    130 |" in result.stdout
+    assert "The same rows as before" in result.stdout
     assert "Everything is shut down" in result.stdout
     assert "\x1b" not in result.stdout
 

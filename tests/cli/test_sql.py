@@ -19,7 +19,7 @@ from remuda.cli.output import RichTableWriter, csv_field, json_value, show
 from remuda.cli.session import Session
 from remuda.cli.shell import history_file, run_shell
 from remuda.cli.sql_command import run_text
-from remuda.cli.status_command import MEMORY_QUERY
+from remuda.cli.status_command import MEMBERS_QUERY
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import external_schema
 from remuda.datatypes.schema import Column, MapSchema
@@ -221,10 +221,16 @@ class TestProcess:
             assert child.wait(30) == 141
 
     def test_status(self, grid, client, capsys, golden, script):
-        names = ("member", "memory_held", "memory_limit", "spilled")
-        columns = (*(Column(n, sql.BIGINT) for n in names), Column("queued", sql.INTEGER))
-        rows = [(1, 0, 6 << 30, 0, 0), (2, 5_000_000, 6 << 30, 1 << 21, 3), (3, 7, 900, 0, 0)]
-        grid.scripts[MEMORY_QUERY] = script(columns, (batch(columns, rows),))
+        known = (("member", sql.BIGINT), ("state", sql.VARCHAR), ("cause", sql.VARCHAR))
+        texts = (Column(name, kind) for name, kind in known)
+        sizes = (Column(n, sql.BIGINT) for n in ("memory_held", "memory_limit", "spilled"))
+        columns = (*texts, *sizes, Column("queued", sql.INTEGER))
+        rows = [
+            (1, "alive", None, 0, 6 << 30, 0, 0),
+            (2, "alive", None, 5_000_000, 6 << 30, 1 << 21, 3),
+            (3, "suspected", "nothing came from it for 10 s", 0, 0, 0, None),
+        ]
+        grid.scripts[MEMBERS_QUERY] = script(columns, (batch(columns, rows),))
         handle = client.map("trees")
         handle.put(1, {"name": "oak"})
         assert main(["status", "--connect", grid.addresses[0]]) == 0

@@ -84,6 +84,13 @@ def test_members_come_and_go(program, spawned, tmp_path):
     assert (tmp_path / "logs" / "member-2.log").read_text() == "starting\n"
 
 
+def test_a_least_number_of_members(program, spawned):
+    program(READY, READY)
+    with embedded.start(2, settings={"minimum_members": 2}) as cluster:
+        assert "--minimum-members" in spawned[0].args
+        cluster.check()
+
+
 def test_a_member_that_refuses(program, spawned):
     program(READY, REFUSES)
     with pytest.raises(MemberUnavailable, match="member 2 failed: port 5 is in use"):
@@ -163,6 +170,7 @@ def test_impossible_sizes(members):
         ({"settings": {"join": "127.0.0.1:5"}}, "join has no place here"),
         ({"timeout": 0}, "timeout must be above 0"),
         ({"data_port": 65535}, "data_port must be 0 to 65535, not 65545"),
+        ({"settings": {"minimum_members": 3}}, "minimum_members must be 1 to 2, not 3"),
     ],
 )
 def test_wrong_settings_are_told_before_anything_starts(spawned, options, message):

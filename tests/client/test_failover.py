@@ -401,7 +401,7 @@ class TestViews:
                 grid.stop_member(number)
             with pytest.raises((MemberUnavailable, ConnectionBroken)):
                 await numbers.put(1, {"v": 2})
-            with pytest.raises(NotServed, match="is not reachable"):
+            with pytest.raises(NotServed, match="no member answers at 127"):
                 await numbers.put(1, {"v": 2})
             with pytest.raises(MemberUnavailable, match="no member answers at 127"):
                 await client._core.refresh()

@@ -163,6 +163,21 @@ def test_run_transaction_gives_up(client: Any) -> None:
         client.run_transaction(never, attempts=0)
 
 
+def test_run_transaction_of_the_other_face(cluster: Any, client: Any) -> None:
+    async def awaited(tx: Any) -> None:
+        await tx.map("accounts", Account).put(1, Account(0))
+
+    async def main() -> None:
+        async with remuda.aio.connect(cluster.addresses) as other:
+            await other.run_transaction(lambda _: 5)
+
+    with pytest.raises(InputError, match="this client blocks"):
+        client.run_transaction(awaited)
+    with pytest.raises(InputError, match="it returned 5"):
+        asyncio.run(main())
+    assert total(client) == 1000
+
+
 def test_savepoints(client: Any) -> None:
     with client.transaction() as tx:
         own = tx.map("accounts", Account)
@@ -234,6 +249,22 @@ def test_after_its_end(client: Any) -> None:
         tx.begin()
 
 
+def test_what_is_kept_beyond_the_end_is_of_no_use(client: Any) -> None:
+    with client.transaction() as tx:
+        accounts = tx.map("accounts", Account)
+        statement = tx.prepare("SELECT amount FROM accounts WHERE __key = ?")
+        assert statement(1).scalar() == 100
+    for use in (
+        lambda: accounts.get(1),
+        lambda: accounts.put(1, Account(0)),
+        lambda: accounts.put_all({n: Account(0) for n in range(5)}),
+        lambda: statement(1),
+    ):
+        with pytest.raises(NoActiveTransaction, match="is over"):
+            use()
+    assert total(client) == 1000
+
+
 def test_timeout(client: Any) -> None:
     accounts = client.map("accounts", Account)
     tx = client.transaction(timeout=0.2).begin()
@@ -244,6 +275,15 @@ def test_timeout(client: Any) -> None:
         tx.commit()
     assert caught.value.sqlstate == "25P04"
     assert accounts.get(1) == Account(100)
+    tx = client.transaction(timeout=0.2).begin()
+    for _ in iter(lambda: client.sql("SELECT count(*) FROM sys.transactions").scalar(), 0):
+        pass
+    for use in (lambda: tx.map("accounts").get(1), lambda: tx.sql("SELECT 1")):
+        with pytest.raises(TransactionTimeout):
+            use()
+        assert tx.state is State.MARKED_ROLLBACK
+    tx.rollback()
+    assert tx.state is State.ROLLED_BACK
 
 
 def test_the_end_of_the_connection_rolls_back(cluster: Any, client: Any) -> None:

@@ -10,18 +10,19 @@ import pytest
 
 from remuda.errors import SqlSyntaxError, UndefinedColumn
 from remuda.member import plans
+from remuda.session import sight
 
 
 def insert(rows: int) -> str:
     return "INSERT INTO m VALUES " + ", ".join(f"({i}, {i})" for i in range(rows))
 
 
-@pytest.mark.parametrize("step", ["bound", "planned"])
+@pytest.mark.parametrize(("place", "step"), [(sight, "bound"), (plans, "planned")])
 def test_a_long_statement_is_planned_while_others_are_served(
-    in_cluster: Any, monkeypatch: pytest.MonkeyPatch, step: str
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch, place: Any, step: str
 ) -> None:
     begun, goes_on = threading.Event(), threading.Event()
-    real = getattr(plans, step)
+    real = getattr(place, step)
 
     def held(first: Any, *arguments: Any) -> Any:
         if threading.current_thread() is not threading.main_thread():
@@ -32,7 +33,7 @@ def test_a_long_statement_is_planned_while_others_are_served(
     async def scenario(cluster: Any) -> None:
         client, other = await cluster.client(), await cluster.client()
         await client.sql("CREATE TABLE m (id INTEGER PRIMARY KEY, v INTEGER)")
-        monkeypatch.setattr(plans, step, held)
+        monkeypatch.setattr(place, step, held)
         text = insert(1000)
         assert len(text) >= plans.LONG_TEXT
         result = await client.start(text)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from remuda.cluster.replicas import first_view
+from remuda.cluster.assignment import first_view
 from remuda.datatypes.timestamp import HybridClock
 from remuda.datatypes.view import MemberInfo, View
 from remuda.member.core import Core

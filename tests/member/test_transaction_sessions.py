@@ -108,6 +108,33 @@ def test_idle_transactions_end_if_the_session_says_so(in_cluster: Any) -> None:
     in_cluster(scenario, 1)
 
 
+def test_a_statement_that_runs_is_not_idle(in_cluster: Any) -> None:
+    """Nor a cursor that the client has not read to its end."""
+
+    async def scenario(cluster: Any) -> None:
+        own, _ = await sessions(cluster)
+        await own.sql("SET idle_in_transaction_session_timeout = '50ms'")
+        own.client.hold = True
+        await own.sql("BEGIN")
+        text = "SELECT a.v FROM t a, t b, t c"
+        cursor = await own.client.start(text, transaction=own.transaction, page_rows=100)
+        await cursor.first_page.wait()
+        open_ones = cluster.members[0].open.sessions
+        (transaction,) = open_ones
+        transaction.last_used -= 60.0
+        open_ones._tick()
+        assert len(open_ones) == 1
+        own.client.release()
+        await cursor.done.wait()
+        assert len(cursor.rows) == 64_000
+        while len(open_ones):
+            await asyncio.sleep(0.01)
+        with pytest.raises(TransactionTimeout, match="idle"):
+            await own.sql("SELECT 1")
+
+    in_cluster(scenario, 1)
+
+
 def test_a_broken_connection_rolls_back_and_the_client_is_told(in_cluster: Any) -> None:
     async def scenario(cluster: Any) -> None:
         own, other = await sessions(cluster)

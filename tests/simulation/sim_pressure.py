@@ -122,7 +122,8 @@ class PressureStorm(Storm):
             self.settings["statement_memory"] = chance.choice((12_000, 20_000, 60_000))
         if self.under("admission"):
             self.statements = chance.randint(8, 20)
-            self.settings["member_memory"] = chance.choice((20_000, 40_000, 60_000))
+            self.span = 0.3
+            self.settings["member_memory"] = chance.choice((12_000, 20_000, 40_000))
             self.settings["admission_timeout"] = chance.choice((0.05, 0.5, 5.0))
             self.settings["short"] = 0
         if self.under("secured"):

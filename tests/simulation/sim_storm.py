@@ -45,6 +45,8 @@ class Storm:
         self.ends: list[str] = []
         self.works: tuple[float, ...] = (0.0, 0.0005, 0.004)
         """Seconds at most that pass between two looks at a clock."""
+        self.span = STORM
+        """Seconds within which all statements begin."""
         self.patiences: tuple[float, ...] = (0.1, 1.0)
         """Seconds that a slow client takes for a page."""
         self.sim: Simulation
@@ -91,7 +93,7 @@ class Storm:
         self._arrange_faults()
         work: list[asyncio.Task[None]] = []
         for number in range(self.statements):
-            pause = chance.uniform(0, STORM)
+            pause = chance.uniform(0, self.span)
             work.append(sim.loop.create_task(self.after(pause, self.ask(f"s{number}"))))
         for number in range(chance.randint(0, 3)):
             pause = chance.uniform(0, STORM)

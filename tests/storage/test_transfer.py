@@ -181,3 +181,18 @@ def test_rows_of_another_schema_are_refused() -> None:
     (versions,) = store.extraction(frozenset(range(271))).versions()
     with pytest.raises(SchemaChanged):
         transfer.from_wire(versions.on_wire(), COMPOSITE)
+
+
+def test_rows_that_came_before_the_write_that_made_them_survive_it() -> None:
+    """The sender has carried out a replacing write that the receiver, which keeps other partitions,
+    has still to carry out: what came with the copy is not what is replaced."""
+    source, target = MapStore(SCALAR), MapStore(SCALAR)
+    target.put((1, "old", 5), 10)
+    target.prepare("job", (), overwrite=True, insert_only=False)
+    target.mark_prepared("job", 90)
+    source.put((2, "new", 5), 100)
+    installed(target, list(source.extraction(frozenset(range(271))).versions()))
+    target.resolve("job", 100)
+    assert target.get((1,), 100) is None
+    assert target.get((2,), 100) == (2, "new", 5)
+    assert target.rows == 1

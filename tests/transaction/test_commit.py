@@ -231,3 +231,13 @@ def test_a_new_copy_answers_for_what_had_ended_before_it_was_made() -> None:
     assert [str(e) for e in finished] == ["to 9: finished 9:100 part 0"]
     backup = Parts(3, layout(2, {1, 2, 3, 9}, 2, 3), resend=1.0)
     assert "backup finished" in str(backup.on_message(2, tx.BackupFinish(T, 0, 20))[0])
+
+
+def test_parts_of_a_former_copy_are_not_applied_to_a_new_one() -> None:
+    parts = Parts(2, layout(1, {1, 2, 9}, 1, 2), resend=1.0)
+    parts.on_message(1, tx.BackupPrepare(T, 0, 7, (0, 1), "w", False))
+    parts.on_layout(layout(2, {1, 2, 3, 9}, 1, 3))
+    assert parts.let_go({1}) == []
+    assert [str(e) for e in parts.let_go({0})] == [str(tx.ResolveHere(T, 0, None))]
+    assert parts.on_layout(layout(3, {1, 2, 3, 9}, 2, 1)) == []
+    assert len(parts) == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from remuda.cli.demo_data import Load, check_packages, prepare_flights, prepare_tpcds
+from remuda.cli.demo_loss import lose_a_member, transfer
 from remuda.cli.demo_questions import QUESTIONS, TPCDS_3, WRONG, Question
 from remuda.cli.demo_screen import Screen, Stopwatch, duration
 from remuda.client.client import Client
@@ -99,7 +100,9 @@ def _tour(screen: Screen, place: _Place, loads: Sequence[Load], weather: Path) -
         _ask(screen, client, question)
     _read_back(screen, place.spark, place.address, weather.with_name("airports.csv"))
     _points(screen, client)
+    transfer(screen, client)
     _mistake(screen, client)
+    lose_a_member(screen, place.cluster, client)
 
 
 def _start_spark(log: Path) -> SparkSession:

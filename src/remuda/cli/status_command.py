@@ -16,7 +16,9 @@ from remuda.datatypes.timestamp import to_micros
 from remuda.errors import RemudaError, UndefinedMap
 from remuda.plan.explain import size_text
 
-MEMORY_QUERY: Final = "SELECT member, memory_held, memory_limit, spilled, queued FROM sys.members"
+MEMBERS_QUERY: Final = (
+    "SELECT member, state, cause, memory_held, memory_limit, spilled, queued FROM sys.members"
+)
 
 
 def add_to(commands: Any) -> None:
@@ -34,12 +36,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def describe(client: Client) -> str:
-    """The status as text: a line about the view, a table of members, a table of maps."""
+    """The status as text: lines about the view and what is wrong in it, a table of members, a
+    table of maps."""
     info = client.cluster_info()
     view = info.view
     clock = datetime.fromtimestamp(to_micros(info.clock) / 1e6, UTC)
     owned = Counter(view.owners)
-    memory = _memory(client)
+    memory, suspected = _seen(client)
     members = [
         (
             str(member.number),
@@ -63,6 +66,10 @@ def describe(client: Client) -> str:
     short = sum(0 < len(row) < min(view.backups + 1, len(view.members)) for row in view.replicas)
     if short:
         head += f"{short} partitions are short of backups\n"
+    for number, cause in suspected.items():
+        head += f"member {number} is SUSPECTED: {cause}\n"
+    if away := sum(owned[number] for number in suspected):
+        head += f"{away} partitions are unreachable: rows and bytes below are without them\n"
     parts = [
         head,
         text_table(
@@ -92,17 +99,22 @@ def describe(client: Client) -> str:
     return "\n".join(parts)
 
 
-def _memory(client: Client) -> dict[int, tuple[str, ...]]:
-    """Of every member: what queries hold in memory, may hold, and have on disk, and how many wait
-    for memory. Nothing when a member is lost: then no query over all of them runs."""
+def _seen(client: Client) -> tuple[dict[int, tuple[str, ...]], dict[int, str]]:
+    """Of the members that answer: what queries hold in memory, may hold, and have on disk, and how
+    many wait for memory. And of those that are suspected: why."""
     try:
-        found = client.sql(MEMORY_QUERY).fetchall()
+        found = client.sql(MEMBERS_QUERY).fetchall()
     except RemudaError:
-        return {}
-    return {
-        member: (size_text(held or 0), size_text(limit or 0), size_text(disk or 0), str(queued))
-        for member, held, limit, disk, queued in found
-    }
+        return {}, {}
+    memory: dict[int, tuple[str, ...]] = {}
+    suspected: dict[int, str] = {}
+    for member, state, cause, held, limit, disk, queued in found:
+        if state == "suspected":
+            suspected[member] = cause or "it does not answer"
+        else:
+            sizes = (size_text(held or 0), size_text(limit or 0), size_text(disk or 0))
+            memory[member] = (*sizes, str(queued or 0))
+    return memory, suspected
 
 
 def _maps(client: Client, names: list[str]) -> list[Sequence[str]]:

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 from remuda.client.address import Address, parse_addresses
 from remuda.client.asynchronous import client as asynchronous
-from remuda.client.asynchronous.transaction import again, checked_attempts
+from remuda.client.asynchronous.transaction import again, checked_attempts, plain
 from remuda.client.backoff import conflict_pause
 from remuda.client.connections import BlockingPorts
 from remuda.client.core import Core
@@ -129,7 +129,7 @@ class Client:
             transaction = self.transaction(**options)
             try:
                 with transaction:
-                    result = function(transaction)
+                    result = plain(function(transaction))
             except RemudaError as error:
                 if not again(error, transaction.state, attempt, attempts):
                     raise

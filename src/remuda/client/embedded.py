@@ -278,7 +278,9 @@ def _check_settings(
     highest = [port + _PORT_STEP * (members - 1) if port else 0 for port in ports]
     names = ("user_port", "control_port", "data_port")
     merged = member_config(
-        flags=dict(settings or {}) | dict(zip(names, highest, strict=True)) | {"host": host},
+        flags=dict(settings or {})
+        | dict(zip(names, highest, strict=True))
+        | {"host": host, "cluster_size": members},
         environment=os.environ,
         file=None if config is None else Path(config),
     )

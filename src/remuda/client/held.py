@@ -18,11 +18,17 @@ from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.rpc.messages import user_pb2
-from remuda.transaction_errors import FailedTransaction
+from remuda.transaction_errors import (
+    FailedTransaction,
+    TransactionTimeout,
+    UndefinedTransaction,
+)
 
 if TYPE_CHECKING:
     from remuda.client.core import Core
 
+GONE: Final = (UndefinedTransaction, TransactionTimeout)
+"""What a member says of a transaction that it has rolled back: the user has yet to give it up."""
 _BLANK: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _ENDS: Final = re.compile(
     _BLANK + r"(commit|end|rollback|abort)\b(?!.*\bto\b)", re.IGNORECASE | re.DOTALL
@@ -35,7 +41,7 @@ class Held:
 
     ``broken``: the connection to the member is lost, and the transaction with it; until the user
     has heard of it by ROLLBACK or COMMIT, statements fail, so that none runs outside of it
-    unnoticed. ``ended``: the statement that ended it."""
+    unnoticed. ``ended``: the statement that ended it, or the state it ended in."""
 
     name: str
     member: int
@@ -83,6 +89,9 @@ async def run_held(  # noqa: PLR0917 (as Core.execute)
         asked = core.pool(held.member)
         reader = Reader(await Execution.begin(asked, stream, body, options.timeout))
         await reader.begin()
+    except GONE:
+        held.state = user_pb2.MARKED_ROLLBACK
+        raise
     except LOST as error:
         if stream.outcome is None:  # the connection, not the statement
             held.broken = error

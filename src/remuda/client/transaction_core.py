@@ -8,10 +8,17 @@ from dataclasses import replace
 from typing import Any, Final, Self, TypeVar
 
 from remuda.client.core import Core
-from remuda.client.held import Held
+from remuda.client.held import GONE, Held
 from remuda.client.requests import Call, ClusterInfo, transaction_part
 from remuda.client.result_stream import ResultStream
-from remuda.errors import MemberUnavailable, NotServed, NotSupported, RemudaError
+from remuda.errors import (
+    MemberUnavailable,
+    NoActiveTransaction,
+    NotServed,
+    NotSupported,
+    RemudaError,
+)
+from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.request import serialized
 
@@ -59,6 +66,7 @@ class TransactionCore(Core):
         return answers
 
     async def _ask(self, call: Call[T]) -> T:
+        self._require_open()
         if call.rpc_type in _REFUSED:
             raise NotSupported(
                 "staged jobs take no part in transactions",
@@ -69,6 +77,9 @@ class TransactionCore(Core):
             call = replace(call, body=body)
         try:
             return await self.pool(self.held.member).call(call)
+        except GONE:
+            self.held.state = user_pb2.MARKED_ROLLBACK
+            raise
         except NotServed as error:
             if self.held.member in self.view.by_number:
                 raise  # it is asked again
@@ -98,7 +109,16 @@ class TransactionCore(Core):
             self.held.told(outcome.transaction, outcome.tag)
 
     def released(self, text: str) -> Held | None:  # noqa: ARG002
+        self._require_open()
         return self.held
+
+    def _require_open(self) -> None:
+        """Raises NoActiveTransaction: a map or a statement was kept for longer than it is good."""
+        if self.held.ended:
+            raise NoActiveTransaction(
+                "the transaction is over, and its maps and statements with it",
+                hint="Begin another one with client.transaction().",
+            )
 
     def nearest(self, owner: int | None) -> int:  # noqa: ARG002
         return self.held.member

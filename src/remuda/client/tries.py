@@ -93,11 +93,13 @@ class Tries:
         before = core.view.number
         try:
             await core.refresh()
-        except LOST:
+        except LOST as dark:
             self._dark += 1
-            if self._dark >= _DARK:
-                raise error from None
-            return
+            if self._dark < _DARK:
+                return
+            if type(error) is NotServed:  # one member was not reached, and nor is any other
+                raise NotServed(dark.message, detail=dark.detail) from None
+            raise error from None
         self._dark = 0
         if core.view.number == before and isinstance(error, NotServed) and error.member:
             core.go_round(int(error.member))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
@@ -74,8 +74,8 @@ class CommitParticipants:
         self._taking: dict[str, Taking] = {}
         self._decided: OrderedDict[str, Taking] = OrderedDict()
         self._settled: dict[int, list[Callable[[], None]]] = {}
-        self._held = Counter[int]()
-        """Maps of which nothing is prepared now."""
+        self._holds = 0
+        """While it is not 0, nothing of partitioned maps is prepared."""
         self._released: list[asyncio.Future[None]] = []
         self._ticker: asyncio.Task[None] | None = None
         self.small_writes: Callable[[int], Awaitable[None]] = _at_once
@@ -128,15 +128,27 @@ class CommitParticipants:
             for taking in self._taking.values()
         )
 
-    async def hold(self, map_id: int) -> None:
-        """From now on no job of the map is prepared here; returns when none is pending in any copy.
-        ``release`` must follow, even when this call is cancelled."""
-        self._held[map_id] += 1
-        while any(store.job_pending for store in self._core.copies_of(map_id)):
+    async def hold(self) -> None:
+        """From now on no job of a partitioned map is prepared here, one of a map that is made
+        meanwhile neither; returns when none is pending in any copy. ``release`` must follow, even
+        when this call is cancelled."""
+        self._holds += 1
+        while (map_id := self._pending_map()) is not None:
             await self.next_decision(map_id)
 
-    def release(self, map_id: int) -> None:
-        self._held -= Counter([map_id])
+    def _pending_map(self) -> int | None:
+        for map_id, store in self._core.stores.items():
+            copies = self._core.copies_of(map_id)
+            if not store.schema.replicated and any(copy.job_pending for copy in copies):
+                return map_id
+        return None
+
+    def _held(self, map_id: int) -> bool:
+        store = self._core.stores.get(map_id)
+        return self._holds > 0 and (store is None or not store.schema.replicated)
+
+    def release(self) -> None:
+        self._holds -= 1
         released, self._released = self._released, []
         for future in released:
             if not future.done():
@@ -145,7 +157,10 @@ class CommitParticipants:
     # --- staging ------------------------------------------------------------------------------
 
     def staging(self, job: str, schema: MapSchema) -> Taking:
-        """Rows of the job arrive here. Raises JobAborted when the job has ended."""
+        """Rows of the job arrive here. Raises JobAborted when the job has ended, or nobody would
+        ever end it."""
+        if coordinator_of(job) not in self._core.view.by_number:
+            raise JobAborted(f"job {job} has ended: its coordinator is lost")
         taking = self._find(job)
         if taking.participant.decided:
             raise JobAborted(f"job {job} has ended")
@@ -198,7 +213,7 @@ class CommitParticipants:
         core, map_id = self._core, message.map_id
         store = core.stores.get(map_id)
         quiet = store is None or store.awaited == FOREVER
-        if core.ready and not self._held[map_id] and quiet:
+        if core.ready and not self._held(map_id) and quiet:
             self._vote(message, reply)
             return
         core.spawn(self._vote_when_quiet(message, reply), f"prepare of job {message.job}")
@@ -211,7 +226,7 @@ class CommitParticipants:
                     await core.until_ready()
                     await self._while_held(map_id)
                     await self.small_writes(map_id)
-                    if core.ready and not self._held[map_id]:
+                    if core.ready and not self._held(map_id):
                         break
         except TimeoutError:
             refusal: RemudaError = ViewChanged(
@@ -230,7 +245,7 @@ class CommitParticipants:
             self._vote(message, reply)
 
     async def _while_held(self, map_id: int) -> None:
-        while self._held[map_id]:
+        while self._held(map_id):
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._released.append(future)
             await future
@@ -410,8 +425,13 @@ class CommitParticipants:
         try:
             core.require_lease()
             store = core.store(work.schema.map_id, work.schema.version)
+            self._require_every_copy(taking, work)
             if store.job_pending:
-                raise JobAborted(f'another write of map "{work.schema.name}" is being committed')
+                # Turns exclude that, but for a moment in which members differ on who gives them.
+                raise ViewChanged(
+                    f'another write of map "{work.schema.name}" is being committed',
+                    hint="Try again.",
+                )
             rows = store.prepare(
                 work.job,
                 work.tasks,
@@ -428,6 +448,16 @@ class CommitParticipants:
         if work.removed_keys:
             rows += sum(store.get(key, timestamp) is not None for key in work.removed_keys)
         return tx.PreparedHere(timestamp, rows)
+
+    def _require_every_copy(self, taking: Taking, work: Work) -> None:
+        """Raises ViewChanged for a replicated map when a member of the view takes no part: it has
+        joined since, or was suspected for a while."""
+        members = self._core.view.by_number.keys()
+        if work.schema.replicated and not members <= set(taking.participant.participants):
+            raise ViewChanged(
+                f'not all members take part in a write of replicated map "{work.schema.name}"',
+                hint="Write the rows again.",
+            )
 
     def _require_primary(self, work: Work, partitions: Collection[int]) -> None:
         """Raises ViewChanged when rows were staged here that belong elsewhere by now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from remuda.errors import RemudaError
+from remuda.errors import ConnectionBroken, MemberUnavailable, NotServed, RemudaError
 from remuda.limits import PARTITIONS
 from remuda.member.core import Core
 from remuda.member.peers import Peers
@@ -41,7 +41,14 @@ class CommitTurns:
             await event.wait()
             return
         message = control_pb2.CommitTurn(context=self._core.context(), map_id=map_id, job=job)
-        reply = await self._peers.request(home, RpcType.COMMIT_TURN, message, timeout=600.0)
+        try:
+            reply = await self._peers.request(home, RpcType.COMMIT_TURN, message, timeout=600.0)
+        except (ConnectionBroken, MemberUnavailable) as error:
+            raise NotServed(
+                f"member {home}, which gives the turns to write the map, was lost: {error.message}",
+                member=str(home),
+                hint="Write again.",
+            ) from error
         self._core.observe(common_pb2.Context.FromString(reply.pbody))
 
     def end_turn(self, map_id: int, job: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from remuda.datatypes.view import View
+from remuda.datatypes.view import NOBODY, View
 from remuda.errors import RemudaError, ViewChanged
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.commit_turns import CommitTurns
@@ -103,6 +103,8 @@ class Commits:
     ) -> int:
         """The same for a caller that holds the turn."""
         chosen = None if partitions is None else frozenset(partitions)
+        if _leaves_rows(self._core.view, work, primaries):
+            raise _moved(work)
         parts = parts_written(self._core.view, work, primaries, chosen)
         coordinator = tx.Coordinator(work.job, tuple(primaries), parts)
         for number in coordinator.participants:
@@ -265,13 +267,8 @@ class Commits:
             coordinator = leading.coordinator
             primaries = coordinator.primaries
             parts = parts_written(view, leading.work, primaries, leading.partitions)
-            if parts != coordinator.parts:
-                error = ViewChanged(
-                    f'partitions of map "{leading.work.schema.name}" were moved while the commit '
-                    "was prepared",
-                    hint="Try again.",
-                )
-                self._lead(leading, tx.Refused(primaries[0], error))
+            if parts != coordinator.parts or _leaves_rows(view, leading.work, primaries):
+                self._lead(leading, tx.Refused(primaries[0], _moved(leading.work)))
             else:
                 coordinator.ask_soon()
 
@@ -297,3 +294,17 @@ class Commits:
         self.participants.close()
         if self._ticker is not None:
             self._ticker.cancel()
+
+
+def _leaves_rows(view: View, work: Work, primaries: Collection[int]) -> bool:
+    """Whether a write that replaces everything would not reach all rows of the map."""
+    if not work.overwrite or work.schema.replicated:
+        return False
+    return not set(view.owners) - {NOBODY} <= set(primaries)
+
+
+def _moved(work: Work) -> ViewChanged:
+    return ViewChanged(
+        f'partitions of map "{work.schema.name}" were moved while the commit was prepared',
+        hint="Try again.",
+    )

@@ -67,7 +67,8 @@ class Copies:
             stale = (waiting | frozenset(before.backed_up_by(core.number))) - kept - mine
             if stale and map_id in core.backup_stores:
                 core.backup_stores[map_id].discard_partitions(stale)
-        handed_over = frozenset(p for p in gained if before.owners[p] in view.by_number)
+        skipped = view.number > before.number + 1  # in one of these, anybody may have had it
+        handed_over = frozenset(p for p in gained if skipped or before.owners[p] in view.by_number)
         if handed_over:
             self._cut = 0
         self._handed_over = (self._handed_over & mine) | handed_over
@@ -119,6 +120,9 @@ class Copies:
                     await self._move(map_id)
                 except RemudaError as error:  # tried again: the map may have been dropped
                     log.warning("promotion goes on", extra=fields(map=map_id, error=error.message))
+                    await asyncio.sleep(RETRY_PAUSE)
+                except Exception:  # a bug: without an end of this the member would never serve
+                    log.exception("promotion goes on", extra=fields(map=map_id))
                     await asyncio.sleep(RETRY_PAUSE)
         core.unmoved.clear()
         self._handed_over = frozenset()

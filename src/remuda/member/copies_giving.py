@@ -281,10 +281,10 @@ class Giving:
     async def _finish(self, giving: Transfer) -> None:
         """With writers held: the last round, then ask for the view."""
         core, move = self._core, giving.move
-        held: list[int] = []
-        small = False
+        held = small = False
         try:
-            small = await self._hold_writers(move, held)
+            small = await self._hold_writers(move)
+            held = True
             if move.receiver is not None:
                 for map_id in self._stores():
                     await self._round(giving, map_id, core.timestamp())
@@ -305,35 +305,30 @@ class Giving:
         finally:
             if small:
                 self._transactions.release(move.partitions)
-            for map_id in held:
-                self._commits.release(map_id)
+            if held:
+                self._commits.release()
 
-    async def _hold_writers(self, move: Move, held: list[int]) -> bool:
-        """Return when no write is pending: of the maps, which come into ``held``, and of the
-        partitions (True), which are held if they get a new copy. Two members that hold at the same
-        time may wait for each other's writes: whoever has waited for long lets go for a while.
-        Raises TransientError."""
+    async def _hold_writers(self, move: Move) -> bool:
+        """Return when no write is pending: of the maps, and of the partitions (True), which are
+        held if they get a new copy. Two members that hold at the same time may wait for each
+        other's writes: whoever has waited for long lets go for a while. Raises TransientError, and
+        then nothing is held."""
         fraction = self._core.world.chance.fraction
         for _ in range(HOLDS_MAX):
             small = False
             try:
                 async with asyncio.timeout(HOLD_WAIT * (0.5 + fraction())):
-                    for map_id in self._stores():
-                        held.append(map_id)
-                        await self._commits.hold(map_id)
+                    await self._commits.hold()
                     if move.receiver is not None:
                         small = True
                         await self._transactions.hold(move.partitions)
-            except TimeoutError:
+            except BaseException as problem:
                 if small:
                     self._transactions.release(move.partitions)
-                while held:
-                    self._commits.release(held.pop())
+                self._commits.release()
+                if not isinstance(problem, TimeoutError):
+                    raise
                 await asyncio.sleep(HOLD_WAIT * fraction())
-            except BaseException:
-                if small:
-                    self._transactions.release(move.partitions)
-                raise
             else:
                 return small
         raise TransientError("writes were pending all the time")
@@ -350,8 +345,12 @@ class Giving:
     async def _send_replicated(self, request: Request, message: control_pb2.CopyBegin) -> None:
         core, receiver, map_id = self._core, message.context.sender, message.map_id
         await core.until_ready()
-        while self._commits.prepared_without(map_id, receiver):
-            await self._commits.next_decision(map_id)
+        while True:  # what was prepared in a view without the receiver
+            while self._commits.prepared_without(map_id, receiver):
+                await self._commits.next_decision(map_id)
+            await self._transactions.settled(map_id)
+            if not self._commits.prepared_without(map_id, receiver):
+                break
         store = core.store(map_id, 0)
         high = core.timestamp()
         extraction = store.extraction(transfer.EVERY_PARTITION, ALWAYS, high)

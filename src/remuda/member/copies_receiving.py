@@ -16,6 +16,7 @@ from remuda.member.core import Core
 from remuda.member.log import fields
 from remuda.member.offload import Offload
 from remuda.member.peers import Peers
+from remuda.member.transactions import Transactions
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
@@ -39,9 +40,12 @@ class Incoming:
 
 
 class Receiving:
-    def __init__(self, core: Core, peers: Peers, offload: Offload) -> None:
+    def __init__(
+        self, core: Core, peers: Peers, transactions: Transactions, offload: Offload
+    ) -> None:
         self._core = core
         self._peers = peers
+        self._transactions = transactions
         self._offload = offload
         self._incoming: dict[str, Incoming] = {}
 
@@ -61,6 +65,7 @@ class Receiving:
                 del self._incoming[name]
         for store in core.backup_stores.values():
             store.discard_partitions(partitions)
+        self._transactions.let_go(partitions)
         self._incoming[message.transfer] = Incoming(sender, partitions)
         request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
@@ -140,13 +145,18 @@ class Receiving:
                 except RemudaError as error:
                     log.info("copy goes on", extra=fields(map=schema.name, cause=error.message))
                     await asyncio.sleep(RETRY_PAUSE)
+                except Exception:  # a bug: without an end of this the member would never serve
+                    log.exception("copy goes on", extra=fields(map=schema.name))
+                    await asyncio.sleep(RETRY_PAUSE)
         core.readiness.release(READY_KEY)
 
     async def _fetch(self, schema: MapSchema) -> None:
         core = self._core
         sources = [number for number in core.live_members() if number != core.number]
-        if not sources or core.stores.get(schema.map_id) is None:
-            return
+        if core.catalog.find_id(schema.map_id) is None or len(core.view.members) == 1:
+            return  # dropped, or there is nobody any more who has it
+        if not sources:
+            raise TransientError("no other member can be reached")
         store = core.store(schema.map_id, 0)
         store.discard_partitions(transfer.EVERY_PARTITION)
         name = f"{core.number}-{core.world.chance.bits(96):024x}"

@@ -241,7 +241,11 @@ class Core:
         cause = self.lost.get(number)
         if cause is not None:
             member = self.view.by_number.get(number, number)
-            raise MemberUnavailable(f"{member} is lost: {cause}", member=str(number))
+            raise MemberUnavailable(
+                f"{member} is lost: {cause}",
+                member=str(number),
+                hint="Try again in a few seconds, when the others have taken over.",
+            )
 
     def live_members(self) -> tuple[int, ...]:
         return tuple(m.number for m in self.view.members if m.number not in self.lost)

@@ -18,6 +18,7 @@ from remuda.errors import (
     InsufficientPrivilege,
     JobAborted,
     LimitExceeded,
+    NotServed,
     RemudaError,
     UndefinedStatement,
     ViewChanged,
@@ -135,6 +136,12 @@ class Jobs:
         try:
             core.store(job.schema.map_id, job.schema.version)
             rows = await self._commits.commit(work, participants) if participants else 0
+        except (ViewChanged, NotServed) as error:  # who asks again hears of a job that has ended
+            aborted = JobAborted(
+                f"job {job.id} was aborted: {error.message}", hint="Write the rows again."
+            )
+            self._end(job, aborted)
+            raise aborted from error
         except RemudaError as error:
             self._end(job, error)
             raise

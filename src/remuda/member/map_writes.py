@@ -7,7 +7,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from remuda.errors import RemudaError, SerializationFailure, TransientError, ViewChanged
+from remuda.errors import (
+    RemudaError,
+    SerializationFailure,
+    SnapshotTooOld,
+    TransientError,
+    ViewChanged,
+)
 from remuda.member.calls import ForwardedCall
 from remuda.member.core import Call, Core
 from remuda.member.small_writes import PAUSE, PAUSE_MAX, WAIT_MAX, SmallWrite, SmallWrites
@@ -113,7 +119,7 @@ class MapWrites:
             left = deadline - core.world.clock.monotonic()
             try:
                 await self._transactions.commit(writes, ReadSet(snapshot), max(left, PAUSE))
-            except SerializationFailure as error:
+            except (SerializationFailure, SnapshotTooOld) as error:
                 if left <= 0:
                     raise TransientError(
                         f'rows of map "{schema.name}" could not be put together: others kept '

@@ -145,6 +145,11 @@ class Maps:
     def forget(self, map_id: int) -> None:
         self._open.pop(map_id, None)
 
+    def serve(self, call: Call) -> None:
+        """Serve a call that does not come straight from a channel, or once more: not before this
+        member is ready, since it may have become the owner of the keys a moment ago."""
+        self._forwarding.handle(call)
+
     # --- get ----------------------------------------------------------------------------------
 
     def on_get(self, call: Call) -> None:
@@ -196,7 +201,7 @@ class Maps:
             if view is self._core.view:
                 self._get_here(call, message, found, keys)
             else:
-                self.on_get(call)
+                self.serve(call)
 
         if found.store.job_pending:
             self._later(found, again, call)
@@ -239,12 +244,7 @@ class Maps:
         if owner != self._core.number:
             return await self._forwarding.ask(owner, rpc_type, message)
         answer = LocalCall(rpc_type, message.SerializeToString())
-        handlers: dict[int, Callable[[Call], None]] = {
-            RpcType.MAP_GET: self.on_get,
-            RpcType.MAP_PUT: self.on_put,
-            RpcType.MAP_REMOVE: self.on_remove,
-        }
-        handlers[rpc_type](answer)
+        self.serve(answer)
         return await answer.answer
 
     def read_elsewhere(
@@ -332,7 +332,7 @@ class Maps:
         def tell(olds: list[Row | None]) -> None:
             self._tell(call, found, olds, message.want_old)
 
-        self.writes.put(call, message.condition, found, rows, tell, self.on_put)
+        self.writes.put(call, message.condition, found, rows, tell, self.serve)
 
     async def _put_atomically(
         self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
@@ -370,7 +370,7 @@ class Maps:
         """The rows as they are now, wherever they are."""
         message = self.keys_request(found, keys)
         answer = LocalCall(RpcType.MAP_GET, message.SerializeToString())
-        self.on_get(answer)
+        self.serve(answer)
         response = user_pb2.RowsResponse.FromString(await answer.answer)
         return [
             found.rows.unpack(entry.row) if entry.HasField("row") else None
@@ -409,7 +409,7 @@ class Maps:
                 found,
                 keys,
                 lambda olds: self._tell(call, found, olds, message.want_old),
-                self.on_remove,
+                self.serve,
             )
             return
         olds: list[Row | None]

@@ -102,7 +102,7 @@ class Member:
         self.commits.participants.small_writes = self.transactions.settled
         here = self.commits.participants
         self.copies = Copies(self.core, here, self._offload)
-        self.receiving = Receiving(self.core, self.peers, self._offload)
+        self.receiving = Receiving(self.core, self.peers, self.transactions, self._offload)
         self.giving = Giving(
             self.core, self.peers, here, self.transactions, self.membership, self._offload
         )

@@ -65,7 +65,15 @@ class UserRoutes:
         by_request(request)
 
     def again(self, call: Call) -> None:
-        """Serve a call once more whose user was checked before."""
+        """Serve a call once more whose user was checked before: perhaps in another view, of which
+        this member is not ready to serve what it has been given."""
+        if call.rpc_type in self.primary and not self._readiness.ready:
+            self._core.serve(call, self._again_when_ready(call))
+        else:
+            self.calls[call.rpc_type](call)
+
+    async def _again_when_ready(self, call: Call) -> None:
+        await self._readiness.wait()
         self.calls[call.rpc_type](call)
 
     async def _when_ready(self, request: Request, handle: RequestHandler) -> None:

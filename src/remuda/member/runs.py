@@ -81,6 +81,8 @@ class Runs:
             core.require_alive(member)
         await self.gate.pass_(statement, query.plan, (core.number, *sorted(others)))
         start = replace(start, timeout=self.gate.left(statement))
+        if query.plan.dependencies:
+            await core.until_ready()  # that may have taken long
         at = statement.read_timestamp
         if at is None:
             if others and not statement.session.causal:
@@ -88,6 +90,8 @@ class Runs:
             at = core.timestamp()
         else:
             core.observe_read(at)
+        if query.plan.dependencies:
+            core.require_lease()  # in the step in which the timestamp is chosen
         statement.check()  # cancelled, or the client went, while others were asked
         start = _in_transaction(statement, replace(start, read_timestamp=at), core)
         if not query.supplied:

@@ -20,6 +20,7 @@ from remuda.errors import (
     OutcomeUnknown,
     RemudaError,
     SerializationFailure,
+    SnapshotTooOld,
     TransientError,
     ViewChanged,
 )
@@ -133,8 +134,10 @@ class SmallWrites:
             self._answer(write, answer)
         elif report.state is tx.State.UNKNOWN:
             self._answer(write, _unknown(write, "this member was dropped from the cluster"))
-        elif isinstance(report.cause, SerializationFailure):
-            write.prepared = False  # a transaction that is about to commit is in the way
+        elif isinstance(report.cause, SerializationFailure | SnapshotTooOld):
+            # A transaction that is about to commit is in the way, or another member has become the
+            # primary before it heard of the write.
+            write.prepared = False
             pause = min(PAUSE * 2 ** min(write.attempts, 10), PAUSE_MAX)
             write.attempts += 1
             asyncio.get_running_loop().call_later(pause, self._try, write)

@@ -301,6 +301,7 @@ class Statements:
             statement.error = ConnectionBroken("the client is gone")
         else:
             client.statements[statement.query] = statement
+            self._transactions.accepted(statement)
 
     async def _run(self, statement: Statement, local: bool) -> None:
         """A statement that meets a map that was altered after it was planned is planned again: as
@@ -345,6 +346,7 @@ class Statements:
 
     def _closed(self, statement: Statement) -> None:
         statement.close()
+        self._transactions.closed(statement)
         client = self._clients.get(statement.channel)
         if client is not None:
             client.statements.pop(statement.query, None)

@@ -61,7 +61,8 @@ class Takeover:
             self._core.readiness.hold(
                 KEY, f"it takes over partitions of {names}, whose lease may not be over"
             )
-        self._wait_until(takeover_at)
+        if former or lost:
+            self._wait_until(takeover_at)
 
     def heard(self, number: int, view: int) -> None:
         """A member is known to be in ``view``."""

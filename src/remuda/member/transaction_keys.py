@@ -25,7 +25,7 @@ class KeyReader:
         message = self._maps.keys_request(found, keys)
         message.read_timestamp = at
         call = LocalCall(RpcType.MAP_GET, message.SerializeToString())
-        self._maps.on_get(call)
+        self._maps.serve(call)
         response = user_pb2.RowsResponse.FromString(await call.answer)
         unpack = found.rows.unpack
         return [unpack(entry.row) if entry.HasField("row") else None for entry in response.rows]

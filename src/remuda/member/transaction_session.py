@@ -22,6 +22,7 @@ from remuda.member.start import QueryStart
 from remuda.member.transaction_keys import KeyReader
 from remuda.member.transaction_reads import OwnReads
 from remuda.member.transaction_sets import ReadSet, Write, WriteSet
+from remuda.query.ids import QueryId
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.transport import Channel
 from remuda.session.client_session import NO_SESSION, ClientSession
@@ -96,6 +97,8 @@ class OpenTransaction:
     deadline: float
     idle_timeout: float
     last_used: float
+    running: set[QueryId] = field(default_factory=set)
+    """Its statements that have not ended: until then it is not idle."""
     label: str = ""
     pessimistic: bool = False
     """It locks what it writes, and with REPEATABLE READ what it gets by key, before it reads it."""
@@ -525,6 +528,7 @@ class TransactionSessions:
         for transaction in list(self._open.values()):
             late = now >= transaction.deadline
             idle = now >= transaction.last_used + transaction.idle_timeout
+            idle = idle and not transaction.running
             if late or idle:
                 what = "took longer than it may" if late else "was idle for too long"
                 self.roll_back(

@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.view import View
-from remuda.errors import RemudaError, ViewChanged
+from remuda.errors import RemudaError, SerializationFailure, ViewChanged
 from remuda.limits import MIB, PARTITIONS
 from remuda.member.core import Core, attempt
 from remuda.member.peers import Peers
@@ -263,7 +263,8 @@ class TransactionShell:
                     self._reported(effect)
 
     def _prepare_here(self, address: Address, work: PartWork) -> None:
-        refusal = self.admission.refusal(address) or self.validation.conflict(address, work)
+        refusal = self.admission.refusal(address) or self._misses_a_copy(address, work)
+        refusal = refusal or self.validation.conflict(address, work)
         if refusal is not None:
             self._perform(self._parts.refused_here(address, refusal))
             return
@@ -271,6 +272,19 @@ class TransactionShell:
         timestamp = self._core.timestamp()
         self.pending.add(address, work, timestamp, readers_wait=True)
         self._perform(self._parts.prepared_here(address, timestamp))
+
+    def _misses_a_copy(self, address: Address, work: PartWork) -> RemudaError | None:
+        """A member that has joined has copies of REPLICATED maps that a transaction of the view
+        before knows nothing of."""
+        if address[1] < PARTITIONS or not work.writes:
+            return None
+        copies = {PARTITIONS + number for number in self._core.view.by_number}
+        if copies <= set(self._parts.partitions(address)):
+            return None
+        return SerializationFailure(
+            "a member joined while the transaction was about to commit",
+            hint="Run the transaction again.",
+        )
 
     def _resolve_here(self, address: Address, timestamp: int | None) -> None:
         part = self.pending.part(address)
@@ -349,6 +363,10 @@ class TransactionShell:
         for near, below in self._finished_below.items():
             if self.layout.alive(near):
                 self._run(self._parts.forget(near, below))
+
+    def let_go(self, partitions: Collection[int]) -> None:
+        """New copies of these partitions are about to come: see ``Parts.let_go``."""
+        self._run(self._parts.let_go(partitions))
 
     def _tell_finished(self, now: float) -> None:
         """Others keep the ends of parts until they hear that nobody asks for them any more. The

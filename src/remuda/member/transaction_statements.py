@@ -104,6 +104,18 @@ class TransactionStatements:
         self._sessions.channel_closed(channel, cause)
 
     @staticmethod
+    def accepted(statement: Statement) -> None:
+        """Its transaction is not idle until it is ``closed``."""
+        if statement.transaction is not None:
+            statement.transaction.running.add(statement.query)
+
+    def closed(self, statement: Statement) -> None:
+        """It has ended, or its client is gone."""
+        if statement.transaction is not None:
+            statement.transaction.running.discard(statement.query)
+            statement.transaction.last_used = self._core.world.clock.monotonic()
+
+    @staticmethod
     def finished(statement: Statement, error: RemudaError | None) -> None:
         """A failed statement fails its transaction; one that only read and is not wanted any more
         does not."""

@@ -4,7 +4,7 @@ and 18), for whoever keeps the state of a user's transaction, and for small writ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from remuda.datatypes.schema import MapSchema
@@ -112,6 +112,10 @@ class Transactions:
         layout = self._shell.layout
         mine = self._core.view.partitions_of(self._core.number)
         self.backed = any(layout.backups(partition) for partition in mine)
+
+    def let_go(self, partitions: Collection[int]) -> None:
+        """New copies of these partitions are about to come to this member, which has none now."""
+        self._shell.let_go(partitions)
 
     async def hold(self, partitions: Iterable[int]) -> None:
         """Nothing new is prepared in these partitions from now on; returns when nothing is pending

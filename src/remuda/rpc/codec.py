@@ -28,6 +28,7 @@ from remuda.rpc.messages import common_pb2, user_pb2
 
 _INT64_MIN = -(2**63)
 _INT64_MAX = 2**63 - 1
+PORT_MAX = 65535
 
 
 # ---- values and rows ----
@@ -298,6 +299,13 @@ def encode_member(member: MemberInfo) -> common_pb2.Member:
 
 
 def decode_member(message: common_pb2.Member) -> MemberInfo:
+    """Raises ProtocolError for what no member says of itself."""
+    ports = (message.user_port, message.control_port, message.data_port)
+    texts = (message.uuid, message.host)  # bytes, where they are not UTF-8
+    if not all(text and isinstance(text, str) for text in texts) or not all(
+        0 <= port <= PORT_MAX for port in ports
+    ):
+        raise ProtocolError("a message names a member without a uuid, a host or possible ports")
     return MemberInfo(
         number=message.number,
         uuid=message.uuid,

@@ -229,5 +229,6 @@ def _check_versions(protocol: ChannelProtocol, message: Message, who: str) -> No
     if theirs.highest < ours.lowest or theirs.lowest > ours.highest:
         raise VersionMismatch(
             f"{who} speaks {theirs} of the {protocol.kind.value} protocol, this side {ours}",
-            hint="Run the same release of Remuda on both sides.",
+            hint="Run the same release of Remuda on both sides. Clients, members and data have a "
+            "port each (31010, 31011, 31012): it may also be the wrong one.",
         )

@@ -23,10 +23,11 @@ def close_existing(chunk: Chunk, offsets: Offsets, timestamp: int) -> int:
 
 
 def close_everything(chunks: Sequence[Chunk], timestamp: int) -> int:
-    """Close every row that exists at ``timestamp``."""
+    """Close at ``timestamp`` every row that existed before it. What begins right then is new: it
+    came with a transfer from a member that has carried out the same write already."""
     fresh = 0
     for chunk in chunks:
-        mask = shown(chunk, chunk.length, timestamp, None)
+        mask = shown(chunk, chunk.length, timestamp - 1, None)
         if mask is True and chunk.closed == 0 and chunk.tuples is None:
             fresh += chunk.close_all(timestamp)
         elif mask is not False:

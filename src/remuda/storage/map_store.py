@@ -312,7 +312,7 @@ class MapStore:
             self._changes += rows.rows
         ends = self._place(rows, timestamp) if rows.rows else None
         if rows.overwrite:
-            if timestamp >= self._latest:
+            if timestamp > self._latest:
                 self._index.end_all(timestamp)
             closed = close_everything(self._table.snapshot(), timestamp)
             self.rows -= closed

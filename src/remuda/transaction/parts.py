@@ -19,7 +19,7 @@ Ends are remembered until ``forget`` says that nobody can ask any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -117,6 +117,10 @@ class Parts:
             f"{transaction} part {partition} {part.state.value}"
             for (transaction, partition), part in self._parts.items()
         )
+
+    def partitions(self, address: Address) -> tuple[int, ...]:
+        """Of the whole transaction that a part is known of."""
+        return self._parts[address].partitions
 
     @property
     def pending(self) -> list[Address]:
@@ -216,6 +220,18 @@ class Parts:
                 out.append(ResolveHere(*address, None))
             elif not part.settled:  # a promoted primary was still asking the other copies
                 out.append(SettledHere(*address))
+        return out
+
+    def let_go(self, partitions: Collection[int]) -> list[Effect]:
+        """This member is about to get new copies of these partitions: what it knows of parts from
+        the time of former copies is out of date, and must not be applied to the new ones."""
+        gone = [address for address in self._parts if address[1] in partitions]
+        out: list[Effect] = []
+        for address in gone:
+            if self._parts.pop(address).ended:
+                out.append(SettledHere(*address))
+            else:
+                out.append(ResolveHere(*address, None))
         return out
 
     # --- the primary: prepare -----------------------------------------------------------------

@@ -14,7 +14,12 @@ from remuda.client.asynchronous.job_writer import JobWriter
 from remuda.client.asynchronous.jobs import Job
 from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.prepared import Statement
-from remuda.client.asynchronous.transaction import Transaction, again, checked_attempts
+from remuda.client.asynchronous.transaction import (
+    Transaction,
+    again,
+    checked_attempts,
+    to_await,
+)
 from remuda.client.backoff import conflict_pause
 from remuda.client.commit import abort_job, begin_job, commit_job
 from remuda.client.core import Core
@@ -145,7 +150,7 @@ class Client:
             transaction = self.transaction(**options)
             try:
                 async with transaction:
-                    result = await function(transaction)
+                    result = await to_await(function(transaction))
             except RemudaError as error:
                 if not again(error, transaction.state, attempt, attempts):
                     raise

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+import inspect
+from collections.abc import Awaitable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from remuda.client import transaction_requests as requests
 from remuda.client.asynchronous.cursor import Cursor
@@ -37,8 +38,11 @@ from remuda.transaction_errors import (
     DeadlockDetected,
     LockNotAvailable,
     TransactionSuspended,
+    TransactionTimeout,
     UndefinedTransaction,
 )
+
+T = TypeVar("T")
 
 AGAIN: Final = (
     SerializationFailure,
@@ -52,6 +56,8 @@ AGAIN: Final = (
     ConnectionBroken,
 )
 """What a function that runs in a transaction is run again for, unless the outcome is unknown."""
+_GONE: Final = (ConnectionBroken, MemberUnavailable, UndefinedTransaction, TransactionTimeout)
+"""What a rollback meets when there is nothing left to roll back."""
 _STATES: Final[dict[int, State]] = {
     user_pb2.ACTIVE: State.ACTIVE,
     user_pb2.SUSPENDED: State.SUSPENDED,
@@ -95,40 +101,47 @@ class Transaction:
         if core.held.state == user_pb2.SUSPENDED:
             raise _suspended()
         if core.held.broken is not None:
-            self._end = State.ROLLED_BACK
+            self._over(core, State.ROLLED_BACK)
             raise UndefinedTransaction(
                 "the transaction is lost with its connection: nothing of it took effect",
                 detail=core.held.broken.message,
+                hint="Run it again from the start.",
             )
         call = requests.end(core.held, True, core.clock, core.view.number)
         try:
             self.commit_timestamp = await core.pool(core.held.member).call(call, COMMIT_TIMEOUT)
         except ConnectionBroken as error:
-            self._end = State.UNKNOWN
+            self._over(core, State.UNKNOWN)
             raise OutcomeUnknown(
                 "whether the transaction was committed is not known: its answer was lost",
                 detail=error.message,
                 member=error.member,
             ) from error
         except OutcomeUnknown:
-            self._end = State.UNKNOWN
+            self._over(core, State.UNKNOWN)
             raise
         except RemudaError:
-            self._end = State.ROLLED_BACK
+            self._over(core, State.ROLLED_BACK)
             raise
         except BaseException:
-            self._end = State.UNKNOWN
+            self._over(core, State.UNKNOWN)
             raise
-        self._end = State.COMMITTED
+        self._over(core, State.COMMITTED)
 
     async def rollback(self) -> None:
-        """Give up everything. Also good when a member, or the connection, is lost."""
+        """Give up everything. Also good when a member or the connection is lost, or the timeout has
+        done it already."""
         core = self._open()
-        self._end = State.ROLLED_BACK
+        self._over(core, State.ROLLED_BACK)
         if core.held.broken is None:
             call = requests.end(core.held, False, core.clock, core.view.number)
-            with contextlib.suppress(ConnectionBroken, MemberUnavailable):  # then it is gone
+            with contextlib.suppress(*_GONE):
                 await core.pool(core.held.member).call(call)
+
+    def _over(self, core: TransactionCore, state: State) -> None:
+        """Its handles are of no use from now on."""
+        self._end = state
+        core.held.ended = state.value
 
     async def suspend(self) -> None:
         """Put it aside: it stays as it is, even when the connection ends, until ``resume`` or its
@@ -254,6 +267,29 @@ def again(error: BaseException, state: State, attempt: int, attempts: int) -> bo
         and state is not State.UNKNOWN
         and attempt + 1 < attempts
     )
+
+
+def plain(result: T) -> T:
+    """What a function of the blocking ``run_transaction`` has returned. InputError for a coroutine:
+    nothing of it has run, and nothing would."""
+    if inspect.iscoroutine(result):
+        result.close()
+        raise InputError(
+            "the function of run_transaction is a coroutine function, and this client blocks",
+            hint="Give it a plain function, or use the client of remuda.aio.",
+        )
+    return result
+
+
+def to_await(result: Awaitable[T]) -> Awaitable[T]:
+    """What a function of the asyncio ``run_transaction`` has returned. InputError unless it can be
+    awaited."""
+    if not inspect.isawaitable(result):
+        raise InputError(
+            f"the function of run_transaction must be a coroutine function; it returned {result!r}",
+            hint="Write it with async def.",
+        )
+    return result
 
 
 def checked_attempts(attempts: Any) -> int:

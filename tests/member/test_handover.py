@@ -1,0 +1,149 @@
+"""Partitions change hands while something is under way."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.member.conftest import TestCluster
+
+from remuda.errors import (
+    JobAborted,
+    SerializationFailure,
+    SnapshotTooOld,
+    TransientError,
+    ViewChanged,
+)
+from remuda.limits import PARTITIONS
+from remuda.member.calls import LocalCall
+from remuda.member.commit_work import Work
+from remuda.member.transaction_sets import PartWork, Write
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.transaction import states as tx
+
+
+def test_what_is_served_once_more_waits_until_the_member_is_ready(in_cluster: Any) -> None:
+    """A call that another member refused because of its view, and reads of the member's own: this
+    member may be about to get the rows."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v VARCHAR)")
+        await client.sql("INSERT INTO t VALUES (1, 'a')")
+        schema = await client.schema("t")
+        member = cluster.member(1)
+        body = client.keys_request(schema, 1).SerializeToString()
+        member.core.readiness.hold("test", "rows are on their way")
+        repeated = LocalCall(RpcType.MAP_GET, body)
+        member.forwarding.handle(repeated)
+        reading = asyncio.ensure_future(
+            member.open.keys.rows(schema, [(1,)], member.core.timestamp())
+        )
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not repeated.answer.done()
+        assert not reading.done()
+        member.core.readiness.release("test")
+        answer = user_pb2.RowsResponse.FromString(await repeated.answer)
+        assert answer.rows[0].HasField("row")
+        assert await reading == [(1, "a")]
+
+    in_cluster(scenario, members=1)
+
+
+def test_a_map_that_is_made_while_copies_change_is_held_as_well(in_cluster: Any) -> None:
+    """The receiver of a copy is not asked to keep the rows of a job before a view names it."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        jobs = cluster.member(1).commits.participants
+        await jobs.hold()
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+        await client.sql("CREATE TABLE r (k BIGINT PRIMARY KEY) REPLICATED")
+        await client.sql("INSERT INTO r VALUES (1)")
+        writing = asyncio.ensure_future(client.sql("INSERT INTO t VALUES (1), (2)"))
+        for _ in range(3):
+            assert await client.sql("SELECT count(*) FROM t") == [(0,)]
+        assert not writing.done()
+        jobs.release()
+        await writing
+        assert await client.sql("SELECT count(*) FROM t") == [(2,)]
+        await cluster.idle()
+
+    in_cluster(scenario, members=1)
+
+
+def test_a_write_that_leaves_a_member_out_is_refused(in_cluster: Any) -> None:
+    """It was begun in a view without that member, which has copies or rows by now."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+        await client.sql("CREATE TABLE r (k BIGINT PRIMARY KEY) REPLICATED")
+        await client.sql("INSERT INTO t VALUES (1), (2), (3)")
+        await client.sql("INSERT INTO r VALUES (1)")
+        member = cluster.member(1)
+        for name in ("t", "r"):
+            schema = await client.schema(name)
+            work = Work(member.commits.new_job(), schema, (), overwrite=True)
+            with pytest.raises(ViewChanged):
+                await member.commits.commit(work, (1,))
+        reports: list[tx.Report] = []
+        write = Write(schema.map_id, schema.version, (2,), (2,))
+        part = {PARTITIONS + 1: PartWork(0, (write,))}
+        member.transactions.shell.begin(part, reports.append, one_phase=True)
+        assert isinstance(reports[0].cause, SerializationFailure)
+        for name, rows in (("t", 3), ("r", 1)):
+            assert await client.sql(f"SELECT count(*) FROM {name}") == [(rows,)]
+        await cluster.idle()
+
+    in_cluster(scenario, members=2)
+
+
+def test_no_copy_of_a_replicated_map_is_complete_without_a_source(in_cluster: Any) -> None:
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE r (k BIGINT PRIMARY KEY) REPLICATED")
+        schema = await client.schema("r")
+        member = cluster.member(2)
+        member.core.lost[1] = "it is silent"
+        with pytest.raises(TransientError):
+            await member.receiving._fetch(schema)
+
+    in_cluster(scenario, members=2)
+
+
+def test_a_put_that_a_new_primary_refuses_is_made_again(in_cluster: Any) -> None:
+    """It was prepared at a timestamp below the one from which on the new primary serves."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v VARCHAR)")
+        schema = await client.schema("t")
+        refusals = [SnapshotTooOld("what was before the handover is not known here")] * 2
+        for member in cluster.members:
+            validation = member.transactions.shell.validation
+            known = validation.conflict
+            validation.conflict = lambda address, work, known=known: (  # type: ignore[method-assign]
+                refusals.pop() if refusals else known(address, work)
+            )
+        assert await client.put(schema, (1, "a")) == [None]
+        assert not refusals
+        assert await client.get(schema, 1) == [(1, "a")]
+
+    in_cluster(scenario, members=2, backups=1)
+
+
+def test_rows_of_a_job_whose_coordinator_is_lost_are_not_kept(in_cluster: Any) -> None:
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+        schema = await client.schema("t")
+        jobs = cluster.member(1).commits
+        with pytest.raises(JobAborted):
+            jobs.staging("7-abc", schema)
+        assert not jobs.is_staging("7-abc")
+
+    in_cluster(scenario, members=1)
