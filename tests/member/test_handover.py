@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.member.conftest import TestCluster
 
+from remuda.datatypes.arrow import engine_schema
 from remuda.errors import (
     JobAborted,
     SerializationFailure,
@@ -16,6 +19,7 @@ from remuda.errors import (
     ViewChanged,
 )
 from remuda.limits import PARTITIONS
+from remuda.member import arrow_stream
 from remuda.member.calls import LocalCall
 from remuda.member.commit_work import Work
 from remuda.member.transaction_sets import PartWork, Write
@@ -145,5 +149,66 @@ def test_rows_of_a_job_whose_coordinator_is_lost_are_not_kept(in_cluster: Any) -
         with pytest.raises(JobAborted):
             jobs.staging("7-abc", schema)
         assert not jobs.is_staging("7-abc")
+
+    in_cluster(scenario, members=1)
+
+
+def test_a_batch_that_waited_is_not_written_by_a_member_that_is_not_ready(in_cluster: Any) -> None:
+    """Its partitions may have got another primary while it waited for a bulk write."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+        schema = await client.schema("t")
+        member = cluster.member(1)
+        waited = asyncio.Event()
+        settled = member.commits.settled
+
+        async def view_comes(map_id: int, at: int = 2**62) -> None:
+            await settled(map_id, at)
+            if not waited.is_set():
+                member.core.readiness.hold("test", "another view has come")
+                waited.set()
+
+        member.commits.settled = view_comes
+        batch = pa.record_batch([pa.array([1, 2, 3])], schema=engine_schema(schema))
+        put = asyncio.ensure_future(
+            client.channel.request(
+                RpcType.MAP_PUT_BATCH,
+                user_pb2.PutBatchRequest(map="t"),
+                [arrow_stream.encode(batch.schema, [batch])],
+            )
+        )
+        await waited.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert member.core.stores[schema.map_id].rows == 0
+        member.core.readiness.release("test")
+        await put
+        assert member.core.stores[schema.map_id].rows == 3
+
+    in_cluster(scenario, members=1)
+
+
+def test_a_read_of_partitions_that_were_given_away_before_it_began_is_refused(
+    in_cluster: Any,
+) -> None:
+    """They were its own when it came; their rows would silently be missing."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+        core = cluster.member(1).core
+        before = core.view
+        rows = list(before.replicas)
+        rows[5] = (2,)
+
+        async def view_comes(timeout: float = 0.0) -> None:
+            core.view = replace(before, replicas=tuple(rows))
+
+        core.until_ready = view_comes  # type: ignore[method-assign]
+        with pytest.raises(ViewChanged):
+            await client.sql("SELECT count(*) FROM t", partitions=[5])
+        core.view = before
 
     in_cluster(scenario, members=1)

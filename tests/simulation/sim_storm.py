@@ -15,6 +15,7 @@ from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
     MemberUnavailable,
+    NotServed,
     QueryCanceled,
     QueryTimeout,
     RemudaError,
@@ -23,6 +24,8 @@ from remuda.errors import (
 
 STORM = 3.0
 """Seconds during which statements begin and things break."""
+REFUSED_MAX = 3
+"""So many statements may come at a moment when a busy member has no lease, though nothing fails."""
 PATIENCE = 400.0
 """Seconds after which every statement must have ended."""
 FAULTS = ("calm", "calm", "slow", "frames", "breaks", "silence", "crash", "crash", "everything")
@@ -43,6 +46,7 @@ class Storm:
             "window": chance.choice((0, 0, 3000)),
         }
         self.ends: list[str] = []
+        self.refused = 0
         self.works: tuple[float, ...] = (0.0, 0.0005, 0.004)
         """Seconds at most that pass between two looks at a clock."""
         self.span = STORM
@@ -268,6 +272,9 @@ class Storm:
         """Whether the run gives a reason for this error."""
         if not isinstance(error, TransientError) or not error.message:
             return False
+        if isinstance(error, NotServed):  # nothing was done: a client asks again; but not for ever
+            self.refused += 1
+            return self.refused <= REFUSED_MAX or self.faults not in ("calm", "slow")
         if isinstance(error, QueryCanceled):
             return manner == "cancel"
         if isinstance(error, QueryTimeout):

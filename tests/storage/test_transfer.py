@@ -17,7 +17,7 @@ from tests.storage.test_map_store_model import (
 )
 
 from remuda.datatypes.timestamp import FOREVER
-from remuda.errors import SchemaChanged
+from remuda.errors import SchemaChanged, SerializationFailure
 from remuda.storage import transfer
 from remuda.storage.map_store import MapStore
 from remuda.storage.transfer import ALWAYS, Versions
@@ -196,3 +196,12 @@ def test_rows_that_came_before_the_write_that_made_them_survive_it() -> None:
     assert target.get((1,), 100) is None
     assert target.get((2,), 100) == (2, "new", 5)
     assert target.rows == 1
+
+
+def test_changes_before_the_floor_refuse_a_statement() -> None:
+    """The member that had the partition before may have removed its rows since they were read."""
+    store = MapStore(SCALAR)
+    store.raise_floor(50)
+    with pytest.raises(SerializationFailure):
+        store.prepare("job", (), overwrite=False, insert_only=False, unchanged_since=49)
+    store.prepare("job", (), overwrite=False, insert_only=False, unchanged_since=50)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from remuda.datatypes.view import NOBODY, View
-from remuda.errors import RemudaError, ViewChanged
+from remuda.errors import OutcomeUnknown, RemudaError, ViewChanged
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.commit_turns import CommitTurns
 from remuda.member.commit_work import (
@@ -32,6 +32,9 @@ from remuda.transaction import staged_commit as tx
 __all__ = ["Commits", "Work"]
 
 TICK = 0.5
+UNDECIDED_WAIT = 30.0
+"""Seconds after which a commit of a member without a majority is answered: its outcome is not known
+before the others are back, and they may never be."""
 
 
 @dataclass
@@ -43,6 +46,8 @@ class Leading:
     done: asyncio.Future[int]
     partitions: frozenset[int] | None
     """What is written; None: everything that the primaries have may be."""
+    began: float
+    """Monotonic seconds."""
     written: dict[int, int] = field(default_factory=dict)
     """Rows by partition, as the primaries say."""
 
@@ -110,7 +115,7 @@ class Commits:
         for number in coordinator.participants:
             self._core.require_alive(number)
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        leading = Leading(work, coordinator, done, chosen)
+        leading = Leading(work, coordinator, done, chosen, self._core.world.clock.monotonic())
         self._leading[work.job] = leading
         self._lead(leading, tx.Begin())
         self._start_ticking()
@@ -280,8 +285,23 @@ class Commits:
         while self._leading:
             await asyncio.sleep(TICK)
             for leading in list(self._leading.values()):
-                attempt("commit check", partial(self._lead, leading, tx.Tick()))
+                attempt("commit check", partial(self._check, leading))
         self._ticker = None
+
+    def _check(self, leading: Leading) -> None:
+        self._lead(leading, tx.Tick())
+        core = self._core
+        late = core.world.clock.monotonic() - leading.began > UNDECIDED_WAIT
+        if late and core.readiness.hopeless and not leading.done.done():
+            name = leading.work.schema.name
+            leading.done.set_exception(
+                OutcomeUnknown(
+                    f'it is not known whether a write of map "{name}" has taken effect: member '
+                    f"{core.number} cannot reach a majority of the members any more",
+                    hint="Read the rows, then write again if need be.",
+                    member=str(core.number),
+                )
+            )
 
     def gauges(self) -> dict[str, int]:
         return {

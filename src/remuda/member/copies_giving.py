@@ -141,10 +141,23 @@ class Giving:
                     "copies: the move starts again",
                     extra=fields(receiver=move.receiver or 0, cause=error.message),
                 )
-                await self._wait(LOOK_EVERY)
+                await self._withdraw(move)
             except Exception:
                 log.exception("copies: the move starts again")
-                await self._wait(LOOK_EVERY)
+                await self._withdraw(move)
+
+    async def _withdraw(self, move: Move) -> None:
+        """After a while, tell the receiver that nothing more comes: the next move may be another
+        one."""
+        await self._wait(LOOK_EVERY)
+        receiver = move.receiver
+        if receiver is None or receiver not in self._core.view.by_number:
+            return
+        try:
+            message = control_pb2.CopyBegin(context=self._core.context())
+            await self._peers.request(receiver, RpcType.COPY_BEGIN, message)
+        except RemudaError as error:  # the next move to it says the same
+            log.debug("a move was not withdrawn: %s", error.message)
 
     async def _wait(self, seconds: float) -> None:
         try:

@@ -60,13 +60,16 @@ class Receiving:
             row = core.view.replicas[partition]
             if core.number in row or not row or row[0] != sender:
                 raise ViewChanged(f"partition {partition} is not to be copied to {core.number}")
-        for name, other in list(self._incoming.items()):
-            if other.partitions and other.partitions & partitions:
+        stale = partitions
+        for name, other in list(self._incoming.items()):  # a member makes one move at a time
+            if other.partitions and (other.sender == sender or other.partitions & partitions):
                 del self._incoming[name]
+                stale |= other.partitions
         for store in core.backup_stores.values():
-            store.discard_partitions(partitions)
-        self._transactions.let_go(partitions)
-        self._incoming[message.transfer] = Incoming(sender, partitions)
+            store.discard_partitions(stale)
+        self._transactions.let_go(stale)
+        if partitions:
+            self._incoming[message.transfer] = Incoming(sender, partitions)
         request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
     def on_rows(self, request: Request) -> None:

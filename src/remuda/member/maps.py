@@ -18,6 +18,7 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import RowCheck
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, values_to_array
+from remuda.datatypes.view import View
 from remuda.errors import NotServed, RemudaError, ViewChanged
 from remuda.member import arrow_stream
 from remuda.member.calls import ForwardedCall, Forwarding, LocalCall
@@ -447,14 +448,17 @@ class Maps:
         self._core.serve(call, self._put_batch(call, found, batches))
 
     async def _put_batch(self, call: Call, found: OpenMap, batches: list[pa.RecordBatch]) -> None:
-        core = self._core
+        core, view = self._core, self._core.view
         members = core.live_members()
-        parts = [found.router.split(batch, core.view, members) for batch in batches]
+        parts = [found.router.split(batch, view, members) for batch in batches]
         owners = {owner for part in parts for owner in part}
         rows = sum(batch.num_rows for batch in batches)
         if owners <= {core.number} and not self._transactions.backed:
             await self._commits.settled(found.schema.map_id)
             core.store(found.schema.map_id, found.schema.version)  # altered meanwhile?
+            if core.view is not view or not core.ready:
+                self.serve(call)
+                return
         if owners <= {core.number} and self._transactions.direct(found.store):
             at = core.timestamp()
             for batch in batches:
@@ -486,13 +490,14 @@ class Maps:
             self._core.serve(call, self._size(call, message, found))
 
     async def _size_here(self, call: Call, found: OpenMap) -> None:
-        at = self._core.timestamp()
+        at, view = self._core.timestamp(), self._core.view
         await self._commits.settled(found.schema.map_id, at)
+        self._require_view(view)
         count = found.store.size(at)
         call.reply(RpcType.MAP_SIZE, user_pb2.Count(count=count, context=self._core.context()))
 
     async def _size(self, call: Call, message: user_pb2.MapName, found: OpenMap) -> None:
-        core = self._core
+        core, view = self._core, self._core.view
         message.context.CopyFrom(core.context())
         total = 0
         if not found.schema.replicated:
@@ -503,8 +508,14 @@ class Maps:
                     total += user_pb2.Count.FromString(body).count
         at = core.timestamp()
         await self._commits.settled(found.schema.map_id, at)
+        self._require_view(view)
         total += found.store.size(at)
         call.reply(RpcType.MAP_SIZE, user_pb2.Count(count=total, context=core.context()))
+
+    def _require_view(self, view: View) -> None:
+        """Raises ViewChanged: what has moved meanwhile would count twice, or not at all."""
+        if self._core.view is not view:
+            raise ViewChanged("the view has changed while entries were counted", hint="Try again.")
 
     # --- shared -------------------------------------------------------------------------------
 

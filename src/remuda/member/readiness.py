@@ -54,8 +54,8 @@ class Readiness:
             raise NoLease(
                 f"member {number} may not serve: {self.no_lease()}",
                 member=str(number),
-                hint="Ask a member that still reaches the majority. If the network is cut, mend it; if "
-                "the others have crashed, start a new cluster.",
+                hint="Ask a member that still reaches the majority. Mend the network if it is "
+                "cut; if the others have crashed, start a new cluster.",
             )
 
     def hold(self, key: str, reason: str) -> None:

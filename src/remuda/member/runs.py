@@ -20,6 +20,7 @@ from remuda.member.core import Core
 from remuda.member.fragments import statement_account
 from remuda.member.hop import Hop
 from remuda.member.membership import Membership
+from remuda.member.own_partitions import own_partitions
 from remuda.member.queries import Queries
 from remuda.member.query_state import Initiated
 from remuda.member.recursion import Evaluation, Tables
@@ -134,6 +135,8 @@ class Runs:
         self, statement: Statement, query: PlannedQuery, parameters: tuple[PhysicalValue, ...]
     ) -> Placed:
         core = self._core
+        if statement.partitions is not None:
+            own_partitions(core, sorted(statement.partitions))  # another view may have come
         if statement.local or statement.partitions is not None:
             return place_here(query.plan, core.number, statement.partitions)
 

@@ -391,16 +391,16 @@ class MapStore:
     ) -> int:
         """Validate the rows of the accepted tasks and drop all others; returns the number of rows.
 
-        Raises ``UniqueViolation`` when two rows have one key, or with ``insert_only`` when a key
-        exists that the job does not remove, or is in another prepared job;
+        Raises ``UniqueViolation`` when two rows have one key, or with ``insert_only`` when a key is
+        there that the job does not remove, or in another prepared job;
         ``SerializationFailure`` when a row that the job removes (or writes, if it removes none) was
-        changed after ``unchanged_since``. The caller then registers the job with ``mark_prepared``
-        in the same step.
+        changed after ``unchanged_since``. The caller then calls ``mark_prepared``, in one step.
         """
         prepared = self._staging.prepare(job, tasks, overwrite=overwrite)
         removed = self._removals.prepare(job)
         if unchanged_since is not None:
-            refuse_changed(self._matches(removed or prepared), self._keys, unchanged_since)
+            rows = self._matches(removed or prepared)
+            refuse_changed(rows, self._keys, unchanged_since, self.floor)
         if insert_only and not overwrite:
             self._staging.refuse_pending(job, prepared)
             refuse_existing(self._matches(prepared), self._keys, prepared, removed)

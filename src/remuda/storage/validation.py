@@ -33,8 +33,16 @@ def refuse_existing(
             )
 
 
-def refuse_changed(found: Iterable[Match], keys: KeyRule, since: int) -> None:
-    """Raise SerializationFailure when one of the versions has begun or ended after ``since``."""
+def refuse_changed(found: Iterable[Match], keys: KeyRule, since: int, floor: int) -> None:
+    """Raise SerializationFailure when one of the versions has begun or ended after ``since``, or
+    when some may have that are gone: they were collected (below ``floor``), or stayed where the
+    partition was before."""
+    if since < floor:
+        raise SerializationFailure(
+            f"what was removed from map {keys.schema.name} since a statement read it is not known "
+            "any more",
+            hint="Run the statement again.",
+        )
     for chunk, _, offsets in found:
         begins = np.broadcast_to(np.asarray(chunk.begins_of(offsets)), offsets.shape)
         ends = np.broadcast_to(np.asarray(chunk.ends_of(offsets)), offsets.shape)
