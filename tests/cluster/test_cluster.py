@@ -1,4 +1,4 @@
-"""Founding a cluster, and noticing who has gone."""
+"""Founding a cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 
 from remuda.cluster.joining import Founding
-from remuda.cluster.liveness import Liveness
 from remuda.datatypes.view import MemberInfo
 from remuda.errors import InvalidDefinition, MemberUnavailable
 from remuda.limits import PARTITIONS
@@ -38,14 +37,3 @@ def test_strangers_are_refused() -> None:
         founding.join("other", member("b"))
     with pytest.raises(MemberUnavailable, match="complete"):
         founding.join("c", member("b"))
-
-
-def test_silence_and_loss() -> None:
-    liveness = Liveness((2, 3), now=0.0, timeout=10.0)
-    liveness.heard(2, 8.0)
-    assert liveness.silent(10.0) == []
-    assert liveness.silent(11.0) == [(3, 11.0)]
-    assert liveness.lose(3)
-    assert not liveness.lose(3)
-    liveness.heard(3, 12.0)
-    assert liveness.silent(30.0) == [(2, 22.0)]

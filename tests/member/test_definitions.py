@@ -254,7 +254,7 @@ def test_live_relations_show_all_members(in_cluster: InCluster) -> None:
         client = await filled(cluster)
         other = await cluster.client(2)
         other.hold = True
-        long = await other.start("SELECT a.id FROM m a CROSS JOIN m b")
+        long = await other.start("SELECT a.id FROM m a CROSS JOIN m c CROSS JOIN m b")
         await long.first_page.wait()
         while True:
             found = await client.sql(

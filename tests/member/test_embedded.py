@@ -14,7 +14,7 @@ pytestmark = pytest.mark.cluster
 
 
 def test_a_killed_member_fails_requests_fast_and_is_named() -> None:
-    with remuda.start(members=3) as cluster, cluster.connect() as client:
+    with remuda.start(members=3, settings={"backups": 0}) as cluster, cluster.connect() as client:
         client.sql("CREATE TABLE m (id INTEGER PRIMARY KEY, v BIGINT)")
         values = ", ".join(f"({i}, {i})" for i in range(500))
         client.sql(f"INSERT INTO m VALUES {values}")

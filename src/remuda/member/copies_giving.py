@@ -50,8 +50,6 @@ URGENT_WAIT = 30.0
 STAGING_WAIT = 600.0
 """Seconds that a move waits for jobs that are writing rows, if there are too few copies, and if
 there are enough; jobs that are slower will fail."""
-HOLD_MAX = 15.0
-"""Seconds that a move waits for writes that are being decided."""
 HOLD_WAIT = 1.0
 """Seconds, about, that writers are held while others are waited for."""
 HOLDS_MAX = 20
@@ -313,8 +311,6 @@ class Giving:
                 )
                 self._changed.clear()
                 await self._wait(WISH_EVERY)
-        except TimeoutError as problem:
-            raise TransientError("writes are not decided, of which the copy must know") from problem
         finally:
             if small:
                 self._transactions.release(move.partitions)
