@@ -44,6 +44,8 @@ UNDECIDED = (
     "committing",
     "parts",
     "copies_incoming",
+    "copies_outgoing",
+    "settling",
 )
 """What nobody ends on a member that stops (the process ends), or that has no majority."""
 BACKGROUND = {"Core._guarded", "Member.start"}
