@@ -33,14 +33,14 @@ class UndefinedTransaction(TransientError):
     """The transaction has ended, or this member never knew it."""
 
     sqlstate = "25P01"
-    retryable = True
+    may_have_run = False
 
 
 class TransactionTimeout(TransientError):
     """It took longer than it may, and was rolled back."""
 
     sqlstate = "25P04"
-    retryable = True
+    may_have_run = False
 
 
 class TransactionSuspended(InputError):

@@ -21,6 +21,7 @@ from remuda.errors import (
     MemberUnavailable,
     NoActiveTransaction,
     NotSupported,
+    SchemaChanged,
     SerializationFailure,
     UniqueViolation,
 )
@@ -358,10 +359,11 @@ def test_a_map_that_is_altered_meanwhile(client: Any) -> None:
         tx.map("accounts", Account).put(1, Account(0))
         client.sql("ALTER TABLE accounts ADD COLUMN more INT")
         tx.sql("SELECT * FROM accounts").fetchall()
-    with pytest.raises(remuda.RemudaError), client.transaction() as tx:
+    with pytest.raises(SchemaChanged) as caught, client.transaction() as tx:
         tx.sql("DELETE FROM accounts")
         client.drop_map("accounts")
     assert tx.state is State.ROLLED_BACK
+    assert caught.value.hint == "Run the transaction again."
 
 
 def test_statements_of_the_client_itself(client: Any) -> None:
@@ -389,8 +391,10 @@ def test_a_lost_transaction_is_not_gone_unnoticed(client: Any) -> None:
     assert client.sql("SELECT count(*) FROM accounts").scalar() == 10
     client.sql("BEGIN")
     client._core.held.broken = remuda.errors.ConnectionBroken("gone")
-    with pytest.raises(remuda.errors.ConnectionBroken):
+    with pytest.raises(UndefinedTransaction, match="nothing of it took effect") as caught:
         client.sql("COMMIT")
+    assert not caught.value.may_have_run
+    assert isinstance(caught.value.__cause__, remuda.errors.ConnectionBroken)
     assert client.transaction_state is None
 
 

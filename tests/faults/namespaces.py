@@ -1,16 +1,19 @@
 """A network of its own for each member, on one bridge, so that pairs of members can be cut off.
 
 Needs root and ``ip``. Who is cut off sends its packets to a hardware address that nobody has: they
-vanish, as in a network that is split, and no side is told.
+vanish, as in a network that is split, and no side is told. What a process leaves behind that was
+killed, the next one removes: names begin with the process id.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Self
 
 NOBODY = "02:00:00:00:00:99"
@@ -18,7 +21,7 @@ NOBODY = "02:00:00:00:00:99"
 
 class Namespaces:
     def __init__(self, members: int) -> None:
-        self.tag = f"rm{os.getpid() % 10_000}"
+        self.tag = f"rm{os.getpid()}"
         self.net = f"10.{77 + os.getpid() % 100}.{os.getpid() // 100 % 250}"
         self.members = members
         self._made: list[str] = []
@@ -28,7 +31,7 @@ class Namespaces:
         """Whether this machine lets us make them."""
         if shutil.which("ip") is None or os.geteuid() != 0:
             return False
-        name = f"rm{os.getpid() % 10_000}t"
+        name = f"rm{os.getpid()}n0"
         made = _ip("netns", "add", name, check=False)
         if made:
             _ip("netns", "delete", name, check=False)
@@ -60,13 +63,14 @@ class Namespaces:
     # --- making and removing ---
 
     def __enter__(self) -> Self:
+        _remove_leftovers()
         bridge = self.tag + "br"
         _ip("link", "add", bridge, "type", "bridge")
         try:
             _ip("addr", "add", f"{self.net}.254/24", "dev", bridge)
             _ip("link", "set", bridge, "up")
             for place in range(1, self.members + 1):
-                name, wire = self._name(place), f"{self.tag}w{place}"
+                name, wire = self._name(place), self._wire(place)
                 _ip("netns", "add", name)
                 self._made.append(name)
                 _ip("link", "add", wire, "type", "veth", "peer", "name", "eth0", "netns", name)
@@ -80,12 +84,27 @@ class Namespaces:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for name in self._made:
+        for place, name in enumerate(self._made, 1):
+            # Sockets that wait for a peer keep a network for minutes, and its wire with it.
+            _ip("link", "delete", self._wire(place), check=False)
             _ip("netns", "delete", name, check=False)
         _ip("link", "delete", self.tag + "br", check=False)
 
     def _name(self, place: int) -> str:
         return f"{self.tag}n{place}"
+
+    def _wire(self, place: int) -> str:
+        return f"{self.tag}w{place}"
+
+
+def _remove_leftovers() -> None:
+    """Networks, bridges and wires of processes that are gone."""
+    for kind in ("netns", "link"):
+        command = ["ip", "-o", kind, "show"]
+        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        for name, process in re.findall(r"\b(rm(\d+)(?:n\d+|br|w\d+))\b", listed):
+            if not Path("/proc", process).exists():
+                _ip(kind, "delete", name, check=False)
 
 
 def _ip(*arguments: str, check: bool = True) -> bool:

@@ -3,13 +3,15 @@
     python tests/faults/rounds.py --members 3 --backups 1 --seconds 60 --seed 7 --faults kill,stop
 
 The nemesis does one thing at a time and waits until the cluster is whole again: every partition has
-its copies. The seed decides what it does and what clients ask for, not how threads interleave.
+its copies, and there are as many members as at the beginning. The seed decides what it does and
+what clients ask for, not how threads interleave.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import signal
 import sys
 import tempfile
 import time
@@ -148,12 +150,23 @@ class Round:
                 else (random.choice(list(self.faults)))
             )
             getattr(self, f"_{fault}")(random)
+            self._restore()
+
+    def _restore(self) -> None:
+        """Wait until the cluster is whole, and replace whom it lost.
+
+        A member that learns late that it was dropped ends itself while we wait. Three that have
+        lost one are two, and would stop for good at the next loss.
+        """
+        self._heal()
+        while self.replaces and len(self.processes.live) < self.members:
+            self._say(f"added {self.processes.add()}")
+            self._heal()
 
     def _kill(self, random: Random) -> None:
         victim = random.choice(self.processes.live)
         self._say(f"kill {victim}")
         self.processes.kill(victim)
-        self._replace()
 
     def _freeze(self, random: Random) -> None:
         victim = random.choice(self.processes.live)
@@ -167,16 +180,12 @@ class Round:
             self._expect_gone(victim)
         if not victim.alive:
             self._say(f"{victim} has ended itself")
-            self._replace()
-        else:
-            self._heal()
 
     def _add(self, _random: Random) -> None:
         if len(self.processes.live) >= self.members + 3:
             return
         self._say("add a member")
         self._say(f"added {self.processes.add()}")
-        self._heal()
 
     def _stop(self, random: Random) -> None:
         if len(self.processes.live) <= max(2, self.backups + 1):
@@ -186,9 +195,6 @@ class Round:
         status = self.processes.stop(victim)
         self._say(f"stopped {victim}, status {status}")
         assert status == 0, f"{victim} was asked to leave and ended with status {status}"
-        if len(self.processes.live) < self.members:
-            self._replace()
-        self._heal()
 
     def _split(self, random: Random) -> None:
         namespaces = self.processes.namespaces
@@ -206,16 +212,6 @@ class Round:
         for member in few:
             if member.number not in inside:
                 self._expect_gone(member)
-        while len(self.processes.live) < self.members:
-            self._say(f"added {self.processes.add()}")
-        self._heal()
-
-    def _replace(self) -> None:
-        if self.backups:
-            self._heal()
-        if self.replaces and len(self.processes.live) < self.members:
-            self._say(f"added {self.processes.add()}")
-            self._heal()
 
     def _expect_gone(self, member: Member) -> None:
         deadline = time.monotonic() + HEALING / 3
@@ -301,6 +297,8 @@ def main() -> int:
     parser.add_argument("--aloud", action="store_true", help="print the timeline while it grows")
     parser.add_argument("--folder", type=Path, help="where the members' logs stay")
     given = parser.parse_args()
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda number, _frame: sys.exit(128 + number))  # members end, too
     failed = 0
     for number in range(given.rounds):
         seed = given.seed + number

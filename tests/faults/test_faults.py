@@ -41,7 +41,7 @@ def test_a_member_that_is_killed_takes_nothing_with_it() -> None:
         (3, 1, ["freeze"]),
         (3, 1, ["add", "stop"]),
         (4, 2, ["kill", "freeze", "add", "stop"]),
-        (2, 0, ["kill"]),
+        (3, 0, ["kill"]),
     ],
 )
 def test_long_rounds(seed: int, members: int, backups: int, faults: list[str]) -> None:

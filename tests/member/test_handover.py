@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from tests.member.conftest import TestCluster
 
+from remuda.cluster.movement import Move
 from remuda.datatypes.arrow import engine_schema
 from remuda.errors import (
     JobAborted,
@@ -22,9 +23,11 @@ from remuda.limits import PARTITIONS
 from remuda.member import arrow_stream
 from remuda.member.calls import LocalCall
 from remuda.member.commit_work import Work
+from remuda.member.transaction_apply import Applying
 from remuda.member.transaction_sets import PartWork, Write
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.storage.transfer import EVERY_PARTITION
 from remuda.transaction import states as tx
 
 
@@ -210,5 +213,61 @@ def test_a_read_of_partitions_that_were_given_away_before_it_began_is_refused(
         with pytest.raises(ViewChanged):
             await client.sql("SELECT count(*) FROM t", partitions=[5])
         core.view = before
+
+    in_cluster(scenario, members=1)
+
+
+def test_a_move_waits_for_jobs_of_clients_that_were_there_before(in_cluster: Any) -> None:
+    """There may be no end of those that come later, and of statements."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+        schema = await client.schema("t")
+        member = cluster.member(1)
+        jobs = member.commits.participants
+
+        def job(*, lasting: bool) -> str:
+            name = member.commits.new_job()
+            jobs.staging(name, schema).lasting = lasting
+            return name
+
+        before, statement = job(lasting=True), job(lasting=False)
+        move = asyncio.ensure_future(member.giving._until_jobs_are_prepared(Move(2, ())))
+        await asyncio.sleep(0)
+        later = job(lasting=True)
+        assert not move.done()
+        member.commits.drop(before, [1])
+        await move
+        for name in (statement, later):
+            assert jobs.is_staging(name)
+            member.commits.drop(name, [1])
+
+    in_cluster(scenario, members=1)
+
+
+def test_a_write_of_before_a_handover_is_not_covered_by_the_rows_that_came(in_cluster: Any) -> None:
+    """It was prepared by the old primary, below the timestamp at which those rows begin here."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
+        await client.sql("INSERT INTO t VALUES (1, 10), (2, 20)")
+        schema = await client.schema("t")
+        core = cluster.member(1).core
+        store = core.stores[schema.map_id]
+        prepared = core.timestamp()
+        arrived = store.arrival(list(store.extraction(EVERY_PARTITION).versions()))
+        store.discard_partitions(EVERY_PARTITION)
+        cut = core.timestamp()
+        arrived.begins = arrived.begins.clip(min=cut)
+        store.install(arrived)
+        store.raise_floor(cut)
+        for key, row in (((1,), (1, 11)), ((2,), None), ((3,), (3, 31))):
+            write = Write(schema.map_id, schema.version, key, row)
+            Applying(core).apply(0, PartWork(0, (write,)), prepared)
+        assert sorted(await client.sql("SELECT k, v FROM t")) == [(1, 11), (3, 31)]
+        assert await client.get(schema, 1, 2, 3) == [(1, 11), None, (3, 31)]
+        assert store.size(core.timestamp()) == 2
 
     in_cluster(scenario, members=1)

@@ -326,7 +326,7 @@ class Simulation:
         self.violations += self.held() + self.loop.problems
         if not self._lossy():
             for query, count in self.cancels.items():
-                if count > 2 * self.size:
+                if count > 2 * len(self.members):
                     self.violations.append(f"{count} cancel messages for query {query}")
 
     def _lossy(self) -> bool:

@@ -59,11 +59,11 @@ def votes_of_later_views(patch: pytest.MonkeyPatch) -> None:
 
 
 def jobs_go_on_while_partitions_move(patch: pytest.MonkeyPatch) -> None:
-    async def hold(_self: CommitParticipants, _map_id: int) -> None:
+    async def hold(_self: CommitParticipants) -> None:
         return
 
     patch.setattr(CommitParticipants, "hold", hold)
-    patch.setattr(CommitParticipants, "release", lambda _self, _map_id: None)
+    patch.setattr(CommitParticipants, "release", lambda _self: None)
 
 
 def receivers_are_not_told_of_small_writes(patch: pytest.MonkeyPatch) -> None:

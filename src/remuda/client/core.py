@@ -264,8 +264,6 @@ class Core:
             return await run_held(
                 self, held, text, parameters, types, options, handle=handle, header=header
             )
-        read = is_read(text)
-        repeats = self.settings.retry_reads if read else 0
         start = requests.prologue(handle or text, types, header.form if header else 0)
         tries: Tries | None = None
         for attempt in itertools.count():
@@ -276,10 +274,12 @@ class Core:
             if self.keeps_transactions:
                 body += _NO_TRANSACTION
             try:
-                asked = await self._runner(member, route)
+                asked = await self._runner(route) if member is None else self.pool(member)
                 reader = Reader(await Execution.begin(asked, stream, body, options.timeout))
                 await reader.begin()
             except MAYBE_AGAIN as error:
+                read = is_read(text)
+                repeats = self.settings.retry_reads if read else 0
                 lost = error if read else of_write(error)
                 if handle is not None:
                     raise lost from error.__cause__
@@ -295,13 +295,13 @@ class Core:
 
     def released(self, text: str) -> Held | None:
         """The transaction that a statement belongs to. One that is lost ends when the user says so:
-        by ROLLBACK, or by COMMIT, which raises what has broken it."""
+        by ROLLBACK, or by COMMIT, which raises UndefinedTransaction."""
         held = self.held
         if held is None or held.broken is None or not (end := ends_transaction(text)):
             return held
         self.held = None
         if end == "COMMIT":
-            raise held.broken
+            raise held.lost() from held.broken
         return None
 
     def outside(self) -> Core:
@@ -314,6 +314,8 @@ class Core:
         """What the end of a statement says of those to come, if it has come."""
         outcome = stream.outcome
         if outcome is None:
+            if self.held is not None and self.held.ended:  # a COMMIT whose answer is lost
+                self.held = None
             return
         if outcome.session is not None:
             self.session = outcome.session
@@ -326,15 +328,11 @@ class Core:
             name = status.transaction
             self.held = Held(name, status.member, status.state) if name else None
 
-    async def _runner(
-        self, member: int | None, route: Callable[[], int | None] | None
-    ) -> MemberPort:
-        if member is None and route is not None:
-            owner = route()
-            if owner is not None and self._detoured(owner):
-                return await self._another(owner)
-            member = owner
-        return await self.reachable(member)
+    async def _runner(self, route: Callable[[], int | None] | None) -> MemberPort:
+        owner = None if route is None else route()
+        if owner is not None and self._detoured(owner):
+            return await self._another(owner)
+        return await self.reachable(owner)
 
     async def _same_again(self, attempt: int, repeats: int, error: RemudaError) -> None:
         """Before a request for one certain member is sent again; raises ``error`` if it is not."""

@@ -13,11 +13,12 @@ from remuda.client.pages import Header
 from remuda.client.reader import Reader
 from remuda.client.requests import RunOptions
 from remuda.client.result_stream import ResultStream
-from remuda.client.tries import LOST
+from remuda.client.tries import LOST, of_write
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import RemudaError
+from remuda.errors import OutcomeUnknown, RemudaError
 from remuda.rpc.messages import user_pb2
+from remuda.transaction.states import State
 from remuda.transaction_errors import (
     FailedTransaction,
     TransactionTimeout,
@@ -53,6 +54,19 @@ class Held:
     def failed(self) -> bool:
         """Whether only a rollback is possible."""
         return self.broken is not None or self.state == user_pb2.MARKED_ROLLBACK
+
+    def lost_with(self, error: RemudaError) -> None:
+        """No answer came over its connection. Only a suspended transaction survives that."""
+        if self.state != user_pb2.SUSPENDED:
+            self.broken = error
+
+    def lost(self) -> UndefinedTransaction:
+        """What a request for it meets once it is ``broken``."""
+        return UndefinedTransaction(
+            "the transaction is lost with its connection: nothing of it took effect",
+            detail=self.broken.message if self.broken is not None else "",
+            hint="Run it again from the start.",
+        )
 
     def told(self, status: user_pb2.TransactionStatus, tag: str) -> None:
         if status.transaction == self.name:
@@ -93,8 +107,14 @@ async def run_held(  # noqa: PLR0917 (as Core.execute)
         held.state = user_pb2.MARKED_ROLLBACK
         raise
     except LOST as error:
-        if stream.outcome is None:  # the connection, not the statement
-            held.broken = error
+        if stream.outcome is not None:  # the statement, not the connection
+            raise
+        if ends_transaction(text) == "COMMIT" and isinstance(
+            unknown := of_write(error), OutcomeUnknown
+        ):
+            held.ended = State.UNKNOWN.value
+            raise unknown from error
+        held.lost_with(error)
         raise
     finally:
         core.told(stream)

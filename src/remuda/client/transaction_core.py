@@ -11,9 +11,12 @@ from remuda.client.core import Core
 from remuda.client.held import GONE, Held
 from remuda.client.requests import Call, ClusterInfo, transaction_part
 from remuda.client.result_stream import ResultStream
+from remuda.client.tries import Tries
 from remuda.errors import (
+    ConnectionBroken,
     MemberUnavailable,
     NoActiveTransaction,
+    NoAnswer,
     NotServed,
     NotSupported,
     RemudaError,
@@ -54,6 +57,11 @@ class TransactionCore(Core):
     async def write(self, owner: int, call: Call[T]) -> T:  # noqa: ARG002
         return await self._ask(call)
 
+    def tries(self, repeats: int, timeout: float | None = None) -> Tries:  # noqa: ARG002
+        """What is lost with its connection is lost with the transaction: there is no sense in
+        sending it again."""
+        return super().tries(0, timeout)
+
     async def scatter(self, calls: Sequence[tuple[int, Call[T]]]) -> list[T | RemudaError]:
         """One after the other: they go to one member."""
         answers: list[T | RemudaError] = []
@@ -67,6 +75,8 @@ class TransactionCore(Core):
 
     async def _ask(self, call: Call[T]) -> T:
         self._require_open()
+        if self.held.broken is not None:
+            raise self.held.lost()
         if call.rpc_type in _REFUSED:
             raise NotSupported(
                 "staged jobs take no part in transactions",
@@ -79,6 +89,9 @@ class TransactionCore(Core):
             return await self.pool(self.held.member).call(call)
         except GONE:
             self.held.state = user_pb2.MARKED_ROLLBACK
+            raise
+        except (ConnectionBroken, NoAnswer) as error:
+            self.held.lost_with(error)
             raise
         except NotServed as error:
             if self.held.member in self.view.by_number:

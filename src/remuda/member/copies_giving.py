@@ -190,7 +190,7 @@ class Giving:
         try:
             if move.receiver is not None:
                 await self._copy(giving)
-            await self._until_no_job_is_staging(move)
+            await self._until_jobs_are_prepared(move)
             await self._finish(giving)
         finally:
             self._now = None
@@ -277,13 +277,16 @@ class Giving:
                 await asyncio.sleep(min((clock.monotonic() - began) * THROTTLE, 1.0))
         return rows
 
-    async def _until_no_job_is_staging(self, move: Move) -> None:
-        """Rows that are staged on the copies of now would be missing on the new one. (Statements
-        and batches are written again by themselves.)"""
+    async def _until_jobs_are_prepared(self, move: Move) -> None:
+        """Rows that a client's job has staged on the copies of now would be missing on the new one,
+        and the job would fail. Jobs that begin while others are waited for are not waited for:
+        there might be no end of them. (Statements and batches are written again by themselves, and
+        so is ``put_all``.)"""
         core = self._core
         urgent = any(len(place.before) < len(place.after) for place in move.placements)
         deadline = core.world.clock.monotonic() + (URGENT_WAIT if urgent else STAGING_WAIT)
-        while any(map(self._commits.staging_of, self._stores())):
+        jobs = self._commits.client_jobs()
+        while jobs := jobs & self._commits.client_jobs():
             self._require_fit(move)
             if core.world.clock.monotonic() > deadline:
                 return

@@ -18,6 +18,7 @@ from remuda.errors import (
     InputError,
     InternalError,
     MemberGivenUp,
+    MemberNotReady,
     MemberUnavailable,
     PartitionsLost,
     ProtocolError,
@@ -213,10 +214,12 @@ class Core:
         return self.view.number > 0 and not self.stopping
 
     def require_serving(self) -> None:
+        """Before a request is served at all. Raises MemberNotReady: clients ask another member."""
         if not self.serving:
-            raise MemberUnavailable(
+            raise MemberNotReady(
                 f"member {self.number or self.uuid} is "
-                + ("stopping" if self.stopping else "waiting until its cluster is complete")
+                + ("stopping" if self.stopping else "waiting until its cluster is complete"),
+                member=str(self.number or ""),
             )
 
     @property

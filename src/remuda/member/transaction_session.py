@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
-from remuda.errors import LimitExceeded, RemudaError, SerializationFailure
+from remuda.errors import LimitExceeded, RemudaError, SchemaChanged, SerializationFailure
 from remuda.execution.overlay import MapWrites, altered
 from remuda.member.core import Core
 from remuda.member.membership import Membership
@@ -375,8 +375,10 @@ class TransactionSessions:
             try:
                 at = await self._commit(transaction)
             except RemudaError as error:
-                unknown = error.may_have_run and not isinstance(error, SerializationFailure)
+                unknown = error.may_have_run
                 self.end(transaction, State.UNKNOWN if unknown else State.ROLLED_BACK, None)
+                if isinstance(error, SchemaChanged):
+                    error.hint = "Run the transaction again."  # not just a statement of it
                 raise
             except BaseException:
                 self.end(transaction, State.UNKNOWN, None)

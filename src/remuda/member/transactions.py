@@ -12,7 +12,7 @@ from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.view import View
 from remuda.errors import (
     JobAborted,
-    MemberUnavailable,
+    NotServed,
     OutcomeUnknown,
     QueryTimeout,
     SerializationFailure,
@@ -230,14 +230,16 @@ class Transactions:
         raise report.cause or JobAborted("the transaction was rolled back")
 
     def _require_primaries(self, work: dict[int, PartWork]) -> None:
-        """Raises MemberUnavailable when a partition has no copy any more, or this member is not in
-        the cluster any more."""
+        """Before anything is done. Raises PartitionsLost, MemberUnavailable, and NotServed when
+        this member is not in the cluster any more."""
         if not self._shell.layout.alive(self._core.number):
-            raise MemberUnavailable("the cluster goes on without this member")
+            raise NotServed(
+                "the cluster goes on without this member", member=str(self._core.number)
+            )
         for partition in work:
             owner = self._shell.layout.primary(partition)
             if owner is None:
-                raise MemberUnavailable(f"every copy of partition {partition} is lost")
+                raise self._core.partitions_lost()
             self._core.require_alive(owner)
 
     # --- parts --------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
-from remuda.errors import MemberUnavailable, RemudaError
+from remuda.errors import MemberUnavailable, PartitionsLost, RemudaError
 from remuda.transaction.states import (
     Effect,
     Finish,
@@ -129,7 +129,7 @@ class Near:
         lost = {p for p in self._unfinished if layout.primary(p) is None}
         out: list[Effect] = []
         if lost and self.state is State.PREPARING:
-            cause = MemberUnavailable(f"every copy of partition {min(lost)} is lost")
+            cause = PartitionsLost(f"every copy of partition {min(lost)} is lost")
             out = self._roll_back(now, cause)
         if lost and self.state in {State.COMMITTING, State.ROLLING_BACK}:
             for partition in sorted(lost):

@@ -25,6 +25,7 @@ from remuda.errors import (
     InputError,
     MemberUnavailable,
     NoActiveTransaction,
+    NoAnswer,
     OutcomeUnknown,
     RemudaError,
     SchemaChanged,
@@ -101,25 +102,21 @@ class Transaction:
         if core.held.state == user_pb2.SUSPENDED:
             raise _suspended()
         if core.held.broken is not None:
-            self._over(core, State.ROLLED_BACK)
-            raise UndefinedTransaction(
-                "the transaction is lost with its connection: nothing of it took effect",
-                detail=core.held.broken.message,
-                hint="Run it again from the start.",
-            )
+            await self.rollback()
+            raise core.held.lost()
         call = requests.end(core.held, True, core.clock, core.view.number)
         try:
             self.commit_timestamp = await core.pool(core.held.member).call(call, COMMIT_TIMEOUT)
-        except ConnectionBroken as error:
+        except OutcomeUnknown:
+            self._over(core, State.UNKNOWN)
+            raise
+        except (ConnectionBroken, NoAnswer) as error:
             self._over(core, State.UNKNOWN)
             raise OutcomeUnknown(
                 "whether the transaction was committed is not known: its answer was lost",
                 detail=error.message,
                 member=error.member,
             ) from error
-        except OutcomeUnknown:
-            self._over(core, State.UNKNOWN)
-            raise
         except RemudaError:
             self._over(core, State.ROLLED_BACK)
             raise
@@ -133,7 +130,7 @@ class Transaction:
         done it already."""
         core = self._open()
         self._over(core, State.ROLLED_BACK)
-        if core.held.broken is None:
+        if not isinstance(core.held.broken, ConnectionBroken):  # it has not ended with that
             call = requests.end(core.held, False, core.clock, core.view.number)
             with contextlib.suppress(*_GONE):
                 await core.pool(core.held.member).call(call)
@@ -169,7 +166,7 @@ class Transaction:
 
     async def _savepoint(self, action: int, name: str) -> None:
         core = self._open()
-        await core.pool(core.held.member).call(requests.savepoint(core.held, action, name))
+        await core.ask(core.held.member, requests.savepoint(core.held, action, name))
 
     # --- what it is ---
 
@@ -186,6 +183,8 @@ class Transaction:
         if self._core is None:
             return State.ACTIVE
         held = self._core.held
+        if held.ended == State.UNKNOWN.value:
+            return State.UNKNOWN
         if held.ended:
             return State.COMMITTED if held.ended == "COMMIT" else State.ROLLED_BACK
         return State.MARKED_ROLLBACK if held.failed else _STATES.get(held.state, State.ACTIVE)

@@ -44,87 +44,85 @@ def _write_units(out: list[bytes], units: frozenset[log.Unit]) -> None:
 
 UNITS: Final = FieldCodec(_write_units, lambda source: frozenset(_units.read(source)))
 
-_LAYOUTS: Final[Mapping[int, FieldCodec]] = {
-    1: composed(
+_RECORDS: Final[Mapping[int, tuple[type[Any], Mapping[str, FieldCodec]]]] = {
+    1: (
         log.Prepared,
-        part=PART,
-        timestamp=INTEGER,
-        partitions=several(INTEGER),
-        work=BLOB,
-        changes=CHANGES,
+        {
+            "part": PART,
+            "timestamp": INTEGER,
+            "partitions": several(INTEGER),
+            "work": BLOB,
+            "changes": CHANGES,
+        },
     ),
-    2: composed(
+    2: (
         log.Committed,
-        part=PART,
-        timestamp=INTEGER,
-        partitions=several(INTEGER),
-        changes=optional(CHANGES),
+        {
+            "part": PART,
+            "timestamp": INTEGER,
+            "partitions": several(INTEGER),
+            "changes": optional(CHANGES),
+        },
     ),
-    3: composed(log.RolledBack, part=PART),
-    4: composed(
+    3: (log.RolledBack, {"part": PART}),
+    4: (
         log.StagedRows,
-        job=TEXT,
-        task=TEXT,
-        number=INTEGER,
-        map_id=INTEGER,
-        schema_version=INTEGER,
-        rows=BLOB,
+        {
+            "job": TEXT,
+            "task": TEXT,
+            "number": INTEGER,
+            "map_id": INTEGER,
+            "schema_version": INTEGER,
+            "rows": BLOB,
+        },
     ),
-    5: composed(
+    5: (
         log.JobPrepared,
-        job=TEXT,
-        timestamp=INTEGER,
-        map_id=INTEGER,
-        tasks=several(TEXT),
-        overwrite=FLAG,
-        participants=several(INTEGER),
+        {
+            "job": TEXT,
+            "timestamp": INTEGER,
+            "map_id": INTEGER,
+            "tasks": several(TEXT),
+            "overwrite": FLAG,
+            "participants": several(INTEGER),
+        },
     ),
-    6: composed(log.JobCommitted, job=TEXT, timestamp=INTEGER, entry=BLOB),
-    7: composed(log.JobRolledBack, job=TEXT),
-    8: composed(log.CatalogChanged, version=INTEGER, timestamp=INTEGER, edits=BLOB, text=TEXT),
-    9: composed(log.CutStart, version=INTEGER, timestamp=INTEGER),
-    10: composed(log.CutFinish, version=INTEGER, before=UNITS, after=UNITS),
-    11: composed(log.PartitionTaken, view=INTEGER, partition=INTEGER, timestamp=INTEGER),
-    12: composed(
+    6: (log.JobCommitted, {"job": TEXT, "timestamp": INTEGER, "entry": BLOB}),
+    7: (log.JobRolledBack, {"job": TEXT}),
+    8: (
+        log.CatalogChanged,
+        {"version": INTEGER, "timestamp": INTEGER, "edits": BLOB, "text": TEXT},
+    ),
+    9: (log.CutStart, {"version": INTEGER, "timestamp": INTEGER}),
+    10: (log.CutFinish, {"version": INTEGER, "before": UNITS, "after": UNITS}),
+    11: (log.PartitionTaken, {"view": INTEGER, "partition": INTEGER, "timestamp": INTEGER}),
+    12: (
         log.CopiedRows,
-        view=INTEGER,
-        partition=INTEGER,
-        map_id=INTEGER,
-        schema_version=INTEGER,
-        rows=BLOB,
+        {
+            "view": INTEGER,
+            "partition": INTEGER,
+            "map_id": INTEGER,
+            "schema_version": INTEGER,
+            "rows": BLOB,
+        },
     ),
-    13: composed(log.PartitionReady, view=INTEGER, partition=INTEGER, logged=FLAG),
-    14: composed(log.PartitionLeft, view=INTEGER, partition=INTEGER),
-    15: composed(
+    13: (log.PartitionReady, {"view": INTEGER, "partition": INTEGER, "logged": FLAG}),
+    14: (log.PartitionLeft, {"view": INTEGER, "partition": INTEGER}),
+    15: (
         log.Checkpoint,
-        number=INTEGER,
-        timestamp=INTEGER,
-        replay_from=INTEGER,
-        image=TEXT,
-        digest=BLOB,
+        {
+            "number": INTEGER,
+            "timestamp": INTEGER,
+            "replay_from": INTEGER,
+            "image": TEXT,
+            "digest": BLOB,
+        },
     ),
-    16: composed(log.Closed, timestamp=INTEGER),
-    17: composed(log.Stopped, timestamp=INTEGER),
+    16: (log.Closed, {"timestamp": INTEGER}),
+    17: (log.Stopped, {"timestamp": INTEGER}),
 }
-_KINDS: Final[Mapping[type[Any], int]] = {
-    log.Prepared: 1,
-    log.Committed: 2,
-    log.RolledBack: 3,
-    log.StagedRows: 4,
-    log.JobPrepared: 5,
-    log.JobCommitted: 6,
-    log.JobRolledBack: 7,
-    log.CatalogChanged: 8,
-    log.CutStart: 9,
-    log.CutFinish: 10,
-    log.PartitionTaken: 11,
-    log.CopiedRows: 12,
-    log.PartitionReady: 13,
-    log.PartitionLeft: 14,
-    log.Checkpoint: 15,
-    log.Closed: 16,
-    log.Stopped: 17,
-}
+_LAYOUTS: Final = {kind: composed(made, **items) for kind, (made, items) in _RECORDS.items()}
+_KINDS: Final = {made: kind for kind, (made, _) in _RECORDS.items()}
 
 
 def encode_record(record: log.Record) -> tuple[int, bytes]:
