@@ -20,6 +20,11 @@ NAMES = (
     "spill",
     "exchange",
     "failover",
+    "grid",
+    "transactions",
+    "migration",
+    "snapshot",
+    "log",
 )
 
 

@@ -20,6 +20,7 @@ from remuda.rpc.handshake import PROTOCOLS, ChannelKind
 from remuda.rpc.transport import HANDSHAKE_SIZE_MAX
 
 sys.path.insert(0, str(Path(__file__).parent))
+from protocol_fields import meaning
 from protocol_operations import ANSWER, ONE_WAY, OPERATIONS, REQUEST, UNUSED, Operation
 from protocol_text import HEAD, VERSIONS
 
@@ -148,7 +149,12 @@ def _message(message: Descriptor, comments: Comments, scope: tuple[str, ...]) ->
         yield "|---|---|---|---|"
     for field in sorted(message.fields, key=lambda f: f.number):
         owner = (field.containing_oneof.name,) if field.containing_oneof else ()
-        text = comments.of.get((*here, *owner, field.name), "")
+        text = comments.of.get((*here, *owner, field.name), "") or meaning(message.name, field.name)
+        if not text:
+            raise Undescribed(
+                f"nobody says what {'.'.join(here)}.{field.name} means: comment it in its .proto "
+                f"file, or name it in docs/protocol_fields.py; then run\n    {REWRITE}"
+            )
         yield f"| {field.number} | `{field.name}` | {_type(field)} | {_escaped(text)} |"
     if not message.fields:
         yield "No fields."

@@ -64,7 +64,15 @@ from sql_nested import (
     NESTED_TYPES,
     nested_section,
 )
-from sql_statements import CHANGES, RECURSION_NOTE, SESSION, row_functions_section, session_section
+from sql_statements import (
+    CHANGES,
+    CLUSTER,
+    RECURSION_NOTE,
+    SESSION,
+    SNAPSHOTS,
+    row_functions_section,
+    session_section,
+)
 from sql_statements import QUERIES as MORE_QUERIES
 
 MAPS: Final = (
@@ -337,6 +345,14 @@ def _statements() -> Iterable[str]:
     yield ""
     yield from _listed(SESSION)
     yield from session_section()
+    yield "## The cluster"
+    yield ""
+    yield from _listed(CLUSTER)
+    yield "## Snapshots"
+    yield ""
+    yield "[Durability](durability.md) says what they do."
+    yield ""
+    yield from _listed(SNAPSHOTS)
 
 
 def _listed(statements: Sequence[tuple[str, str]]) -> Iterable[str]:

@@ -98,6 +98,15 @@ USER: Final = {
     "MAP_PUT_BATCH": _request(
         "PutBatchRequest + Arrow stream", "Count", "put many entries, each for itself"
     ),
+    "MAP_COMPUTE": _request(
+        "ComputeRequest", "RowsResponse", "compute new values of entries where they are"
+    ),
+    "MAP_GET_VERSIONED": _request(
+        "KeysRequest", "RowsResponse", "entries by their keys, with their versions"
+    ),
+    "MAP_CHECKED_WRITE": _request(
+        "CheckedWrite", "RowsResponse", "store or remove entries that are as expected"
+    ),
     "JOB_BEGIN": _request("JobBegin", "JobHandle", "begin an atomic write of many rows"),
     "JOB_WRITE": _request("JobWrite + Arrow stream", "Count", "rows of a task, kept unseen"),
     "JOB_TASK_END": _request("JobTaskEnd", "Count", "a task has sent all: compare the count"),

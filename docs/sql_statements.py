@@ -41,6 +41,31 @@ SESSION: Final = (
     ("forget settings and prepared statements", "DISCARD ALL"),
 )  # fmt: skip
 
+SNAPSHOTS: Final = (
+    ("all maps at one moment, while others write", "CREATE SNAPSHOT nightly"),
+    ("what the members' logs have since the cut before, if they keep logs",
+     "CREATE SNAPSHOT nightly INCREMENT"),
+    ("every cut of every snapshot; SHOW SNAPSHOT nightly: the maps in one's cuts",
+     "SHOW SNAPSHOTS"),
+    ("what is damaged or missing; LEVEL 1 looks at objects, 2 at rows as well, 3 at everything",
+     "VERIFY SNAPSHOT nightly LEVEL 2"),
+    ("all maps and views together; or PREFIX 'old_' in front of their names",
+     "RESTORE SNAPSHOT nightly"),
+    ("some maps of an earlier cut under other names; DRY RUN checks, and changes nothing",
+     "RESTORE SNAPSHOT nightly CUT 2 MAPS flights AS old_flights, airlines DRY RUN"),
+    ("as it was at a moment between cuts",
+     "RESTORE SNAPSHOT nightly TO '2024-01-31 12:00:00+00' PREFIX 'old_'"),
+    ("give up cuts that nothing from then on needs",
+     "EXPIRE SNAPSHOT nightly BEFORE '2024-01-31 12:00:00+00'"),
+    ("give up named cuts, or all; CASCADE: and what rests on them",
+     "DROP SNAPSHOT IF EXISTS nightly CUT 1, 2 CASCADE"),
+)  # fmt: skip
+
+CLUSTER: Final = (
+    ("partitions whose every copy is lost begin again without entries: docs/cluster.md",
+     "ALTER CLUSTER ACCEPT LOST PARTITIONS"),
+)  # fmt: skip
+
 QUERIES: Final = (
     ("recursion: the second SELECT runs over the rows that came last, until it gives none",
      """WITH RECURSIVE dates (day) AS (

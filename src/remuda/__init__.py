@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from remuda.client.client import Client, connect
     from remuda.client.cursor import Cursor
     from remuda.client.embedded import Cluster, start
+    from remuda.client.feed_events import EntryEvent, EventKind, RowEvent
     from remuda.client.job_writer import JobTarget, JobWriter
     from remuda.client.jobs import Job
+    from remuda.client.listener import Listener
     from remuda.client.map import Map
+    from remuda.client.near_cache import NearCache, NearCacheStatistics
+    from remuda.client.near_map import NearMap
     from remuda.client.predicate import Condition, col
     from remuda.client.prepared import Statement
     from remuda.client.requests import ClusterInfo, JobTask, MapDescription
@@ -43,16 +47,23 @@ __all__ = [
     "Column",
     "Condition",
     "Cursor",
+    "EntryEvent",
+    "EventKind",
     "Interval",
     "Job",
     "JobTarget",
     "JobTask",
     "JobWriter",
+    "Listener",
     "Map",
     "MapDescription",
     "MapSchema",
+    "NearCache",
+    "NearCacheStatistics",
+    "NearMap",
     "RemudaError",
     "Row",
+    "RowEvent",
     "SqlType",
     "Statement",
     "Transaction",
@@ -73,16 +84,23 @@ _HOMES = {
     "Column": "remuda.datatypes.schema",
     "Condition": "remuda.client.predicate",
     "Cursor": "remuda.client.cursor",
+    "EntryEvent": "remuda.client.feed_events",
+    "EventKind": "remuda.client.feed_events",
     "Interval": "remuda.datatypes.intervals",
     "Job": "remuda.client.jobs",
     "JobTarget": "remuda.client.job_writer",
     "JobTask": "remuda.client.requests",
     "JobWriter": "remuda.client.job_writer",
+    "Listener": "remuda.client.listener",
     "Map": "remuda.client.map",
     "MapDescription": "remuda.client.requests",
     "MapSchema": "remuda.datatypes.schema",
+    "NearCache": "remuda.client.near_cache",
+    "NearCacheStatistics": "remuda.client.near_cache",
+    "NearMap": "remuda.client.near_map",
     "RemudaError": "remuda.errors",
     "Row": "remuda.client.row",
+    "RowEvent": "remuda.client.feed_events",
     "SqlType": "remuda.datatypes.sql",
     "Statement": "remuda.client.prepared",
     "Transaction": "remuda.client.transaction",

@@ -23,8 +23,21 @@ from remuda.client.asynchronous.connect import connect
 from remuda.client.asynchronous.cursor import Cursor
 from remuda.client.asynchronous.job_writer import JobWriter
 from remuda.client.asynchronous.jobs import Job
+from remuda.client.asynchronous.listener import Listener
 from remuda.client.asynchronous.map import Map
+from remuda.client.asynchronous.near_map import NearMap
 from remuda.client.asynchronous.prepared import Statement
 from remuda.client.asynchronous.transaction import Transaction
 
-__all__ = ["Client", "Cursor", "Job", "JobWriter", "Map", "Statement", "Transaction", "connect"]
+__all__ = [
+    "Client",
+    "Cursor",
+    "Job",
+    "JobWriter",
+    "Listener",
+    "Map",
+    "NearMap",
+    "Statement",
+    "Transaction",
+    "connect",
+]

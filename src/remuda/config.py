@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -21,6 +22,7 @@ from remuda.limits import (
 )
 
 ENVIRONMENT_PREFIX = "REMUDA_"
+_LABEL = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 INSECURE_WORDS = "yes, without encryption or passwords"
 """What must be said to listen on an address that others reach, without protection."""
 
@@ -68,6 +70,40 @@ class MemberConfig:
     spill_directory: str = _setting(
         "", "folder for spilled rows; empty = the system's for temporary files"
     )
+    snapshot_store: str = _setting(
+        "",
+        "where snapshots lie: a folder that all members share, or a URL that pyarrow.fs reads, such"
+        " as s3://bucket/path; empty = there are none",
+    )
+    snapshot_key_file: str = _setting(
+        "",
+        "file with the key that new snapshots are encrypted with: 32 bytes, or 64 hexadecimal"
+        " digits; empty = they are not encrypted",
+    )
+    snapshot_every: float = _setting(
+        0.0, "seconds between snapshots that are made by themselves, called scheduled; 0 = none are"
+    )
+    snapshot_keep: float = _setting(
+        0.0, "seconds that scheduled snapshots, and moments between them, are kept; 0 = for ever"
+    )
+    data_dir: str = _setting(
+        "",
+        "folder of this member's log, from which it starts again; empty = its data is in memory"
+        " only. All members of a cluster have one, or none has",
+    )
+    log_sync: str = _setting(
+        "fsync",
+        "when a write counts as done: on the disk, or handed to the operating system",
+        ("fsync", "os", "none"),
+    )
+    checkpoint_size: int = _setting(
+        512 * MIB, "bytes of log after which a member writes a checkpoint: what a start must read"
+    )
+    start_without: str = _setting(
+        "",
+        "numbers of members, such as 2,3, without which the cluster starts again: what only they"
+        " have is lost",
+    )
     batch_rows: int = _setting(0, "rows per batch of a scan, for tests; 0 = as stored")
     query_timeout: float = _setting(0.0, "seconds after which a query fails; 0 = never")
     transaction_timeout: float = _setting(
@@ -91,6 +127,11 @@ class MemberConfig:
     )
     minimum_members: int = _setting(
         1, "with fewer members in its view, a member neither reads nor writes"
+    )
+    labels: str = _setting(
+        "",
+        "where this member is, such as zone=z1,rack=a: copies of a partition go to different zones,"
+        " racks and hosts, as far as they can",
     )
     tls_certificate: str = _setting(
         "", "PEM file with this member's certificate: switches TLS on, on all channels"
@@ -125,6 +166,7 @@ class MemberConfig:
             "admission_timeout",
             "parallel_rows",
             "transaction_memory",
+            "checkpoint_size",
         ):
             self._check_finite(name)
             if getattr(self, name) <= 0:
@@ -138,6 +180,8 @@ class MemberConfig:
             "member_memory",
             "lease",
             "leave_timeout",
+            "snapshot_every",
+            "snapshot_keep",
         ):
             self._check_finite(name)
             if getattr(self, name) < 0:
@@ -153,8 +197,11 @@ class MemberConfig:
                 )
         if self.join:
             split_address(self.join, "join")
+        if self.members_given_up and not self.data_dir:
+            raise InputError("start_without is of no use without data_dir")
         self._check_membership()
         self._check_protection()
+        read_labels(self.labels)
 
     @property
     def lease_seconds(self) -> float:
@@ -179,6 +226,16 @@ class MemberConfig:
                 f"heartbeat_timeout ({self.heartbeat_timeout}), not {self.lease}"
             )
 
+    @property
+    def members_given_up(self) -> frozenset[int]:
+        """Numbers in ``start_without``."""
+        words = self.start_without.replace(",", " ").split()
+        if not all(word.isascii() and word.isdigit() for word in words):
+            raise InputError(
+                f"start_without must be numbers of members, such as 2,3, not {self.start_without!r}"
+            )
+        return frozenset(int(word) for word in words)
+
     def _check_finite(self, name: str) -> None:
         """No time is ever past a NaN: whoever waits until then waits for ever."""
         if not math.isfinite(getattr(self, name)):
@@ -202,6 +259,10 @@ class MemberConfig:
         for name in ("tls_key", "tls_ca", "tls_server_name"):
             if getattr(self, name) and not self.tls_certificate:
                 raise InputError(f"{name} is of no use without tls_certificate")
+        if self.snapshot_key_file and not self.snapshot_store:
+            raise InputError("snapshot_key_file is of no use without snapshot_store")
+        if self.snapshot_every and not self.snapshot_store:
+            raise InputError("snapshot_every is of no use without snapshot_store")
 
 
 def is_loopback(host: str) -> bool:
@@ -212,6 +273,23 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:  # a name, which may mean anything
         return False
+
+
+def read_labels(text: str) -> tuple[tuple[str, str], ...]:
+    """``zone=z1,rack=a`` -> pairs, by name. Raises InputError."""
+    found: dict[str, str] = {}
+    for part in text.split(",") if text.strip() else ():
+        name, sign, value = (piece.strip() for piece in part.partition("="))
+        if not sign or not _LABEL.fullmatch(name) or not _LABEL.fullmatch(value):
+            raise InputError(
+                f"labels are NAME=VALUE of letters, digits and _-.:, with commas between, not "
+                f"{text!r}",
+                hint="Such as zone=z1,rack=a.",
+            )
+        if name in found:
+            raise InputError(f"label {name} is given twice: {text!r}")
+        found[name] = value
+    return tuple(sorted(found.items()))
 
 
 def check_exposure(config: MemberConfig) -> None:

@@ -461,6 +461,10 @@ class MemberNotReady(NotServed):
     """The member has just taken over partitions, or is joining or stopping."""
 
 
+class TakenOver(MemberNotReady):
+    """A request for partitions that a member takes over, while it serves those that it had."""
+
+
 class NoLease(NotServed):
     """The member may not serve as a primary: it does not hear from a majority of the members."""
 

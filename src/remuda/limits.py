@@ -34,6 +34,8 @@ EARLY_BATCHES_SIZE_MAX: Final = 64 * MIB
 ADVANCE_TIME_SLICE: Final = 0.005
 SWITCH_INTERVAL: Final = 0.0005
 STATEMENT_LENGTH_MAX: Final = 4 * MIB
+ENTRY_CHANGE_LENGTH_MAX: Final = 8 * 1024
+"""Characters of an expression that changes one entry: it is read on the loop, as a get is."""
 EXPRESSION_DEPTH_MAX: Final = 400
 PLAN_CACHE_ENTRIES: Final = 10_000
 PLAN_CACHE_SIZE_MAX: Final = 64 * MIB
@@ -93,6 +95,15 @@ than between members, so that no client can push a member out of its cluster. Pr
 their clocks ahead by a lease, and clients carry that to others."""
 JOB_IDLE_TIMEOUT: Final = 600.0
 """A staged job without traffic for this long is aborted and its rows freed."""
+
+# --- changes of maps ---
+SUBSCRIPTIONS_MAX: Final = 1000
+"""Listeners, continuous queries and near caches that one member serves."""
+SUBSCRIPTION_IDLE_TIMEOUT: Final = 60.0
+"""A subscription whose client has not asked for so long is forgotten; it may ask again."""
+CHANGES_WAIT_MAX: Final = 5.0
+"""So long a member lets a client wait that asks for changes; then it says that there are none."""
+CHANGES_PAGE_ROWS: Final = 2048
 
 # --- log and snapshots ---
 LOG_SEGMENT_SIZE: Final = 64 * MIB

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import os
 import socket
 import tempfile
@@ -118,6 +119,10 @@ class Disk(Protocol):
 
     def sync_folder(self, path: Path) -> None:
         """Names that were made, changed or removed in it are on the disk. Raises ResourceError."""
+
+    def lock(self, path: Path) -> Callable[[], None]:
+        """Hold a file that is made if need be; the result lets it go, as the end of the process
+        does. Raises ResourceError when another process holds it."""
 
 
 class Thread(Protocol):
@@ -274,6 +279,19 @@ class SystemDisk:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+
+    def lock(self, path: Path) -> Callable[[], None]:
+        with _disk_errors("lock", path):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as problem:
+                os.close(descriptor)
+                raise ResourceError(f"{path} is held by another process") from problem
+            except OSError:
+                os.close(descriptor)
+                raise
+        return lambda: os.close(descriptor)
 
 
 class SystemAppender:

@@ -15,6 +15,7 @@ import remuda
 import remuda.aio
 from remuda.cli.session import Session
 from remuda.cli.shell import run_shell
+from remuda.client import requests
 from remuda.errors import (
     InputError,
     LimitExceeded,
@@ -23,6 +24,7 @@ from remuda.errors import (
     NotSupported,
     SchemaChanged,
     SerializationFailure,
+    UndefinedMap,
     UniqueViolation,
 )
 from remuda.transaction.states import State
@@ -364,6 +366,36 @@ def test_a_map_that_is_altered_meanwhile(client: Any) -> None:
         client.drop_map("accounts")
     assert tx.state is State.ROLLED_BACK
     assert caught.value.hint == "Run the transaction again."
+
+
+def test_a_map_is_described_once_for_each_version_of_the_catalog(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    describe = requests.describe_map
+
+    def counted(name: str, **options: Any) -> Any:
+        asked.append(name)
+        return describe(name, **options)
+
+    monkeypatch.setattr(requests, "describe_map", counted)
+
+    def read(key: Any) -> Any:
+        with client.transaction() as tx:
+            return tx.map("accounts").get(key)
+
+    assert read(1).amount == read(1).amount == 100
+    assert asked == ["accounts"]
+    client.sql("ALTER TABLE accounts ADD COLUMN owner VARCHAR DEFAULT 'me'").close()
+    assert (read(1).owner, read(2).amount) == ("me", 100)
+    client.drop_map("accounts")
+    client.map("accounts").put("text", {"amount": 7})
+    assert read("text").amount == 7
+    assert read("none") is None
+    client.drop_map("accounts")
+    with client.transaction() as tx, pytest.raises(UndefinedMap):
+        tx.map("accounts").get("text")
+    assert len(asked) == 5  # one by the handle that puts
 
 
 def test_statements_of_the_client_itself(client: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from remuda.cluster.movement import Move, next_move, progress
 from remuda.cluster.next_view import next_view
+from remuda.cluster.places import groups_of
 from remuda.cluster.replicas import first_table, without
 from remuda.datatypes.view import MemberInfo, View
 
@@ -90,3 +91,22 @@ def test_too_few_copies_come_first() -> None:
     for move in moves:
         assert move.receiver is not None
         assert all(len(place.before) == 1 for place in move.placements)
+
+
+def test_racks_are_told_apart_when_members_come_and_go() -> None:
+    for seed in range(2):
+        chance = random.Random(f"racks-{seed}")
+        copies = 2 + seed
+        view = view_of(3, copies)
+        for _ in range(3):
+            lost = chance.sample(sorted(view.by_number), chance.choice([0, 1]))
+            joining = [
+                replace(member(0), uuid=f"{seed}-{chance.random()}", labels=(("rack", rack),))
+                for rack in chance.sample("aabbc", 2)
+            ]
+            view, _ = settle(next_view(view, lost, joining), copies)
+            groups = groups_of(view.members)
+            assert progress(view, copies) == {"partitions_to_place": 0, "copies_missing": 0}
+            racks = len({groups[number][1] for number in view.by_number})
+            for row in view.replicas:
+                assert len({groups[number][1] for number in row}) == min(racks, len(row), copies)

@@ -69,3 +69,25 @@ def test_every_message_of_an_operation_exists(generator: ModuleType) -> None:
         for _, name, operation in generator.operations(channel):
             message = operation.message.split(" ")[0]
             assert not message or message in known, f"{name}: there is no message {message}"
+
+
+def test_a_field_without_a_meaning_is_refused(
+    generator: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generator, "meaning", lambda _message, _field: "")
+    with pytest.raises(generator.Undescribed, match=r"nobody says what \w+\.\w+ means"):
+        generator.page()
+
+
+def test_meanings_are_of_fields_that_exist(generator: ModuleType) -> None:
+    """And of such as the .proto files leave to docs/protocol_fields.py."""
+    fields = {
+        (message.name, field.name)
+        for file in generator.proto_files().values()
+        for message in file.message_types_by_name.values()
+        for field in message.fields
+    }
+    meanings = sys.modules["protocol_fields"]
+    said = {(message, field) for message, of in meanings.OF.items() for field in of}
+    assert said <= fields, said - fields
+    assert set(meanings.EVERYWHERE) <= {field for _, field in fields}

@@ -263,6 +263,14 @@ def test_long_intervals_carry_their_hours_into_days() -> None:
         encoded(sql.INTERVAL, [pa.MonthDayNano([0, 2**31 - 1, hours])])
 
 
+def test_an_interval_is_nullable_everywhere_but_in_a_list() -> None:
+    """The JDBC driver gives null for those of a required vector."""
+    values = [pa.MonthDayNano([1, 2, 3_000_000])] * 3
+    (field,), body = encoded(sql.INTERVAL, values, nullable=False)
+    assert field.major_type.mode == v.OPTIONAL
+    assert body.hex() == "01" * 3 + ("01000000" + "02000000" + "03000000" + "00000000") * 3
+
+
 def test_names_are_distinct_without_regard_to_case() -> None:
     assert distinct_names(["a", "A", "a", "a0", ""]) == ["a", "A0", "a1", "a00", ""]
     assert distinct_names(["a0", "a", "a"]) == ["a0", "a", "a1"]

@@ -109,7 +109,8 @@ def read_required(field: Any, data: bytes) -> list[Any]:
         assert len(data) == (count + 7) // 8
         return [bool(data[i // 8] >> (i % 8) & 1) for i in range(count)]
     if kind == v.INTERVAL:
-        return [struct.unpack_from("<iii", data, 12 * i) for i in range(count)]
+        assert len(data) == 16 * count
+        return [struct.unpack_from("<iii", data, 16 * i) for i in range(count)]
     if kind in FIXED:
         raw = struct.unpack(f"<{count}{FIXED[kind]}", data)
         return [MEANING.get(kind, lambda x: x)(x) for x in raw]

@@ -72,9 +72,9 @@ def with_group(rows: Rows, groups: int) -> Rows:
 
 
 @pytest.mark.parametrize("group", [[], [0]], ids=["all rows", "few groups"])
-@pytest.mark.parametrize("memory", [1_500_000, 6_000_000])
+@pytest.mark.parametrize("memory", [750_000, 3_000_000])
 def test_values_of_many_times_the_memory(group, memory):
-    rows = with_group(some_rows(60_000, 5, 30_000), 7)
+    rows = with_group(some_rows(30_000, 5, 15_000), 7)
     account = small_account(memory)
     found = aggregated(rows, group, account)
     assert sorted(map(repr, found)) == sorted(map(repr, aggregated(rows, group, MemoryAccount())))
@@ -85,10 +85,10 @@ def test_values_of_many_times_the_memory(group, memory):
 
 def test_many_groups_with_many_values():
     rows = [
-        (row[0] if row[0] is None else row[0] % 9000, *row[1:])
-        for row in some_rows(60_000, 6, 30_000)
+        (row[0] if row[0] is None else row[0] % 4500, *row[1:])
+        for row in some_rows(30_000, 6, 15_000)
     ]
-    account = small_account(5_000_000)
+    account = small_account(2_500_000)
     found = aggregated(rows, [0], account)
     assert sorted(map(repr, found)) == sorted(map(repr, aggregated(rows, [0], MemoryAccount())))
     assert account.spill is not None

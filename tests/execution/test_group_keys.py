@@ -36,7 +36,7 @@ def check(batches: list[list[tuple]], types: list[SqlType]) -> GroupKeys:
     return keys
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.tuples(TEXT, NUMBER, TEXT), max_size=8), max_size=6))
 def test_any_rows(batches: list[list[tuple]]) -> None:
     check(batches, [VARCHAR, BIGINT, VARCHAR])

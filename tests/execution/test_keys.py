@@ -31,7 +31,7 @@ BATCH = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(batches=st.lists(BATCH, max_size=12))
 def test_integer_ids_are_a_dict(batches: list[tuple[bool, list[int]]]) -> None:
     ids = IntegerIds()
@@ -87,7 +87,7 @@ def keyed_batches(
     return types, draw(st.lists(batches, max_size=8))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(case=keyed_batches(), padding=st.integers(0, 2))
 def test_keys_are_a_dict(
     case: tuple[list[SqlType], list[tuple[bool, list[tuple[object, ...]]]]], padding: int

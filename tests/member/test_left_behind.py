@@ -57,3 +57,23 @@ def test_a_query_hangs_together_in_no_circle(in_cluster, text):
             gc.enable()
 
     in_cluster(scenario, 2)
+
+
+def test_work_that_is_cancelled_before_it_begins_is_let_go(in_cluster):
+    """As a probe of a member is when its own member stops in the very step."""
+
+    async def scenario(cluster):
+        core = cluster.member(1).core
+
+        async def probe():
+            raise AssertionError("it never begins")
+
+        work = probe()
+        task = core.spawn(work, "a probe")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0)
+        assert work.cr_frame is None, "it is closed, and nothing warns of it"
+
+    in_cluster(scenario, 1)

@@ -42,6 +42,20 @@ QUERIES = {
     "recursive": "WITH RECURSIVE r(n, s) AS (SELECT k, s FROM t UNION ALL "
     "SELECT n - 25000, s FROM r WHERE n > 25000) SELECT count(*), sum(n), max(length(s)) FROM r",
 }
+WIDE = {
+    "sort": "SELECT sum(k * r) FROM (SELECT k, row_number() OVER (ORDER BY w, k) r FROM t) x",
+    "rows in order": "SELECT k, w FROM t ORDER BY w DESC, k",
+    "top": "SELECT k, w FROM t ORDER BY a, w DESC LIMIT 5000",
+    "join": "SELECT count(*), sum(x.k) FROM t x JOIN t y ON x.w = y.w",
+    "merging join": "SELECT x.k, y.w FROM t x JOIN t y ON x.k = y.k ORDER BY x.k",
+    "groups": "SELECT count(*), sum(c) FROM (SELECT w, count(*) c FROM t GROUP BY w) x",
+    "arrays": "SELECT a, array_agg(w ORDER BY k DESC), median(k), count(DISTINCT w), max(w), "
+    "mode() WITHIN GROUP (ORDER BY w) FROM t WHERE a < 900 GROUP BY a",
+    "union": "SELECT count(*) FROM (SELECT w FROM t UNION SELECT w || '1' FROM t) x",
+    "partitions": "SELECT max(c), sum(c) FROM "
+    "(SELECT count(*) OVER (PARTITION BY a % 5 ORDER BY w) c FROM t) x",
+}
+"""Over rows of which a single batch has more bytes than the statement may hold."""
 HOLDERS = {
     "not in": "HashJoin",
     "distinct": "HashAggregate",
@@ -93,3 +107,23 @@ def test_without_spilling_they_fail_and_the_member_goes_on(in_cluster: InCluster
             await cluster.idle()
 
     in_cluster(scenario, 1, statement_memory=2 * MIB, spill_limit=0)
+
+
+def test_batches_are_cut_to_fit(in_cluster: InCluster) -> None:
+    answers: list[dict[str, Any]] = []
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client()
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, a BIGINT, w VARCHAR)")
+        await client.sql(
+            "INSERT INTO t SELECT g, g % 1000, repeat('w', 300) || g "
+            "FROM generate_series(1, 12000) g"
+        )
+        answers.append({name: await client.sql(text) for name, text in WIDE.items()})
+        await cluster.idle()
+
+    in_cluster(scenario, members=1)
+    in_cluster(scenario, statement_memory=2 * MIB, members=2)
+    for name in WIDE:
+        assert sorted(answers[1][name]) == sorted(answers[0][name]), name
+    assert answers[1]["rows in order"] == answers[0]["rows in order"]

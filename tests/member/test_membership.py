@@ -67,6 +67,25 @@ def test_a_process_joins_through_any_member_and_gets_its_share(in_cluster: InClu
     in_cluster(scenario, members=3)
 
 
+def test_copies_go_to_another_rack_when_there_is_one(in_cluster: InCluster) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await filled(cluster)
+        await joined(cluster, through=1, labels="rack=b")
+        view = cluster.member(1).core.view
+        assert [dict(member.labels) for member in view.members] == [
+            {"rack": "a"}, {"rack": "a"}, {"rack": "b"},
+        ]  # fmt: skip
+        core = cluster.member(1).core
+        await until(lambda: all((row[0] == 3) != (row[1] == 3) for row in core.view.replicas))
+        await cluster.member(3).leave()
+        await until(lambda: 3 not in core.view.by_number)
+        assert await client.sql("SELECT count(*), sum(v) FROM t") == [(300, 300 * 299 // 2)]
+        found = await client.sql("SELECT DISTINCT labels FROM sys.members")
+        assert found == [("rack=a",)]
+
+    in_cluster(scenario, members=2, backups=1, labels="rack=a")
+
+
 def test_a_member_alone_takes_another_one_in(in_cluster: InCluster) -> None:
     """From one to two: the lease of the first goes on."""
 
@@ -191,6 +210,9 @@ def test_a_message_of_another_view_is_refused_and_told(in_cluster: InCluster) ->
         ({"backups": 7}, "backups must be 0 to 6"),
         ({"backups": -1}, "backups must be 0 to 6"),
         ({"minimum_members": 2}, "minimum_members must be 1 to 1"),
+        ({"labels": "rack"}, "labels are NAME=VALUE"),
+        ({"labels": "rack=a,"}, "labels are NAME=VALUE"),
+        ({"labels": "rack=a, rack=b"}, "label rack is given twice"),
         ({"lease": 0.5}, "lease must lie between"),
         ({"lease": 20.0}, "lease must lie between"),
         ({"lease": -1.0}, "lease"),

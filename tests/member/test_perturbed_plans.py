@@ -24,7 +24,7 @@ import tpc_data
 pytestmark = pytest.mark.cluster
 
 SCALE = 0.01
-PERTURBATIONS = 8
+PERTURBATIONS = 4
 SOAK_PERTURBATIONS = 40
 SPREAD = 1.5
 """Standard deviation of the logarithm of a cost: five times as dear or as cheap is common."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from remuda.errors import DivisionByZero, SchemaChanged, UndefinedMap
-from remuda.member.statements import SCHEMA_ATTEMPTS
+from remuda.member.planned_again import SCHEMA_ATTEMPTS
 
 ROWS = [(1, 10), (2, 20), (3, 30)]
 

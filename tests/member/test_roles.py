@@ -102,6 +102,10 @@ class TestStatements:
                 await owner.sql(text)
             for text in self.CLUSTER:
                 await root.sql(text)
+            for who in (reader, writer, owner, nobody):
+                with refused("lacks the role admin on all maps"):
+                    await who.sql("ALTER CLUSTER ACCEPT LOST PARTITIONS")
+            await root.sql("ALTER CLUSTER ACCEPT LOST PARTITIONS")
             await cluster.idle()
 
         in_cluster(scenario, members, **settings)
@@ -250,6 +254,36 @@ class TestRequests:
             await root.ask(RpcType.MEMBER_STATE, user_pb2.Empty(), user_pb2.MemberState)
             await root.sql("DROP VIEW both_maps, one_map")
             await owner.ask(RpcType.DROP_MAP, user_pb2.MapName(name="t"), common_pb2.Ack)
+
+        in_cluster(scenario, 3, **settings)
+
+    def test_changes_of_entries(self, in_cluster, settings):
+        """Their answers tell what is there, so who may not read may not compute either."""
+
+        async def scenario(cluster):
+            _, reader, writer, owner, nobody = await prepared(cluster)
+            schema = await owner.schema("t")
+            about = {"map_id": schema.map_id, "schema_version": schema.version, "map": "t"}
+            keys = owner.keys_request(schema, 1).keys
+            compute = user_pb2.ComputeRequest(**about, keys=keys, assignments="v = v || '!'")
+            remove = user_pb2.CheckedWrite(**about, keys=keys)
+            guess = user_pb2.CheckedWrite(**about, keys=keys, expected=[b""])
+            get = user_pb2.KeysRequest(**about, keys=keys)
+            for rpc_type, message, role_of in (
+                (RpcType.MAP_COMPUTE, compute, {"reader": "write", "writer": "read"}),
+                (RpcType.MAP_CHECKED_WRITE, guess, {"reader": "write", "writer": "read"}),
+                (RpcType.MAP_CHECKED_WRITE, remove, {"reader": "write"}),
+                (RpcType.MAP_GET_VERSIONED, get, {"writer": "read", "nobody": "read"}),
+            ):
+                for who, name in ((reader, "reader"), (writer, "writer"), (nobody, "nobody")):
+                    if name in role_of:
+                        with refused(f'user "{name}" lacks the role {role_of[name]} on map "t"'):
+                            await who.ask(rpc_type, message, user_pb2.RowsResponse)
+            answer = await owner.ask(RpcType.MAP_COMPUTE, compute, user_pb2.RowsResponse)
+            assert owner.decoded(schema, answer) == [(1, "v1!")]
+            answer = await writer.ask(RpcType.MAP_CHECKED_WRITE, remove, user_pb2.RowsResponse)
+            assert answer.rows[0].row == b""
+            assert await owner.get(schema, 1) == [None]
 
         in_cluster(scenario, 3, **settings)
 

@@ -8,7 +8,7 @@ import logging
 from asyncio import events
 from collections import Counter
 from collections.abc import Awaitable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -33,7 +33,8 @@ from remuda.rpc.connection import ChannelKind
 from remuda.rpc.frame import FrameReader
 from remuda.rpc.messages import control_pb2
 
-LASTING = ("channels", "clients", "cached_plans")
+LASTING = ("channels", "clients", "cached_plans", "log_bytes", "log_groups", "log_records",
+           "log_durable", "log_checkpoint")  # fmt: skip
 """Gauges of what an idle member may have."""
 UNDECIDED = (
     "queries",
@@ -46,6 +47,8 @@ UNDECIDED = (
     "copies_incoming",
     "copies_outgoing",
     "settling",
+    "key_locks",
+    "part_waits",
 )
 """What nobody ends on a member that stops (the process ends), or that has no majority."""
 BACKGROUND = {"Core._guarded", "Member.start"}
@@ -90,6 +93,7 @@ class Simulation:
         self.size = members
         self.settings = settings
         self.members: dict[int, Member] = {}
+        self.made: list[Member] = []
         self.nodes: dict[int, Node] = {}
         self.clients: list[Client] = []
         self.joined = 0
@@ -206,6 +210,7 @@ class Simulation:
         # Parts of a member ask for the running loop when they are made.
         member: Member = node.context.run(self._inside, make)
         member.node = node  # type: ignore[attr-defined]
+        self.made.append(member)
         return member
 
     def _inside(self, action):
@@ -344,6 +349,15 @@ class Simulation:
                 if tasks := self.loop.pending(node):
                     self.violations.append(f"member {number} stopped with tasks {tasks}")
 
+    def close(self) -> None:
+        """Nothing runs any more. What was to run on nodes that died is let go here, and not when
+        the collector comes by in a later run."""
+        self.loop.close()
+        for member in self.made:
+            for work in member.core._tasks.values():
+                with suppress(BaseException):
+                    member.node.context.run(work.close)  # type: ignore[attr-defined]
+
     def verdict(self) -> None:
         if self.violations:
             shown = "\n".join(dict.fromkeys(self.violations))
@@ -392,4 +406,4 @@ def simulation(
         except RemudaError as error:
             raise Violation(f"seed {seed}: {error!r}\n--- log\n{sim.useful_log()}") from error
         finally:
-            sim.loop.close()
+            sim.close()

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import remuda.member.catalog_service as catalog_module
+import remuda.member.planned_again as planned_again_module
+import remuda.member.statements as statements_module
 import remuda.query.stream as stream_module
 from remuda.cluster.decree import Proposal
 from remuda.execution.exchange.inbox import Inbox
@@ -428,3 +430,15 @@ def who_leaves_just_goes(patch: Patch) -> str:
 
     patch.setattr(Membership, "leave", leave)
     return "who_leaves_is_let_go"
+
+
+@mutation
+def another_view_ends_a_query(patch: Patch) -> str:
+    patch.setattr(planned_again_module, "VIEW_PATIENCE", 0.0)
+    return "a_query_that_has_told_nothing_is_run_again_in_the_next_view"
+
+
+@mutation
+def another_view_is_waited_for_without_end(patch: Patch) -> str:
+    patch.setattr(statements_module, "pause_before_next", lambda *_: 0.01)
+    return "another_view_is_not_waited_for_without_end"

@@ -16,6 +16,7 @@ from sim_client import Client, Result
 from sim_cluster import Simulation, pbody, simulation
 from sim_network import LOST, Fate, Sent
 
+import remuda.member.planned_again as planned_again_module
 import remuda.query.registry as registry_module
 from remuda.errors import (
     ConnectionBroken,
@@ -153,8 +154,10 @@ async def a_start_from_another_view_is_refused(play: Play) -> None:
     core = play.sim.members[1].core
     at, view = core.timestamp(), core.view
     core.view = replace(view, number=view.number + 1)
-    result = await client.start(JOIN, read_timestamp=at)
-    await play.fails(result, ViewChanged, 5.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planned_again_module, "VIEW_PATIENCE", 0.5)
+        result = await client.start(JOIN, read_timestamp=at)
+        await play.fails(result, ViewChanged, 2.0)
     core.view = view
 
 

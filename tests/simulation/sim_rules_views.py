@@ -5,11 +5,13 @@ without the rule; registered with those of ``sim_rules``.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from sim_network import LOST
 from sim_rules import ORDERED, ROWS, SORTED, Play, scenario
 
+import remuda.member.planned_again as planned_again_module
 from remuda.errors import MemberUnavailable, NoLease, TransientError, ViewChanged
 from remuda.member.routing import Router
 from remuda.rpc import codec
@@ -140,3 +142,32 @@ async def who_leaves_is_let_go(play: Play) -> None:
     assert set(sim.members[1].core.view.by_number) == {1, 3}
     client = await play.client(1)
     assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS,)]
+
+
+@scenario(14)
+async def a_query_that_has_told_nothing_is_run_again_in_the_next_view(play: Play) -> None:
+    """Member 1 is a view ahead for two seconds: its clock rounds are refused as long."""
+    client = await play.client(1)
+    core = play.sim.members[1].core
+    view = core.view
+    core.view = replace(view, number=view.number + 1)
+    result = await client.start(ORDERED)
+    await asyncio.sleep(2.0)
+    assert not result.done.is_set()
+    core.view = view
+    async with asyncio.timeout(5.0):
+        await result.done.wait()
+    assert result.error is None
+    assert [row[:2] for row in result.rows] == SORTED
+
+
+@scenario(14)
+async def another_view_is_not_waited_for_without_end(play: Play) -> None:
+    client = await play.client(1)
+    core = play.sim.members[1].core
+    view = core.view
+    core.view = replace(view, number=view.number + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planned_again_module, "VIEW_PATIENCE", 0.5)
+        await play.fails(await client.start(ORDERED), ViewChanged, 2.0)
+    core.view = view

@@ -65,8 +65,10 @@ class ViewStorm:
         while True:
             serving: dict[int, int] = {}
             for number, member in self.sim.live().items():
-                if member.core.ready:
-                    for partition in member.core.view.partitions_of(number):
+                readiness = member.core.readiness
+                if readiness.partly:
+                    had = set(member.core.view.partitions_of(number))
+                    for partition in sorted(had - (readiness.taken if readiness.holds else set())):
                         other = serving.setdefault(partition, number)
                         if other != number:
                             self.sim.violations.append(

@@ -23,6 +23,7 @@ records = st.one_of(
     st.builds(log.Committed, _parts, _integers, _numbers, st.none() | _changes),
     st.builds(log.RolledBack, _parts),
     st.builds(log.StagedRows, _texts, _texts, _integers, _integers, _integers, _blobs),
+    st.builds(log.StagedKeys, _texts, _texts, _integers, _integers, _integers, _blobs),
     st.builds(
         log.JobPrepared,
         _texts,
@@ -31,6 +32,7 @@ records = st.one_of(
         st.lists(_texts, max_size=3).map(tuple),
         st.booleans(),
         _numbers,
+        _integers,
     ),
     st.builds(log.JobCommitted, _texts, _integers, _blobs),
     st.builds(log.JobRolledBack, _texts),

@@ -8,6 +8,7 @@ operations to the one in which the power goes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -63,6 +64,7 @@ class SimulatedDisk:
         self.power_cut: int | None = None
         self.capacity: int | None = None
         self.failing_syncs = 0
+        self.locked: set[Path] = set()
 
     # --- trouble ---
 
@@ -76,6 +78,7 @@ class SimulatedDisk:
         """Everything that is not on the disk is kept in any part."""
         manner = self.random.choice(["all", "nothing", "some", "prefix"])
         self.power_cut = None
+        self.locked.clear()
         for change in self.changes:
             if manner == "all" or (manner != "nothing" and self.random.random() < 0.5):
                 change.apply(self.names_stored)
@@ -172,6 +175,12 @@ class SimulatedDisk:
 
     def scratch(self, directory: str):
         raise AssertionError("nothing here spills")
+
+    def lock(self, path: Path) -> Callable[[], None]:
+        if path in self.locked:
+            raise ResourceError(f"{path} is held by another process")
+        self.locked.add(path)
+        return lambda: self.locked.discard(path)
 
     def _file(self, path: Path) -> File:
         if path not in self.names_now:

@@ -73,6 +73,10 @@ class Model:
                 result = row
         return result
 
+    def moments(self) -> set[int]:
+        """When something has changed."""
+        return {event[0] for events in self.events.values() for event in events}
+
     def rows(self, at: int) -> dict:
         found = {key: self.get(key, at) for key in self.events}
         return {key: row for key, row in found.items() if row is not None}

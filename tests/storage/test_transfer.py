@@ -117,11 +117,11 @@ class TransferMachine(StoreMachine):
         left = [row for row in self.model.rows(at).values() if self.partition(row) not in MOVED]
         assert self.scanned(source, below) == everything
         assert self.scanned(source, at) == sorted(left, key=repr)
-        assert source.rows == len(left)
+        assert source.size(at) == len(left)
         source.discard_partitions(MOVED)
         assert self.scanned(source, at) == sorted(left, key=repr)
         assert source.last_end_of(MOVED) == 0
-        assert source.rows == len(left)
+        assert source.size(at) == len(left)
         remaining = [r for r in self.model.rows(below).values() if self.partition(r) not in MOVED]
         assert self.scanned(source, below) == sorted(remaining, key=repr)
 
@@ -135,7 +135,7 @@ class TransferMachine(StoreMachine):
         return store
 
     def check(self, copy: MapStore, high: int, low: int = ALWAYS) -> None:
-        ats = {event[0] for events in self.model.events.values() for event in events}
+        ats = self.model.moments()
         ats |= {at - 1 for at in ats} | {min(high, self.now)}
         readable = sorted(at for at in ats if max(self.horizon, low) <= at <= high)[-12:]
         for at in readable:

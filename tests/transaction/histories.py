@@ -79,13 +79,7 @@ class _Facts:
 
 def anomalies(history: Sequence[Transaction], *, real_time: bool = True) -> list[Anomaly]:
     """Everything that a (with ``real_time``: strictly) serializable system must not show."""
-    facts = _Facts(history)
-    for number, transaction in enumerate(history):
-        for operation in transaction.operations:
-            if isinstance(operation, Append):
-                facts.writer[operation.key, operation.value] = number
-                facts.last[number, operation.key] = operation.value
-    facts.committed = _known_to_have_committed(facts)
+    facts = _facts_of(history)
     _check_reads(facts)
     _order_versions(facts)
     edges = _dependencies(facts)
@@ -94,6 +88,17 @@ def anomalies(history: Sequence[Transaction], *, real_time: bool = True) -> list
     for cycle in _cycles(edges):
         facts.anomalies.append(_named(cycle, edges))
     return facts.anomalies
+
+
+def _facts_of(history: Sequence[Transaction]) -> _Facts:
+    facts = _Facts(history)
+    for number, transaction in enumerate(history):
+        for operation in transaction.operations:
+            if isinstance(operation, Append):
+                facts.writer[operation.key, operation.value] = number
+                facts.last[number, operation.key] = operation.value
+    facts.committed = _known_to_have_committed(facts)
+    return facts
 
 
 def _known_to_have_committed(facts: _Facts) -> list[tuple[int, Transaction]]:

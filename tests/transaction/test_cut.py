@@ -17,7 +17,7 @@ from remuda.transaction.cut import (
 )
 from remuda.transaction.parts import Address
 
-SEEDS = 200
+SEEDS = 120
 MUTANT_SEEDS = 600
 
 

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 from histories import Append, Outcome, Read, Transaction, anomalies
+from weaker_histories import judged
 
 
 def tx(
@@ -139,3 +140,38 @@ def test_serial_histories_have_none(seed: int) -> None:
 def test_histories_without_validation_have_some() -> None:
     found = [bool(anomalies(serial(Random(seed), snapshot=True))) for seed in range(40)]
     assert sum(found) > 10
+
+
+LEVELS = ("serializable", "repeatable read", "read committed")
+
+WEAKER: dict[str, tuple[list[Transaction], int]] = {
+    # how many of LEVELS, from the strongest on, do not allow it
+    "write skew": (
+        [tx(r("x"), r("y"), a("x", 1)), tx(r("x"), r("y"), a("y", 2)), tx(r("x", 1), r("y", 2))],
+        1,
+    ),
+    "lost update": ([tx(r("x"), a("x", 1)), tx(r("x"), a("x", 2)), tx(r("x", 1, 2))], 2),
+    "long fork": (
+        [tx(a("x", 1)), tx(a("y", 2)), tx(r("x", 1), r("y")), tx(r("x"), r("y", 2))],
+        2,
+    ),
+    "read skew": ([tx(a("x", 1), a("y", 1)), tx(r("x"), r("y", 1)), tx(r("x", 1))], 2),
+    "a snapshot of too long ago": (
+        [tx(a("x", 1), at=(0, 1)), tx(r("x"), at=(2, 3)), tx(r("x", 1), at=(4, 5))],
+        2,
+    ),
+    "unrepeatable read": ([tx(r("x"), r("x", 1)), tx(a("x", 1))], 2),
+    "dirty write": (
+        [tx(a("x", 1), a("y", 1)), tx(a("x", 2), a("y", 2)), tx(r("x", 1, 2)), tx(r("y", 2, 1))],
+        3,
+    ),
+    "aborted read": ([tx(a("x", 1), outcome=Outcome.ABORTED), tx(r("x", 1))], 3),
+    "circular information flow": ([tx(a("x", 1), r("y", 1)), tx(a("y", 1), r("x", 1))], 3),
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", WEAKER)
+def test_each_level_is_judged_by_its_own_promises(name: str, level: str) -> None:
+    history, refused = WEAKER[name]
+    assert bool(judged(history, level)) == (LEVELS.index(level) < refused), judged(history, level)

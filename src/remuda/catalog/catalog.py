@@ -14,7 +14,9 @@ from typing import Final
 
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.catalog.indexes import carried, same_rows
+from remuda.catalog.staged_maps import is_staged
 from remuda.datatypes.keyhash import is_key_type
+from remuda.datatypes.map_options import refuse_for_replicated
 from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
 from remuda.datatypes.sql import Kind
 from remuda.errors import (
@@ -53,6 +55,12 @@ class Catalog:
     @cached_property
     def _view_by_name(self) -> dict[str, ViewDefinition]:
         return {view.name: view for view in self.views}
+
+    @cached_property
+    def shown(self) -> Catalog:
+        """Without the maps that a restore is still filling."""
+        maps = tuple(schema for schema in self.maps if not is_staged(schema))
+        return self if len(maps) == len(self.maps) else replace(self, maps=maps)
 
     def find(self, name: str) -> MapSchema | None:
         return self._by_name.get(name)
@@ -208,6 +216,8 @@ def validate(schema: MapSchema) -> None:
                 f'{where}: column "{column.name}" cannot have the type {column.type}'
             )
     _validate_key(schema, where, seen)
+    if schema.replicated:
+        refuse_for_replicated(schema.options)
 
 
 def _validate_key(schema: MapSchema, where: str, names: set[str]) -> None:

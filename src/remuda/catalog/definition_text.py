@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.map_options import shown
 from remuda.datatypes.schema import Check, Column, MapSchema, ViewDefinition
 
 
@@ -24,6 +25,7 @@ def definition_of(relation: MapSchema | ViewDefinition) -> str:
     if relation.partition_by != relation.key:
         quoted = ", ".join(map(quoted_name, relation.partition_by)).replace("'", "''")
         options.append(f"partition_by = '{quoted}'")
+    options += shown(relation.options)
     if options:
         text += f" WITH ({', '.join(options)})"
     return "\n".join([text + ";", *_comments(relation, "TABLE")])

@@ -85,6 +85,6 @@ def carried(before: MapSchema, after: MapSchema, new_ids: Iterable[int]) -> MapS
 
 
 def same_rows(before: MapSchema, after: MapSchema) -> bool:
-    """Whether two schemas of a map differ in nothing but their indexes."""
-    plain = replace(after, indexes=before.indexes, version=before.version)
+    """Whether two schemas of a map differ in nothing but their indexes and options."""
+    plain = replace(after, indexes=before.indexes, options=before.options, version=before.version)
     return plain == before and [c.id for c in plain.columns] == [c.id for c in before.columns]

@@ -205,12 +205,18 @@ _SYS: Final = """
 members: member int, uuid text, host text, user_port int, control_port int, data_port int,
     state text, cause text, coordinator bool, asked bool, partitions int, backups int, view bigint,
     queries int, fragments int, clients int, jobs int, catalog_version bigint,
-    memory_held bigint, memory_limit bigint, memory_peak bigint, spilled bigint, queued int
-partitions: partition int, member int, live bool, backups text, state text
+    memory_held bigint, memory_limit bigint, memory_peak bigint, spilled bigint, queued int,
+    labels text
+partitions: partition int, member int, live bool, backups text, state text, emptied_in_view bigint
 maps: name text, map_id bigint, version bigint, kind text, columns int, key text,
-    partition_by text, rows bigint, bytes bigint, comment text
+    partition_by text, rows bigint, bytes bigint, comment text, options text,
+    backup_rows bigint, backup_bytes bigint, gets bigint, hits bigint, misses bigint, puts bigint,
+    removes bigint, evictions bigint, idle_removals bigint, expirations bigint,
+    last_access moment, last_update moment
 map_parts: name text, member int, rows bigint, bytes bigint, backup_rows bigint,
-    backup_bytes bigint
+    backup_bytes bigint, gets bigint, hits bigint, misses bigint, puts bigint, removes bigint,
+    evictions bigint, idle_removals bigint, expirations bigint, last_access moment,
+    last_update moment
 columns: map text, name text, position int, type text, nullable bool, key bool,
     partition_key bool, default_value text, comment text, distinct_values double,
     null_fraction double
@@ -228,11 +234,19 @@ fragments: query text, member int, fragment int, state text, operators text, row
 operators: query text, member int, fragment int, instance int, operator int, name text,
     rows bigint, batches bigint, bytes bigint, seconds double, wait double, waits bigint,
     memory bigint, spilled bigint, files bigint, first moment, last moment
+logs: member int, sync text, records bigint, durable bigint, waiting bigint, bytes bigint,
+    groups bigint, checkpoint bigint
 indexes: name text, map text, kind text, columns text, state text, bytes bigint
+snapshots: snapshot text, cut bigint, kind text, created moment, timestamp bigint, maps int,
+    rows bigint, objects int, bytes bigint, key text, problem text
+snapshot_tasks: member int, kind text, snapshot text, cut bigint, started moment, attempt int,
+    objects bigint, objects_total bigint, rows bigint, bytes bigint
 settings: name text, setting text, default_value text, description text
 transactions: transaction text, member int, state text, isolation text, read_only bool,
     user_name text, label text, started moment, seconds double, snapshot bigint, writes bigint,
     bytes bigint, reads bigint, savepoints int
+subscriptions: subscription text, member int, kind text, map text, query text, user_name text,
+    started moment, position bigint, changes bigint
 """
 
 

@@ -15,7 +15,9 @@ from typing import Any
 
 from remuda.cli.connecting import add_connect, connection_options
 from remuda.config import split_address
+from remuda.errors import InputError
 from remuda.gateway.server import HTTP_PORT, Gateway, GatewaySettings
+from remuda.rpc.tls import TlsFiles
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-remote",
         action="store_true",
-        help="listen where other machines reach it, although HTTP is not encrypted",
+        help="listen where other machines reach it",
     )
+    parser.add_argument(
+        "--https-certificate", metavar="FILE", help="PEM file to show: speak HTTPS, not HTTP"
+    )
+    parser.add_argument("--https-key", metavar="FILE", help="PEM file with its key")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,10 +45,26 @@ def run(options: argparse.Namespace) -> int:
     if "tls" in found:
         found["tls"] = found["tls"].lower() in ("true", "yes")
     settings = GatewaySettings(
-        connect=options.connect, host=host, port=port, remote=options.allow_remote, options=found
+        connect=options.connect,
+        host=host,
+        port=port,
+        remote=options.allow_remote,
+        options=found,
+        https=_https(options),
     )
     asyncio.run(_serve(settings))
     return 0
+
+
+def _https(options: argparse.Namespace) -> TlsFiles | None:
+    certificate, key = options.https_certificate, options.https_key
+    if certificate is None:
+        if key is not None:
+            raise InputError(
+                "a key for HTTPS without its certificate", hint="Give --https-certificate as well."
+            )
+        return None
+    return TlsFiles(certificate=certificate, key=key or "", minimum="1.2")
 
 
 async def _serve(settings: GatewaySettings) -> None:
@@ -52,7 +74,7 @@ async def _serve(settings: GatewaySettings) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await gateway.start()
     try:
-        print(f"ready: http://{gateway.address}   (Ctrl-C stops)", flush=True)
+        print(f"ready: {gateway.url}   (Ctrl-C stops)", flush=True)
         await stop.wait()
         print("stopping", flush=True)
     finally:
@@ -60,10 +82,10 @@ async def _serve(settings: GatewaySettings) -> None:
 
 
 @contextmanager
-def beside(connect: str, port: int, **options: Any) -> Iterator[str]:
+def beside(connect: str, port: int, https: TlsFiles | None = None, **options: Any) -> Iterator[str]:
     """A gateway to ``connect`` (``options`` as for ``remuda.connect``) on this machine's loopback,
     in a thread of its own, for the block; its address. Raises InputError and ConnectionRefused."""
-    settings = GatewaySettings(connect=connect, port=port, options=options)
+    settings = GatewaySettings(connect=connect, port=port, options=options, https=https)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="gateway", daemon=True)
     thread.start()

@@ -11,7 +11,14 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import remuda
-from remuda.cli import sql_command, start_command, status_command, user_command
+from remuda.cli import (
+    cluster_command,
+    snapshot_command,
+    sql_command,
+    start_command,
+    status_command,
+    user_command,
+)
 from remuda.cli.table import harmless
 from remuda.errors import NotSupported, RemudaError
 
@@ -107,6 +114,8 @@ def _parser() -> argparse.ArgumentParser:
     sql_command.add_to(commands)
     status_command.add_to(commands)
     user_command.add_to(commands)
+    cluster_command.add_to(commands)
+    snapshot_command.add_to(commands)
     for name, (_, text) in _LATER.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser

@@ -64,6 +64,18 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--minimum-members", type=int, metavar="N", help="with fewer, nobody reads or writes (1)"
     )
+    parser.add_argument(
+        "--data",
+        dest="data_dir",
+        metavar="DIR",
+        help="keep the members' logs of what is written here, and start again from them",
+    )
+    parser.add_argument("--log-sync", choices=("fsync", "os", "none"), help="(fsync)")
+    parser.add_argument(
+        "--start-without",
+        metavar="MEMBERS",
+        help="start again without these members, such as 2,3: what only they have is lost",
+    )
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings of the members, TOML")
     parser.set_defaults(run=run)
 
@@ -73,7 +85,14 @@ def run(options: argparse.Namespace) -> int:
     given = {name: getattr(options, name) for name in _DEFAULTS}
     places |= {name: value for name, value in given.items() if value is not None}
     settings: dict[str, Any] = {}
-    for name in ("log_format", "backups", "minimum_members"):
+    for name in (
+        "log_format",
+        "backups",
+        "minimum_members",
+        "data_dir",
+        "log_sync",
+        "start_without",
+    ):
         if getattr(options, name) is not None:
             settings[name] = getattr(options, name)
     stop = threading.Event()

@@ -21,6 +21,11 @@ MEMBERS_QUERY: Final = (
 )
 
 
+LOGS_QUERY: Final = (
+    "SELECT member, sync, records, durable, waiting, bytes, checkpoint FROM sys.logs"
+)
+
+
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "status", help="members and maps of a cluster", description="Members and maps."
@@ -62,7 +67,10 @@ def describe(client: Client) -> str:
         f"clock {clock:%Y-%m-%d %H:%M:%S} UTC\n"
     )
     if view.lost:
-        head += f"{len(view.lost)} partitions are LOST, with every copy of them\n"
+        head += (
+            f"{len(view.lost)} partitions are LOST, with every copy of them "
+            "(remuda cluster accept-loss lets them begin again without entries)\n"
+        )
     short = sum(0 < len(row) < min(view.backups + 1, len(view.members)) for row in view.replicas)
     if short:
         head += f"{short} partitions are short of backups\n"
@@ -88,6 +96,7 @@ def describe(client: Client) -> str:
             members,
             (right, left, left, left, right, right, right, right, right, right),
         ),
+        *_logs(client),
         text_table(
             ("map", "key", "columns", "rows", "bytes", "layout"),
             _maps(client, sorted(schema.name for schema in info.maps)),
@@ -115,6 +124,22 @@ def _seen(client: Client) -> tuple[dict[int, tuple[str, ...]], dict[int, str]]:
             sizes = (size_text(held or 0), size_text(limit or 0), size_text(disk or 0))
             memory[member] = (*sizes, str(queued or 0))
     return memory, suspected
+
+
+def _logs(client: Client) -> list[str]:
+    """A table of the members' logs, where members keep logs and answer."""
+    try:
+        found = client.sql(LOGS_QUERY).fetchall()
+    except RemudaError:
+        return []
+    rows = [
+        (str(member), sync, str(records), str(records - durable), str(waiting), size_text(size),
+         str(checkpoint) if checkpoint else "none")
+        for member, sync, records, durable, waiting, size, checkpoint in sorted(found)
+    ]  # fmt: skip
+    right, left = Alignment.RIGHT, Alignment.LEFT
+    names = ("log of", "sync", "records", "not synced", "waiting", "written", "checkpoint")
+    return [text_table(names, rows, (right, left, *[right] * 5))] if rows else []
 
 
 def _maps(client: Client, names: list[str]) -> list[Sequence[str]]:

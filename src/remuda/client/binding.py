@@ -79,11 +79,13 @@ class Binding:
         row: PhysicalRow,
         condition: Condition = Condition.ALWAYS,
         want_old: bool = False,
+        ttl: int | None = None,
     ) -> PhysicalRow | None:
         """The row that was there before, when ``want_old``."""
-        call = self.requests.put((row,), condition, want_old)
+        call = self.requests.put((row,), condition, want_old, ttl)
         try:
-            answer = await self.core.write(self.router.owner(self.key_of(row)), call)
+            owner = self.router.owner(self.key_of(row))
+            answer = await self.core.write(owner, call, self.schema.name)
         except FrameTooLarge as error:
             raise too_large(self.schema) from error
         return answer[0] if answer else None
@@ -91,7 +93,9 @@ class Binding:
     async def remove(self, key: PhysicalRow, want_old: bool) -> PhysicalRow | None:
         """The removed row (empty unless ``want_old``), None when there was none."""
         call = self.requests.remove((key,), want_old)
-        rows: list[PhysicalRow | None] = await self.core.write(self.router.owner(key), call)
+        rows: list[PhysicalRow | None] = await self.core.write(
+            self.router.owner(key), call, self.schema.name
+        )
         return rows[0]
 
     # --- many entries ---
@@ -124,10 +128,18 @@ class Binding:
             assert not isinstance(rows, RemudaError)
             found.update((key, row) for key, row in zip(part, rows, strict=True) if row is not None)
 
-    async def put_all(self, rows: Rows) -> Unserved | None:
+    async def ttl(self, key: PhysicalRow) -> int | None:
+        """Microseconds; 0: it does not expire; None: there is no entry."""
+        return await self.core.ask(self.router.owner(key), self.requests.ttl(key))
+
+    async def set_ttl(self, key: PhysicalRow, ttl: int) -> bool:
+        answer = await self.core.write(self.router.owner(key), self.requests.set_ttl(key, ttl))
+        return answer[0] is not None
+
+    async def put_all(self, rows: Rows, ttl: int | None = None) -> Unserved | None:
         """Upsert; what was not done, None when all is."""
         if isinstance(rows, pa.RecordBatch):
-            return await self._put_batch(rows)
+            return await self._put_batch(rows, ttl)
         if len(rows) <= ROWS_AS_MESSAGES:
             by_owner: dict[int, list[PhysicalRow]] = defaultdict(list)
             for row in rows:
@@ -135,8 +147,9 @@ class Binding:
                 by_owner[self.router.owner(self.key_of(row))].append(row)
             parts = list(by_owner.values())
             answers = await self.core.scatter(
-                [(owner, self.requests.put(part)) for owner, part in by_owner.items()]
+                [(owner, self.requests.put(part, ttl=ttl)) for owner, part in by_owner.items()]
             )
+            self.core.wrote(self.schema.name)
             if not any(isinstance(answer, FrameTooLarge) for answer in answers):
                 left = [
                     (part, answer)
@@ -149,9 +162,9 @@ class Binding:
                 return Unserved(unserved, worst([error for _, error in left]))
         batch = self.batch(rows)  # it travels in pieces
         check_row_sizes(self.schema, batch)
-        return await self._put_batch(batch)
+        return await self._put_batch(batch, ttl)
 
-    async def _put_batch(self, batch: pa.RecordBatch) -> Unserved | None:
+    async def _put_batch(self, batch: pa.RecordBatch, ttl: int | None) -> Unserved | None:
         schema = batch.schema
         if self.schema.replicated:  # whoever gets it copies it to the others
             parts = [(self.core.next_member(), batch)]
@@ -160,10 +173,11 @@ class Binding:
         queues = [(member, list(pieces(part))) for member, part in parts]
         while queues:
             calls = [
-                (member, self.requests.put_batch(encode_stream(schema, [queue[0]])))
+                (member, self.requests.put_batch(encode_stream(schema, [queue[0]]), ttl))
                 for member, queue in queues
             ]
             answers = await self.core.scatter(calls)
+            self.core.wrote(self.schema.name)
             errors = [answer for answer in answers if isinstance(answer, RemudaError)]
             for (_, queue), answer in zip(queues, answers, strict=True):
                 if not isinstance(answer, RemudaError):

@@ -44,8 +44,9 @@ def as_table(data: Any) -> pa.Table | None:
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    pandas = sys.modules.get("pandas")  # a DataFrame exists only after its module was imported
-    if pandas is not None and isinstance(data, pandas.DataFrame):
+    # A DataFrame exists only after its module was imported (another thread may be about to).
+    frame = getattr(sys.modules.get("pandas"), "DataFrame", None)
+    if frame is not None and isinstance(data, frame):
         return pa.Table.from_pandas(data, preserve_index=False)
     return None
 
@@ -66,21 +67,23 @@ def check_key(schema: MapSchema, key: Sequence[str] | None) -> None:
         )
 
 
-async def put_table(core: Core, schema: MapSchema, table: pa.Table) -> int:
+async def put_table(core: Core, schema: MapSchema, table: pa.Table, ttl: int | None = None) -> int:
     """Upsert the rows of a table: all checked before anything is sent, visible together."""
-    return await put_batches(core, schema, engine_batches(schema, table))
+    return await put_batches(core, schema, engine_batches(schema, table), ttl)
 
 
-async def put_batches(core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch]) -> int:
+async def put_batches(
+    core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch], ttl: int | None = None
+) -> int:
     """Upsert rows in engine form, visible together. Raises SchemaChanged when the map has got
     another schema than the one that they were made for."""
     if core.in_transaction:
-        return await _put_in_transaction(core, schema, batches)
+        return await _put_in_transaction(core, schema, batches, ttl)
     tries: Tries | None = None
     while True:
         committing: list[str] = []
         try:
-            return await _put_batches(core, schema, batches, committing)
+            return await _put_batches(core, schema, batches, committing, ttl)
         except MAYBE_AGAIN as error:
             tries = tries or core.tries(core.settings.retry_writes)
             if committing:
@@ -92,20 +95,24 @@ async def put_batches(core: Core, schema: MapSchema, batches: Sequence[pa.Record
 
 
 async def _put_in_transaction(
-    core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch]
+    core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch], ttl: int | None
 ) -> int:
     """The commit makes them visible, together with everything else."""
     asked = requests.MapRequests(schema, core.clock, core.view.number)
     rows = 0
     for batch in batches:
         for piece in pieces(batch):
-            call = asked.put_batch(encode_stream(piece.schema, [piece]))
+            call = asked.put_batch(encode_stream(piece.schema, [piece]), ttl)
             rows += await core.call(None, call)
     return rows
 
 
 async def _put_batches(
-    core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch], committing: list[str]
+    core: Core,
+    schema: MapSchema,
+    batches: Sequence[pa.RecordBatch],
+    committing: list[str],
+    ttl: int | None,
 ) -> int:
     """``committing`` gets the name of the job when its commit begins."""
     job, schema_there = await begin_job(core, schema.name, False, "put_all")
@@ -118,7 +125,9 @@ async def _put_batches(
                 await writer.write(batch)
             task = await writer.finish()
         committing.append(job)
-        return await commit_job(core, job, [task])
+        rows = await commit_job(core, job, [task], ttl)
+        core.wrote(schema.name)
+        return rows
     except BaseException:
         with contextlib.suppress(RemudaError):  # what broke the job may be why this fails
             await abort_job(core, job)

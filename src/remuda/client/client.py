@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from remuda.client.address import Address, parse_addresses
 from remuda.client.asynchronous import client as asynchronous
+from remuda.client.asynchronous.listener import BUFFER, watch
 from remuda.client.asynchronous.transaction import again, checked_attempts, plain
 from remuda.client.backoff import conflict_pause
 from remuda.client.connections import BlockingPorts
 from remuda.client.core import Core
 from remuda.client.cursor import Cursor
 from remuda.client.driving import finish
+from remuda.client.feed_events import RowEvent
 from remuda.client.jobs import Job
+from remuda.client.listener import Listener
 from remuda.client.login import security
 from remuda.client.map import Map
+from remuda.client.near_cache import NearCache
+from remuda.client.near_map import NearMap
 from remuda.client.ports import REQUEST_TIMEOUT, checked_settings
 from remuda.client.prepared import Statement
 from remuda.client.requests import ClusterInfo, JobTask, MapDescription, RunOptions
+from remuda.client.snapshots import Snapshots
 from remuda.client.transaction import Transaction
 from remuda.client.transaction_requests import checked_options
 from remuda.client.values import timeout_seconds
@@ -44,10 +50,33 @@ class Client:
 
     # --- maps and statements ---
 
+    @overload
     def map(
         self, name: str, value_type: type | None = None, *, key_type: type | None = None
+    ) -> Map: ...
+
+    @overload
+    def map(
+        self,
+        name: str,
+        value_type: type | None = None,
+        *,
+        key_type: type | None = None,
+        near_cache: NearCache,
+    ) -> NearMap: ...
+
+    def map(
+        self,
+        name: str,
+        value_type: type | None = None,
+        *,
+        key_type: type | None = None,
+        near_cache: NearCache | None = None,
     ) -> Map:
-        """A handle of the map ``name``; see ``Map`` for what the types do."""
+        """A handle of the map ``name``; see ``Map`` for what the types do. With ``near_cache``, its
+        gets look into the memory of this client first, see ``NearMap``."""
+        if near_cache is not None:
+            return NearMap(self._core, name, value_type, key_type, near_cache)
         return Map(self._core, name, value_type, key_type)
 
     def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:
@@ -78,6 +107,26 @@ class Client:
         the other. What has been written before an error stays.
         """
         return finish(self._client.execute_many(text, rows))
+
+    def watch(
+        self,
+        text: str,
+        *params: Any,
+        callback: Callable[[RowEvent], object] | None = None,
+        initial: bool = True,
+        buffer: int = BUFFER,
+    ) -> Listener[RowEvent]:
+        """A SELECT over one map that goes on: its result as it is now, in events INITIAL (unless
+        ``initial`` is False), then each change of it. Iterate over the result, or give a
+        ``callback``; see ``Listener``.
+
+        It may have expressions of the map's columns and a WHERE. A row that ceases to meet the
+        condition is told as removed. Raises NotSupported for other queries, and what ``sql``
+        raises.
+        """
+        return Listener(
+            self._core, lambda core: watch(core, text, params, initial, buffer), callback
+        )
 
     # --- transactions ---
 
@@ -167,13 +216,22 @@ class Client:
         """Schema, and estimates of rows and bytes; UndefinedMap."""
         return finish(self._client.describe_map(name))
 
-    def create_map(self, schema: MapSchema, if_not_exists: bool = False) -> MapSchema:
-        """Create a map; the schema as the cluster has it then. DuplicateMap."""
-        return finish(self._client.create_map(schema, if_not_exists))
+    def create_map(
+        self, schema: MapSchema, if_not_exists: bool = False, **options: Any
+    ) -> MapSchema:
+        """Create a map; the schema as the cluster has it then. DuplicateMap. ``options`` are those
+        of ``CREATE TABLE ... WITH``: ``ttl="10 s"``, ``max_idle``, ``eviction``, ...;
+        InvalidDefinition if they cannot be."""
+        return finish(self._client.create_map(schema, if_not_exists, **options))
 
     def drop_map(self, name: str, if_exists: bool = False) -> None:
         """Drop a map with all its entries; UndefinedMap unless ``if_exists``."""
         finish(self._client.drop_map(name, if_exists))
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """Snapshots of the whole grid: ``create``, ``list``, ``restore``, ..."""
+        return Snapshots(lambda text: self.sql(text).fetchall())
 
     # --- for Spark and tools ---
 

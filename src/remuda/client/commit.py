@@ -17,10 +17,10 @@ _ATTEMPTS = 3
 _PAUSE = 0.1
 
 
-async def commit_job(core: Core, job: str, tasks: Iterable[JobTask]) -> int:
+async def commit_job(core: Core, job: str, tasks: Iterable[JobTask], ttl: int | None = None) -> int:
     """The number of rows. Committing twice gives the same answer, so a lost connection is no reason
     to leave the caller in doubt: the coordinator is asked again, for ``COMMIT_TIMEOUT`` in all."""
-    call = requests.job_commit(job, tasks, core.clock)
+    call = requests.job_commit(job, tasks, core.clock, ttl)
     coordinator = requests.job_coordinator(job)
     ends = time.monotonic() + max(COMMIT_TIMEOUT, core.settings.request_timeout)
     doubt = False

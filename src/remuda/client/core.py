@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from remuda.client import backoff, requests
 from remuda.client.address import Address
@@ -23,7 +23,7 @@ from remuda.client.latest import Latest
 from remuda.client.pages import Header
 from remuda.client.ports import MemberPort, Ports, Settings
 from remuda.client.reader import Reader
-from remuda.client.requests import Call, Clock, ClusterInfo, Route, RunOptions
+from remuda.client.requests import Call, Clock, ClusterInfo, MapDescription, Route, RunOptions
 from remuda.client.result_stream import ResultStream
 from remuda.client.tries import LOST, MAYBE_AGAIN, Tries, of_write
 from remuda.client.view_source import first_contact, is_news, newest_view
@@ -54,6 +54,13 @@ _WRITES = re.compile(
 )
 
 
+class Closable(Protocol):
+    @property
+    def closed(self) -> bool: ...
+
+    def close(self) -> None: ...
+
+
 class Core:
     """Connections to all members of one cluster. Thread-safe over blocking ports."""
 
@@ -70,8 +77,14 @@ class Core:
         """Settings and prepared statements, as a member wrote them down."""
         self.held: Held | None = None
         """The transaction that a BEGIN among its statements has begun."""
+        self.described: dict[str, MapDescription] = {}
+        """Maps as handles have last learned them; good for as long as the catalog stays."""
+        self.background: Closable | None = None
+        """Of a blocking client: the loop that its listeners run on (``client.background``)."""
         self.keeps_transactions = True
         """Whether it may have one: not where several users share it unknowingly."""
+        self._written: dict[str, int] = {}
+        """When this client has written to a map last ("": by a statement, to whichever)."""
         self._lock = threading.Lock()
         self._turn = itertools.count()
         self._members: dict[int, MemberPort] = {}
@@ -86,6 +99,11 @@ class Core:
         """Learn the view from the first address that answers. MemberUnavailable."""
         self._install(await first_contact(self.addresses, self.ports, self.settings, self.clock))
         self.clock.on_view = self._heard_of_view
+
+    def still_described(self, name: str) -> MapDescription | None:  # noqa: ARG002
+        """The map as it is known to be now. Only a transaction knows that much: its member said
+        when it began which version of the catalog it has."""
+        return None
 
     # --- one request ---
 
@@ -104,8 +122,8 @@ class Core:
             return self._round(owner, call)
         return self.pool(owner).call(call)
 
-    async def write(self, owner: int, call: Call[T]) -> T:
-        """``ask`` for a write: OutcomeUnknown when its answer was lost."""
+    async def write(self, owner: int, call: Call[T], name: str = "") -> T:
+        """``ask`` for a write (of the map ``name``): OutcomeUnknown when its answer was lost."""
         try:
             return await self.ask(owner, call)
         except LOST as error:
@@ -113,6 +131,8 @@ class Core:
             if lost is error:
                 raise
             raise lost from error
+        finally:
+            self.wrote(name)
 
     async def _insist(self, member: int, call: Call[T], read: bool, repeats: int) -> T:
         for attempt in itertools.count():
@@ -239,6 +259,15 @@ class Core:
         members = self.view.members
         return members[next(self._turn) % len(members)].number
 
+    def wrote(self, name: str = "") -> None:
+        """A write of the map (or of some) has been answered, or may have been carried out."""
+        self._written[name] = self.clock.value
+
+    def written_to(self, name: str) -> int:
+        """At or below it lies everything that this client has written to the map."""
+        written = self._written
+        return max(written.get(name, 0), written.get("", 0))
+
     # --- statements ---
 
     async def execute(
@@ -261,9 +290,12 @@ class Core:
         """
         held = self.released(text)
         if held is not None:
-            return await run_held(
-                self, held, text, parameters, types, options, handle=handle, header=header
-            )
+            try:
+                return await run_held(
+                    self, held, text, parameters, types, options, handle=handle, header=header
+                )
+            finally:
+                self.wrote()  # it may have been the COMMIT
         start = requests.prologue(handle or text, types, header.form if header else 0)
         tries: Tries | None = None
         for attempt in itertools.count():
@@ -290,6 +322,8 @@ class Core:
                 await tries.after(lost)
             else:
                 self.told(stream)
+                if not is_read(text):
+                    self.wrote()
                 return reader
         raise AssertionError("unreachable")
 
@@ -384,6 +418,8 @@ class Core:
     def close(self) -> None:
         """Close all connections; requests under way fail with ConnectionBroken."""
         self.closed = True
+        if self.background is not None:
+            self.background.close()
         with self._lock:
             for pool in self._members.values():
                 pool.close()
@@ -393,6 +429,7 @@ class Core:
         """In the child: another thread of the parent may have held the lock."""
         self._lock = threading.Lock()
         self._learning = False
+        self.background = None
 
     def _install(self, info: ClusterInfo) -> None:
         with self._lock:

@@ -60,7 +60,7 @@ class Cluster:
         return tuple(member.user for member in self.members)
 
     @property
-    def connect_options(self) -> dict[str, str]:
+    def connect_options(self) -> dict[str, Any]:
         """What ``remuda.connect`` needs besides an address: the TLS of a cluster that has it."""
         return dict(self._tls)
 
@@ -160,6 +160,7 @@ def start(
                 ports=(user_port, control_port, data_port),
                 logs=logs,
                 options=_options(config, settings, timeout, members),
+                data=merged.data_dir,
                 control=control,
                 scratch=scratch,
             )
@@ -243,6 +244,8 @@ class _Plan:
     ports: tuple[int, int, int]  # user, control, data; 0 = any free one
     logs: Path
     options: list[str]
+    data: str
+    """The folder of the members' folders; "": they keep no logs."""
     control: socket.socket  # the first member's, already bound
     scratch: tempfile.TemporaryDirectory[str] | None
 
@@ -254,6 +257,8 @@ class _Plan:
         else:
             join = format_address(self.host, self.control.getsockname()[1])
             place = ["--join", join, "--control-port", str(control)]
+        if self.data:
+            place += ["--data-dir", str(Path(self.data) / f"member-{index + 1}")]
         return [
             sys.executable, "-m", "remuda.member",
             "--cluster-size", str(self.members),
@@ -314,6 +319,7 @@ def _options(
     if config is None and "REMUDA_WORKERS" not in os.environ:
         given.setdefault("workers", _workers(members))
     options = [] if config is None else ["--config", os.fspath(config)]
+    given.pop("data_dir", None)  # each member has a folder of its own
     for name, value in given.items():
         options += [f"--{name.replace('_', '-')}", str(value)]
     return options

@@ -47,6 +47,8 @@ class Held:
     name: str
     member: int
     state: int = user_pb2.ACTIVE
+    catalog_version: int = 0
+    """Of its member when it began; 0: not known."""
     broken: RemudaError | None = None
     ended: str = ""
 

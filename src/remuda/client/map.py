@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from remuda.client.asynchronous import map as asynchronous
+from remuda.client.asynchronous.listener import BUFFER
+from remuda.client.asynchronous.map_aggregates import By, Column
+from remuda.client.asynchronous.map_changes import NOT_GIVEN, Expression, Where
+from remuda.client.asynchronous.map_lifetimes import Ttl
 from remuda.client.core import Core
 from remuda.client.driving import finish, items
+from remuda.client.feed_events import EntryEvent
+from remuda.client.listener import Listener
+from remuda.client.map_statistics import MapStatistics
 from remuda.client.predicate import Condition, Operand
+from remuda.datatypes.map_options import MapOptions
 from remuda.datatypes.schema import MapSchema
 
 if TYPE_CHECKING:
@@ -39,6 +48,7 @@ class Map:
         value_type: type | None = None,
         key_type: type | None = None,
     ) -> None:
+        self._core = core
         self._map = asynchronous.Map(core, name, value_type, key_type)
 
     @property
@@ -57,33 +67,156 @@ class Map:
         """The value of ``key``, or ``default``."""
         return finish(self._map.get(key, default))
 
-    def put(self, key: Any, value: Any) -> None:
-        """Store ``value``, whether the key exists or not; ``get_and_put`` tells the old value."""
-        finish(self._map.put(key, value))
+    def put(self, key: Any, value: Any, *, ttl: Ttl = None) -> None:
+        """Store ``value``, whether the key exists or not; ``get_and_put`` tells the old value.
 
-    def get_and_put(self, key: Any, value: Any, default: Any = None) -> Any:
+        ``ttl``: how long the entry lives, in seconds, as a ``timedelta`` or like "10 s"; 0: until
+        it is removed; None: as the options of the map say.
+        """
+        finish(self._map.put(key, value, ttl=ttl))
+
+    def get_and_put(self, key: Any, value: Any, default: Any = None, *, ttl: Ttl = None) -> Any:
         """Store ``value``; the value before, or ``default``."""
-        return finish(self._map.get_and_put(key, value, default))
+        return finish(self._map.get_and_put(key, value, default, ttl=ttl))
 
-    def put_if_absent(self, key: Any, value: Any) -> bool:
+    def put_if_absent(self, key: Any, value: Any, *, ttl: Ttl = None) -> bool:
         """Store ``value`` unless the key exists; whether it was stored."""
-        return finish(self._map.put_if_absent(key, value))
+        return finish(self._map.put_if_absent(key, value, ttl=ttl))
 
-    def replace(self, key: Any, value: Any) -> bool:
-        """Store ``value`` if the key exists; whether it was stored."""
-        return finish(self._map.replace(key, value))
+    def ttl(self, key: Any) -> float | None:
+        """The seconds that the entry has left; ``math.inf``: it stays until it is removed; None:
+        there is no entry."""
+        return finish(self._map.ttl(key))
 
-    def remove(self, key: Any, default: Any = None) -> Any:
-        """Remove the entry; its value, or ``default`` when there was none."""
-        return finish(self._map.remove(key, default))
+    def set_ttl(self, key: Any, ttl: float | str | timedelta) -> bool:
+        """Let the entry live for so long from now (see ``put``; 0: until it is removed); whether
+        there is one."""
+        return finish(self._map.set_ttl(key, ttl))
 
-    def delete(self, key: Any) -> bool:
-        """Remove the entry; whether there was one."""
-        return finish(self._map.delete(key))
+    def statistics(self) -> MapStatistics:
+        """What the members have counted of the map, in all and each. Raises UndefinedMap."""
+        return finish(self._map.statistics())
+
+    def options(self) -> MapOptions:
+        """The options of the map, as they are now."""
+        return finish(self._map.options())
+
+    def set_options(self, **options: Any) -> None:
+        """Change options: ``ttl="10 s"``, ``max_idle``, ``eviction``, ``max_entries``, ...; None
+        sets one back. Entries that are there keep the TTL that they were written with. Raises
+        InvalidDefinition."""
+        finish(self._map.set_options(**options))
+
+    def replace(
+        self, key: Any, value: Any, *, if_version: int | None = None, if_value: Any = NOT_GIVEN
+    ) -> bool:
+        """Store ``value`` if the key exists, and has the version (of ``get_versioned``) and the
+        value that are given; whether it was stored."""
+        return finish(self._map.replace(key, value, if_version=if_version, if_value=if_value))
+
+    def remove(
+        self,
+        key: Any,
+        default: Any = None,
+        *,
+        if_version: int | None = None,
+        if_value: Any = NOT_GIVEN,
+    ) -> Any:
+        """Remove the entry, if it has the version (of ``get_versioned``) and the value that are
+        given; its value, or ``default`` when nothing was removed."""
+        return finish(self._map.remove(key, default, if_version=if_version, if_value=if_value))
+
+    def delete(self, key: Any, *, if_version: int | None = None, if_value: Any = NOT_GIVEN) -> bool:
+        """As ``remove``; whether an entry was removed."""
+        return finish(self._map.delete(key, if_version=if_version, if_value=if_value))
 
     def contains(self, key: Any) -> bool:
         """Whether the key exists; also ``key in map``."""
         return finish(self._map.contains(key))
+
+    def get_or_default(self, key: Any, default: Any) -> Any:
+        """``get`` by its other name."""
+        return finish(self._map.get_or_default(key, default))
+
+    def get_and_remove(self, key: Any, default: Any = None) -> Any:
+        """``remove`` by its other name."""
+        return finish(self._map.get_and_remove(key, default))
+
+    def contains_key(self, key: Any) -> bool:
+        """``contains`` by its other name."""
+        return finish(self._map.contains_key(key))
+
+    # --- what depends on the entry ---
+
+    def compute(
+        self,
+        key: Any,
+        expression: Expression,
+        *params: Any,
+        where: Where = None,
+        insert: Any = None,
+        return_old: bool = False,
+    ) -> Any:
+        """Change an entry where it is, in one step, and return its new value.
+
+        ``expression`` is what follows SET in an UPDATE, ``"balance = balance + ?, at = now()"``,
+        with the values of ``params``; or a mapping of columns to what they become:
+        ``{"balance": col("balance") + 5}``. It may use all columns of the row, no subqueries, and
+        leaves the key as it is. The change happens only if ``where`` holds: a condition over
+        ``remuda.col``, or SQL, whose parameters follow those of the expression. ``insert`` is the
+        value to store when the key is absent. None when the entry is absent, or ``where`` does not
+        hold. With ``return_old`` the value before, None also when there was none.
+
+        Raises what the expression raises (DivisionByZero, NumericOverflow, ...), NotNullViolation
+        and CheckViolation for what the new value may not be; nothing has changed then.
+        """
+        return finish(
+            self._map.compute(
+                key, expression, *params, where=where, insert=insert, return_old=return_old
+            )
+        )
+
+    def compute_all(
+        self,
+        keys: Iterable[Any],
+        expression: Expression,
+        *params: Any,
+        where: Where = None,
+        insert: Any = None,
+        return_old: bool = False,
+    ) -> dict[Any, Any]:
+        """``compute`` for many keys, each for itself; the values of those that have changed, by
+        key. After an error some may have changed and others not: to change all or none, use a
+        transaction."""
+        return finish(
+            self._map.compute_all(
+                keys, expression, *params, where=where, insert=insert, return_old=return_old
+            )
+        )
+
+    def get_versioned(self, key: Any, default: Any = None) -> tuple[Any, int]:
+        """(value, version) of an entry; (``default``, 0) when there is none. The version is the
+        timestamp of the write that the entry comes from: another write, another version. Not in
+        transactions, whose commit checks what they have read."""
+        return finish(self._map.get_versioned(key, default))
+
+    def replace_if(self, key: Any, old: Any, new: Any) -> bool:
+        """Store ``new`` if the value is ``old``, in all columns; whether it was stored."""
+        return finish(self._map.replace_if(key, old, new))
+
+    def get_and_replace(
+        self,
+        key: Any,
+        value: Any,
+        default: Any = None,
+        *,
+        if_version: int | None = None,
+        if_value: Any = NOT_GIVEN,
+    ) -> Any:
+        """``replace``, but it returns the value before; ``default`` when nothing was stored."""
+        return finish(
+            self._map.get_and_replace(key, value, default, if_version=if_version, if_value=if_value)
+        )
 
     # --- many entries ---
 
@@ -101,6 +234,7 @@ class Map:
         *,
         key: str | Sequence[str] | None = None,
         replicated: bool = False,
+        ttl: Ttl = None,
     ) -> int:
         """Store many entries; the number of entries given.
 
@@ -110,9 +244,9 @@ class Map:
         record batch or pandas DataFrame holds whole rows: all appear together or not at all, and
         two rows with the same key are a ``UniqueViolation``. For a map that does not exist yet,
         ``key`` names the key columns of the table, and ``replicated`` puts a full copy on each
-        member.
+        member. ``ttl`` is that of ``put``.
         """
-        return finish(self._map.put_all(entries, key=key, replicated=replicated))
+        return finish(self._map.put_all(entries, key=key, replicated=replicated, ttl=ttl))
 
     def entries(self, where: Condition | Operand | None = None) -> Iterator[tuple[Any, Any]]:
         """(key, value) of each entry, streamed; ``where`` is a condition over ``remuda.col``."""
@@ -129,6 +263,58 @@ class Map:
     def size(self) -> int:
         """The number of entries on the whole cluster; also ``len(map)``."""
         return finish(self._map.size())
+
+    # --- about all entries ---
+
+    def count(self, where: Condition | Operand | None = None, *, by: By = None) -> Any:
+        """The number of entries for which ``where`` holds. ``by``: for each value of these columns
+        by itself, a dict whose keys are the values (tuples, for several columns)."""
+        return finish(self._map.count(where, by=by))
+
+    def sum(
+        self, column: Column, where: Condition | Operand | None = None, *, by: By = None
+    ) -> Any:
+        """The sum of a column, or of arithmetic over ``remuda.col``; None without values."""
+        return finish(self._map.sum(column, where, by=by))
+
+    def min(
+        self, column: Column, where: Condition | Operand | None = None, *, by: By = None
+    ) -> Any:
+        """The smallest value; None without values."""
+        return finish(self._map.min(column, where, by=by))
+
+    def max(
+        self, column: Column, where: Condition | Operand | None = None, *, by: By = None
+    ) -> Any:
+        """The largest value; None without values."""
+        return finish(self._map.max(column, where, by=by))
+
+    def avg(
+        self, column: Column, where: Condition | Operand | None = None, *, by: By = None
+    ) -> Any:
+        """The average; None without values."""
+        return finish(self._map.avg(column, where, by=by))
+
+    def is_empty(self) -> bool:
+        """Whether the map has no entry."""
+        return finish(self._map.is_empty())
+
+    def remove_all(self, where: Condition | Operand) -> int:
+        """Remove the entries for which ``where`` holds, all at one moment; their number."""
+        return finish(self._map.remove_all(where))
+
+    def truncate(self) -> None:
+        """Remove all entries, at one moment; the map stays. As TRUNCATE."""
+        finish(self._map.truncate())
+
+    def clear(self) -> None:
+        """``truncate`` by its other name."""
+        finish(self._map.clear())
+
+    def destroy(self) -> None:
+        """Drop the map with all its entries, as ``client.drop_map``; not in a transaction.
+        UndefinedMap."""
+        finish(self._map.destroy())
 
     # --- indexes ---
 
@@ -159,6 +345,36 @@ class Map:
     def drop_index(self, name: str, *, if_exists: bool = False) -> None:
         """Drop a secondary index of this map."""
         finish(self._map.drop_index(name, if_exists=if_exists))
+
+    # --- changes ---
+
+    def listen(
+        self,
+        callback: Callable[[EntryEvent], object] | None = None,
+        *,
+        where: Condition | Operand | None = None,
+        key: Any = None,
+        values: bool = True,
+        initial: bool = False,
+        buffer: int = BUFFER,
+    ) -> Listener[EntryEvent]:
+        """The changes of this map from now on, as they are committed: iterate over the result, or
+        give a ``callback``; see ``Listener``.
+
+        ``where``: only entries that meet a condition over ``remuda.col`` (one that ceases to meet
+        it is told as removed); ``key``: only this one. ``values=False``: events have keys, but no
+        values. ``initial``: first an event INITIAL for each entry that is there. ``buffer``: events
+        that may wait here for a slow reader. Raises UndefinedMap, InsufficientPrivilege,
+        LimitExceeded, and errors of the condition.
+        """
+
+        return Listener(
+            self._core,
+            lambda core: self._map.over(core).listen(
+                where=where, key=key, values=values, initial=initial, buffer=buffer
+            ),
+            callback,
+        )
 
     # --- as a dictionary ---
 

@@ -7,7 +7,7 @@ Values always travel as parameters, never as text of the statement.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,6 +155,19 @@ def col(name: str) -> Operand:
 def quote(name: str) -> str:
     """An SQL identifier that means exactly ``name``."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def assignments_of(values: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
+    """What follows SET in an UPDATE: columns by name, and what they become; with its parameters.
+    InputError."""
+    texts, parameters = [], tuple[Any, ...]()
+    for name, value in values.items():
+        if not isinstance(name, str):
+            raise InputError(f"columns are named by text, found {name!r}")
+        operand = _operand(value)
+        texts.append(f"{quote(name)} = {operand.sql}")
+        parameters += operand.parameters
+    return ", ".join(texts), parameters
 
 
 def _operand(value: object) -> Operand:

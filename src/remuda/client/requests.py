@@ -62,6 +62,8 @@ class MapDescription:
     schema: MapSchema
     rows: int
     bytes: int
+    catalog_version: int = 0
+    """In which it was so."""
 
 
 @dataclass(frozen=True)
@@ -167,8 +169,10 @@ def cluster_info(clock: Clock) -> Call[ClusterInfo]:
 # --- catalog ---
 
 
-def describe_map(name: str) -> Call[MapDescription]:
-    return Call(user_pb2.DESCRIBE_MAP, user_pb2.MapName(name=name), _parse_description)
+def describe_map(name: str, *, schema_only: bool = False) -> Call[MapDescription]:
+    """``schema_only``: without rows and bytes (0), for which all members would be asked."""
+    body = user_pb2.MapName(name=name, schema_only=schema_only)
+    return Call(user_pb2.DESCRIBE_MAP, body, _parse_description)
 
 
 def create_map(schema: MapSchema, if_not_exists: bool) -> Call[MapDescription]:
@@ -183,7 +187,8 @@ def drop_map(name: str, if_exists: bool) -> Call[None]:
 
 def _parse_description(pbody: bytes) -> MapDescription:
     message = user_pb2.MapDescription.FromString(pbody)
-    return MapDescription(codec.decode_schema(message.schema), message.rows, message.bytes)
+    schema = codec.decode_schema(message.schema)
+    return MapDescription(schema, message.rows, message.bytes, message.catalog_version)
 
 
 def parse_nothing(_pbody: bytes) -> None:
@@ -244,20 +249,41 @@ class MapRequests:
         rows: Iterable[PhysicalRow],
         condition: Condition = Condition.ALWAYS,
         want_old: bool = False,
+        ttl: int | None = None,
     ) -> Call[list[Any]]:
-        """MAP_PUT -> the row that was there before, or None, per row."""
+        """MAP_PUT -> the row that was there before, or None, per row. ``ttl`` in microseconds."""
         pack = self._rows.pack
         parts = [self._puts[condition, want_old]]
+        if ttl is not None:
+            parts.append(user_pb2.PutRequest(ttl=ttl).SerializeToString())
         parts += [field(point_encoding.KEYS_ITEM, pack(row)) for row in rows]
         parts.append(field(point_encoding.KEYS_CONTEXT, self.clock.context(self.view)))
         return Call(MAP_PUT, b"".join(parts), self.rows)
 
-    def put_batch(self, dbody: Buffers) -> Call[int]:
+    def put_batch(self, dbody: Buffers, ttl: int | None = None) -> Call[int]:
         """MAP_PUT_BATCH: an Arrow IPC stream of whole rows in the engine's form, keys unique."""
         body = user_pb2.PutBatchRequest()
         body.CopyFrom(self._batch)
+        if ttl is not None:
+            body.ttl = ttl
         self.clock.stamp(body.context, self.view)
         return Call(user_pb2.MAP_PUT_BATCH, body, self.count, dbody)
+
+    def ttl(self, key: PhysicalRow) -> Call[int | None]:
+        """MAP_TTL -> microseconds that the entry has left, 0 for one that does not expire, None for
+        none."""
+
+        def parse(pbody: bytes) -> int | None:
+            message = user_pb2.RowsResponse.FromString(pbody)
+            self.clock.observe(message.context)
+            return message.rows[0].ttl if message.rows[0].HasField("row") else None
+
+        return Call(user_pb2.MAP_TTL, self._keys_request((key,), b""), parse)
+
+    def set_ttl(self, key: PhysicalRow, ttl: int) -> Call[list[Any]]:
+        """MAP_SET_TTL -> an empty row if the entry existed."""
+        rest = user_pb2.KeysRequest(ttl=ttl).SerializeToString()
+        return Call(user_pb2.MAP_SET_TTL, self._keys_request((key,), rest), self.rows)
 
     def size(self) -> Call[int]:
         body = user_pb2.MapName(name=self.schema.name)
@@ -408,13 +434,15 @@ def job_task_end(job: str, task: str, rows: int) -> Call[int]:
     )
 
 
-def job_commit(job: str, tasks: Iterable[JobTask], clock: Clock) -> Call[int]:
+def job_commit(
+    job: str, tasks: Iterable[JobTask], clock: Clock, ttl: int | None = None
+) -> Call[int]:
     def parse(pbody: bytes) -> int:
         message = user_pb2.Count.FromString(pbody)
         clock.observe(message.context)
         return message.count
 
-    body = user_pb2.JobCommit(job=job)
+    body = user_pb2.JobCommit(job=job, ttl=ttl)
     for task in tasks:
         body.tasks.add(task=task.task, members=task.members)
     return Call(user_pb2.JOB_COMMIT, body, parse)

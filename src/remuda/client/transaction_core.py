@@ -9,7 +9,7 @@ from typing import Any, Final, Self, TypeVar
 
 from remuda.client.core import Core
 from remuda.client.held import GONE, Held
-from remuda.client.requests import Call, ClusterInfo, transaction_part
+from remuda.client.requests import Call, ClusterInfo, MapDescription, transaction_part
 from remuda.client.result_stream import ResultStream
 from remuda.client.tries import Tries
 from remuda.errors import (
@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 _NAMED: Final = frozenset(
     {RpcType.MAP_GET, RpcType.MAP_PUT, RpcType.MAP_REMOVE, RpcType.MAP_PUT_BATCH}
+    | {RpcType.MAP_COMPUTE, RpcType.MAP_GET_VERSIONED, RpcType.MAP_CHECKED_WRITE}
+    | {RpcType.MAP_TTL, RpcType.MAP_SET_TTL}
 )
 _REFUSED: Final = frozenset({RpcType.JOB_BEGIN})
 
@@ -48,13 +50,19 @@ class TransactionCore(Core):
         made.held = held
         return made
 
+    def still_described(self, name: str) -> MapDescription | None:
+        known = self.described.get(name)
+        if known is None or known.catalog_version != self.held.catalog_version:
+            return None
+        return known
+
     def call(self, member: int | None, call: Call[T], read: bool = False) -> Coroutine[Any, Any, T]:  # noqa: ARG002
         return self._ask(call)
 
     def ask(self, owner: int, call: Call[T]) -> Coroutine[Any, Any, T]:  # noqa: ARG002
         return self._ask(call)
 
-    async def write(self, owner: int, call: Call[T]) -> T:  # noqa: ARG002
+    async def write(self, owner: int, call: Call[T], name: str = "") -> T:  # noqa: ARG002
         return await self._ask(call)
 
     def tries(self, repeats: int, timeout: float | None = None) -> Tries:  # noqa: ARG002

@@ -55,7 +55,7 @@ def checked_options(
 def begin(options: TransactionOptions, clock: Clock, view: int) -> Call[Held]:
     def parse(pbody: bytes) -> Held:
         status = user_pb2.TransactionStatus.FromString(pbody)
-        return Held(status.transaction, status.member, status.state)
+        return Held(status.transaction, status.member, status.state, status.catalog_version)
 
     body = user_pb2.TransactionBegin(
         isolation=ISOLATIONS[options.isolation],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from remuda.cluster.places import groups_of
 from remuda.cluster.replicas import first_table
 from remuda.datatypes.view import MemberInfo, View
 
@@ -11,4 +12,5 @@ def first_view(members: tuple[MemberInfo, ...], backups: int = 0) -> View:
     copies as far as there are members for them."""
     ordered = tuple(sorted(members, key=lambda member: member.number))
     numbers = [member.number for member in ordered]
-    return View(1, ordered, first_table(numbers, backups + 1), max(numbers), backups)
+    table = first_table(numbers, backups + 1, groups_of(ordered))
+    return View(1, ordered, table, max(numbers), backups)

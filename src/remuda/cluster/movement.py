@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from remuda.cluster.next_view import Placement
+from remuda.cluster.places import groups_of
 from remuda.cluster.replicas import balanced
-from remuda.datatypes.view import View
+from remuda.datatypes.view import Replicas, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,13 @@ class Move:
         return frozenset(place.partition for place in self.placements)
 
 
+@lru_cache(maxsize=16)
+def table_to_reach(view: View, members: tuple[int, ...], copies: int) -> Replicas:
+    """Which of ``members`` are to keep what."""
+    groups = groups_of(view.by_number[number] for number in members)
+    return balanced(view.replicas, members, copies, groups)
+
+
 def next_move(
     view: View, me: int, copies: int, together: int, leaving: frozenset[int] = frozenset()
 ) -> Move | None:
@@ -36,7 +45,7 @@ def next_move(
     members = [number for number in view.by_number if number not in leaving]
     if not members:
         return None
-    target = balanced(view.replicas, members, copies)
+    target = table_to_reach(view, tuple(members), copies)
     lacking: dict[int, list[Placement]] = {}
     roles: list[Placement] = []
     for partition in view.partitions_of(me):
@@ -77,7 +86,7 @@ def _spare(placements: list[Placement], copies: int) -> bool:
 def progress(view: View, copies: int, leaving: frozenset[int] = frozenset()) -> Mapping[str, int]:
     """How far the table is from the one to reach."""
     members = [number for number in view.by_number if number not in leaving]
-    target = balanced(view.replicas, members, copies) if members else view.replicas
+    target = table_to_reach(view, tuple(members), copies) if members else view.replicas
     pairs = list(zip(view.replicas, target, strict=True))
     return {
         "partitions_to_place": sum(row != wanted for row, wanted in pairs),

@@ -12,7 +12,8 @@ from remuda.datatypes.view import MemberInfo, View
 @dataclass(frozen=True, slots=True)
 class Placement:
     """The members that keep ``partition`` are to be ``after``, if they still are ``before``; the
-    primary first. Every member of ``after`` has a whole copy already."""
+    primary first. Every member of ``after`` has a whole copy already; where ``before`` is empty,
+    every copy is lost, and an empty one is a whole one from now on."""
 
     partition: int
     before: tuple[int, ...]
@@ -36,9 +37,11 @@ def next_view(
 ) -> View:
     """The view after ``view``. Backups of what a lost member was the primary of move up; joining
     processes get numbers that nobody ever had, and no partition yet."""
-    replicas = list(view.replicas)
+    replicas, emptied = list(view.replicas), dict(view.emptied)
     for place in places:
         if place.fits(view):
+            if not place.before:
+                emptied[place.partition] = view.number + 1
             replicas[place.partition] = place.after
     members = [member for member in view.members if member.number not in lost]
     last = view.last_number
@@ -51,4 +54,5 @@ def next_view(
         members=tuple(members),
         replicas=without(tuple(replicas), lost),
         last_number=last,
+        emptied=tuple(sorted(emptied.items())),
     )

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from remuda.datatypes.index import IndexDefinition
+from remuda.datatypes.map_options import NO_OPTIONS, MapOptions
 from remuda.datatypes.sql import SqlType
 
 if TYPE_CHECKING:
@@ -90,6 +91,9 @@ class MapSchema:
     comment: str = ""
     key_name: str = ""
     """The name of the primary key's constraint, when the definition gave one."""
+    options: MapOptions = NO_OPTIONS
+    """What it promises of its entries (TTL, eviction, ...). Changing them does not change
+    ``version``."""
     columns_made: int = field(default=0, compare=False)
     """The highest id that a column has had."""
 

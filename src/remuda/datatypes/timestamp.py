@@ -11,6 +11,9 @@ from typing import Final
 LOGICAL_BITS: Final = 10
 FOREVER: Final = 2**63 - 1
 """The ``end`` of a version that nobody has replaced."""
+EXPIRY_MARK: Final = (1 << LOGICAL_BITS) - 1
+"""The logical part of the ends that nobody has made: of versions that end by themselves when their
+time is over, and of ``FOREVER``. No clock gives out a timestamp with it."""
 BEGINNING: Final = 0
 
 
@@ -20,6 +23,17 @@ def from_micros(micros: int) -> int:
 
 def to_micros(timestamp: int) -> int:
     return timestamp >> LOGICAL_BITS
+
+
+def expiry(begin: int, micros: int) -> int:
+    """The end of a version that lives for ``micros`` from its begin, if nothing ends it before; 0:
+    for ever."""
+    return (begin | EXPIRY_MARK) + (micros << LOGICAL_BITS) if micros else FOREVER
+
+
+def ended_by_write(end: int) -> bool:
+    """Whether something has ended the version; False: it ends by itself, then or never."""
+    return end & EXPIRY_MARK != EXPIRY_MARK
 
 
 class HybridClock:
@@ -32,8 +46,14 @@ class HybridClock:
 
     def next(self, now_micros: int) -> int:
         """A timestamp above every one given or observed before."""
-        self.last = max(self.last + 1, now_micros << LOGICAL_BITS)
-        return self.last
+        physical = now_micros << LOGICAL_BITS
+        last = self.last
+        if physical <= last:
+            physical = last + 1
+            if physical & EXPIRY_MARK == EXPIRY_MARK:
+                physical += 1
+        self.last = physical
+        return physical
 
     def observe(self, timestamp: int) -> None:
         """Advance past a timestamp that another process gave out."""

@@ -23,6 +23,8 @@ class MemberInfo:
     user_port: int
     control_port: int
     data_port: int
+    labels: tuple[tuple[str, str], ...] = ()
+    """What its configuration says of its place: (name, value), by name."""
 
     def __str__(self) -> str:
         return f"member {self.number} ({self.host}:{self.user_port})"
@@ -39,6 +41,9 @@ class View:
     """The highest number that a member of this cluster ever had: none is given twice."""
     backups: int = 0
     """How many copies a partition should have besides the primary."""
+    emptied: tuple[tuple[int, int], ...] = ()
+    """Partitions that were lost and began again without a row: (partition, the view that has said
+    so), in order. Whatever a member still has of an earlier time is void."""
 
     @cached_property
     def by_number(self) -> dict[int, MemberInfo]:
@@ -58,6 +63,10 @@ class View:
     def lost(self) -> tuple[int, ...]:
         """Partitions whose every copy is lost."""
         return tuple(p for p, row in enumerate(self.replicas) if not row)
+
+    def emptied_since(self, number: int) -> frozenset[int]:
+        """Partitions that have begun again without a row in a view after ``number``."""
+        return frozenset(p for p, since in self.emptied if since > number)
 
     def partitions_of(self, number: int) -> tuple[int, ...]:
         """Those that the member is the primary of."""

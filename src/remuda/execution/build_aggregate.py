@@ -9,12 +9,14 @@ from remuda.execution.contract import Operator
 from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.aggregate import HashAggregateOperator
+from remuda.execution.operators.collected import CollectedState
 from remuda.execution.operators.group_states import BoundCall
 from remuda.execution.operators.ordering import BoundKey
 from remuda.execution.operators.partitioned_aggregate import (
     Overflow,
     PartitionedAggregateOperator,
 )
+from remuda.execution.operators.sorting_aggregate import SortingAggregateOperator
 from remuda.execution.operators.streaming_aggregate import StreamingAggregateOperator
 from remuda.plan.expression import AggregateCall, ColumnRef
 from remuda.plan.function_aggregates import state_type
@@ -55,6 +57,11 @@ def aggregate_operator(
     memory = reserve()
     if flushes or not group or memory.spill is None:
         return aggregate(source)
+    if not node.always and any(isinstance(call.new_state(), CollectedState) for call in calls):
+        keys = [BoundKey(place, types[place]) for place in group]
+        return SortingAggregateOperator(
+            source, aggregate, types=types, group=keys, calls=calls, memory=memory
+        )
     return PartitionedAggregateOperator(source, aggregate, types=types, group=group, memory=memory)
 
 

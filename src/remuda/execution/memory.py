@@ -15,11 +15,16 @@ from typing import Final
 from remuda.datatypes.sql import SqlType
 from remuda.errors import OutOfMemory
 from remuda.execution.spill import SpilledBlocks, SpillFile, SpillSpace, Usage
+from remuda.limits import KIB
 
 _SHARES: Final = 4
 """An operator that can spill does so above limit / _SHARES: sorting or hashing what it holds takes
 about as much again, and it is seldom the only one."""
 
+
+_PIECES: Final = 4
+_PIECE_MIN: Final = 16 * KIB
+"""Of an operator's share, and at least: smaller pieces would be all overhead."""
 
 _PRESSED: Final = 0.75
 """Above this part of a limit operators hold less before they spill."""
@@ -130,6 +135,10 @@ class MemoryAccount:
         return self._share // _SHARES if own or self._member.pressed else self._share
 
 
+def piece_of(share: int) -> int:
+    return max(share // _PIECES, _PIECE_MIN)
+
+
 class Reservation:
     """What one operator holds of an account; ``clear`` gives everything back. ``usage`` is what
     the operator's reservations come to together. ``instances`` of the operator share its part of
@@ -174,6 +183,12 @@ class Reservation:
     def share(self) -> int:
         """Bytes that it holds before it spills."""
         return self._account.share // self._instances
+
+    @property
+    def piece(self) -> int:
+        """Bytes of the batches that it takes at a time: what it has spilled leaves room for one,
+        and others of the statement for theirs."""
+        return piece_of(self.share)
 
     def file(self, types: Sequence[SqlType]) -> SpillFile:
         """An empty file on disk; only where ``spill`` is not None. Raises DiskFull."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 
 import pyarrow as pa
 
-from remuda.execution.memory import MemoryAccount
+from remuda.errors import OutOfMemory
+from remuda.execution.memory import MemoryAccount, piece_of
 from remuda.limits import PAGES_IN_FLIGHT
 
 
@@ -47,11 +49,17 @@ class RootSink:
     def wants_rows(self) -> bool:
         return len(self._pages) < self._pages_in_flight
 
-    def put(self, page: pa.RecordBatch | None, last: bool) -> None:
-        """Called by the Root operator. ``page`` is None when the end brings no rows. Raises
-        OutOfMemory."""
-        if page is not None and self._memory is not None:
-            self._memory.reserve(page.nbytes, "the pages of the result")
+    @property
+    def page_size(self) -> int:
+        """Bytes that a page has at most, if it has more than one row."""
+        return sys.maxsize if self._memory is None else piece_of(self._memory.share)
+
+    def put(self, page: pa.RecordBatch | None, last: bool) -> bool:
+        """Called by the Root operator. ``page`` is None when the end brings no rows. False: there
+        is no memory for it now, and there will be when a page before it is taken, which schedules
+        the fragment. Raises OutOfMemory when none is before it."""
+        if page is not None and not self._reserved(page):
+            return False
         with self._lock:
             was_empty = not self._pages
             unwanted = self._cleared
@@ -65,13 +73,28 @@ class RootSink:
             self._release(page)
         if on_page is not None and (was_empty or last):
             on_page()
+        return True
+
+    def _reserved(self, page: pa.RecordBatch) -> bool:
+        memory = self._memory
+        if memory is None:
+            return True
+        try:
+            memory.reserve(page.nbytes, "the pages of the result")
+        except OutOfMemory:
+            with self._lock:
+                if self._pages:
+                    return False
+            # What has been taken meanwhile has given its bytes back.
+            memory.reserve(page.nbytes, "the pages of the result")
+        return True
 
     def take(self) -> pa.RecordBatch | None:
         """The next page, or None if there is none now (or no more: see ``exhausted``)."""
         with self._lock:
             page = self._pages.popleft() if self._pages else None
             demand = None if page is None else self._on_demand
-        self._release(page)
+            self._release(page)
         if demand is not None:
             demand()
         return page

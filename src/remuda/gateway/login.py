@@ -22,8 +22,9 @@ _TOKEN_BYTES: Final = 32
 
 
 class Logins:
-    def __init__(self, grids: Grids) -> None:
+    def __init__(self, grids: Grids, *, https: bool = False) -> None:
         self._grids = grids
+        self._https = https
         self._sessions: OrderedDict[str, Credentials] = OrderedDict()
 
     def credentials(self, request: web.Request) -> Credentials:
@@ -50,7 +51,9 @@ class Logins:
         if len(self._sessions) > SESSIONS_MAX:
             self._sessions.popitem(last=False)
         response = web.json_response({"status": "logged in", "user": user})
-        response.set_cookie(COOKIE, token, httponly=True, samesite="Strict", path="/")
+        response.set_cookie(
+            COOKIE, token, httponly=True, secure=self._https, samesite="Strict", path="/"
+        )
         return response
 
     async def on_logout(self, request: web.Request) -> web.Response:

@@ -19,6 +19,7 @@ from remuda.gateway.login import Logins
 from remuda.gateway.pages import Pages
 from remuda.gateway.queries import Queries
 from remuda.limits import MIB, STATEMENT_LENGTH_MAX
+from remuda.rpc.tls import TlsFiles, server_context
 
 log = logging.getLogger(__name__)
 http_log = logging.getLogger(f"{__name__}.http")
@@ -36,20 +37,29 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 @dataclass(frozen=True, slots=True)
 class GatewaySettings:
     """``connect`` names members; ``options`` go to ``remuda.aio.connect`` with them. ``remote``: it
-    may listen where other machines reach it, without encryption. InputError otherwise."""
+    may listen where other machines reach it; InputError otherwise. ``https``: certificate and key
+    that it shows; None: it speaks HTTP."""
 
     connect: str
     host: str = "127.0.0.1"
     port: int = HTTP_PORT
     remote: bool = False
     options: dict[str, Any] = field(default_factory=dict)
+    https: TlsFiles | None = None
 
     def __post_init__(self) -> None:
-        if not self.remote and not is_loopback(self.host):
+        if self.remote or is_loopback(self.host):
+            return
+        if self.https is None:
             raise InputError(
                 f"{self.host} can be reached from other machines, and HTTP is not encrypted",
-                hint="Listen on 127.0.0.1 behind a proxy with TLS, or say --allow-remote.",
+                hint="Listen on 127.0.0.1, or give it a certificate (--https-certificate) and "
+                "say --allow-remote.",
             )
+        raise InputError(
+            f"{self.host} can be reached from other machines",
+            hint="Say --allow-remote; whoever reaches it may ask what the grid lets its users ask.",
+        )
 
 
 def is_loopback(host: str) -> bool:
@@ -67,7 +77,7 @@ class Gateway:
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
         self._grids = Grids(self._client)
-        logins = Logins(self._grids)
+        logins = Logins(self._grids, https=settings.https is not None)
         self.queries = Queries(self._grids, logins)
         guards = [self._errors, self._guard]
         app = web.Application(client_max_size=BODY_SIZE_MAX, middlewares=guards)
@@ -89,12 +99,16 @@ class Gateway:
             shutdown_timeout=SHUTDOWN_TIMEOUT,
         )
         self.address = ""
+        self.url = ""
 
     async def start(self) -> None:
-        """Raises ConnectionRefused when it cannot listen."""
-        await self._runner.setup()
+        """Raises ConnectionRefused when it cannot listen, InputError for certificates that do not
+        serve."""
         settings = self._settings
-        site = web.TCPSite(self._runner, settings.host, settings.port)
+        https = settings.https
+        tls = None if https is None else server_context(https, client_certificates=False)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, settings.host, settings.port, ssl_context=tls)
         try:
             await site.start()
         except OSError as problem:
@@ -104,6 +118,7 @@ class Gateway:
             ) from problem
         host, port = self._runner.addresses[0][:2]
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.url = f"{'http' if tls is None else 'https'}://{self.address}"
 
     async def stop(self) -> None:
         await self._runner.cleanup()

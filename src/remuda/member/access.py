@@ -84,7 +84,7 @@ class Access:
 
     def catalog(self, name: str) -> Catalog:
         """What of the catalog the user may see."""
-        catalog, user = self._catalog(), self.user(name)
+        catalog, user = self._catalog().shown, self.user(name)
         if user is None or self._file is None:
             return catalog
         key = (name, self._file.generation)
@@ -115,6 +115,8 @@ CHECKED_ELSEWHERE: Final = frozenset(
         RpcType.GET_QUERY_PLAN_FRAGMENTS,
         RpcType.CANCEL_QUERY,  # by its owner
         RpcType.RESUME_PAUSED_QUERY,
+        RpcType.CHANGES_READ,  # by its query
+        RpcType.CHANGES_END,  # by its connection
         RpcType.JOB_WRITE,
         RpcType.JOB_TASK_END,
         RpcType.JOB_COMMIT,
@@ -160,6 +162,21 @@ def _put(pbody: bytes, catalog: Catalog) -> Iterator[Need]:
         yield Need(Role.READ, name)
 
 
+def _compute(pbody: bytes, catalog: Catalog) -> Iterator[Need]:
+    message = user_pb2.ComputeRequest.FromString(pbody)
+    name = _named(message.map, message.map_id, catalog)
+    yield Need(Role.WRITE, name)
+    yield Need(Role.READ, name)  # its answer tells what was there, or what has become of it
+
+
+def _checked_write(pbody: bytes, catalog: Catalog) -> Iterator[Need]:
+    message = user_pb2.CheckedWrite.FromString(pbody)
+    name = _named(message.map, message.map_id, catalog)
+    yield Need(Role.WRITE, name)
+    if message.want_old or message.expected:
+        yield Need(Role.READ, name)  # whether it was done tells what was there
+
+
 def _put_batch(pbody: bytes, catalog: Catalog) -> Iterator[Need]:
     message = user_pb2.PutBatchRequest.FromString(pbody)
     yield Need(Role.WRITE, _named(message.map, message.map_id, catalog))
@@ -189,6 +206,11 @@ _NEEDS: Final[dict[int, Callable[[bytes, Catalog], Iterator[Need]]]] = {
     RpcType.MAP_REMOVE: _keys(Role.WRITE),
     RpcType.MAP_PUT: _put,
     RpcType.MAP_PUT_BATCH: _put_batch,
+    RpcType.MAP_COMPUTE: _compute,
+    RpcType.MAP_GET_VERSIONED: _keys(Role.READ),
+    RpcType.MAP_CHECKED_WRITE: _checked_write,
+    RpcType.MAP_TTL: _keys(Role.READ),
+    RpcType.MAP_SET_TTL: _keys(Role.WRITE),
     RpcType.MAP_SIZE: _map_name(Role.READ),
     RpcType.DESCRIBE_MAP: _map_name(None),
     RpcType.CREATE_MAP: _create,

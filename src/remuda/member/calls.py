@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from remuda.errors import RemudaError, ViewChanged
-from remuda.member.core import Call, Core, bug
+from remuda.member.core import Call, Core, bug, nothing_done
 from remuda.member.peers import Peers
 from remuda.rpc.connection import Reply
 from remuda.rpc.messages import control_pb2
@@ -76,7 +76,13 @@ class Forwarding:
 
     def pass_on(self, call: Call, member: int) -> None:
         """Have ``member`` answer ``call``. One that refuses it for its view is asked again, or
-        whoever has taken its place."""
+        whoever has taken its place; one that is lost is not asked at all."""
+        try:
+            with nothing_done():
+                self._core.require_alive(member)
+        except RemudaError as error:
+            call.fail(error)
+            return
         message = control_pb2.Forward(
             context=self._core.context(), rpc_type=call.rpc_type, body=call.pbody, user=call.user
         )

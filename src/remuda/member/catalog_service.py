@@ -115,6 +115,7 @@ class CatalogService:
                 newest = await self._install_elsewhere(after)
                 if newest is None:
                     self._install(self._state(after))
+                    await core.wal.safe()
                     return True
                 self._install(newest)
             raise InternalError("the members do not agree on the catalog")
@@ -188,7 +189,8 @@ class CatalogService:
         state = control_pb2.CatalogState.FromString(request.pbody)
         self._core.observe_member(state.context)
         self._install(state)
-        request.reply(RpcType.CATALOG_INSTALL, self._state(self._core.catalog))
+        answer = self._state(self._core.catalog)
+        self._core.wal.after(lambda: request.reply(RpcType.CATALOG_INSTALL, answer))
 
     def _state(self, catalog: Catalog) -> control_pb2.CatalogState:
         return control_pb2.CatalogState(
@@ -220,7 +222,10 @@ class CatalogService:
             for store in core.copies_of(schema.map_id):
                 if store.schema.version < schema.version:
                     store.alter(schema)
-                elif store.schema.indexes != schema.indexes:
+                elif (store.schema.indexes, store.schema.options) != (
+                    schema.indexes,
+                    schema.options,
+                ):
                     store.define_indexes(schema)
             if altered:
                 for listener in self.on_altered:
@@ -229,6 +234,8 @@ class CatalogService:
             for listener in self.on_dropped:
                 listener(map_id)
             core.forget_map(map_id)
+        state.ClearField("context")
+        core.wal.catalog_changed(state.version, state.SerializeToString())
         log.info("catalog installed", extra=fields(version=catalog.version, maps=len(catalog.maps)))
 
 

@@ -183,6 +183,7 @@ class CommitParticipants:
     def _find(self, job: str) -> Taking:
         taking = self._taking.get(job) or self._decided.get(job)
         if taking is None:
+            coordinator_of(job)  # raises JobAborted for what is not the id of a job
             taking = self._taking[job] = Taking(tx.Participant(self._core.number, job))
         return taking
 
@@ -194,6 +195,7 @@ class CommitParticipants:
         self.prepare_here(message, lambda vote: request.reply(RpcType.COMMIT_PREPARE, vote))
 
     def prepare_here(self, message: control_pb2.CommitPrepare, reply: Answered) -> None:
+        reply = self._when_safe(reply)
         taking = self._find(message.job)
         self._take_work(taking, message)
         if taking.participant.phase is not tx.ParticipantPhase.STAGING:
@@ -201,6 +203,10 @@ class CommitParticipants:
             return
         then = partial(self._when_quiet, message, reply)
         self._work_ahead(message.job, self._primaries(taking), then)
+
+    def _when_safe(self, reply: Answered) -> Answered:
+        """What is answered is in the log by then."""
+        return lambda answer: self._core.wal.after(partial(reply, answer))
 
     def _take_work(self, taking: Taking, message: control_pb2.CommitPrepare) -> None:
         if not taking.participant.decided and (taking.work is None or not taking.work.tasks):
@@ -278,6 +284,7 @@ class CommitParticipants:
 
     def keep_here(self, message: control_pb2.CommitPrepare, reply: Answered) -> None:
         self._core.observe_clock(message.commit_timestamp)
+        reply = self._when_safe(reply)
         taking = self._find(message.job)
         self._take_work(taking, message)
         if taking.participant.phase in {
@@ -373,7 +380,7 @@ class CommitParticipants:
         def finish() -> None:
             for effect in self._take(self._find(job), tx.FinishAsked(timestamp)):
                 if isinstance(effect, tx.TellFinished):
-                    reply(not effect.contradicts)
+                    self._core.wal.after(partial(reply, not effect.contradicts))
 
         taking = self._taking.get(job)
         if timestamp is None or taking is None:
@@ -439,11 +446,14 @@ class CommitParticipants:
                 overwrite=work.overwrite,
                 insert_only=work.insert_only,
                 unchanged_since=work.unchanged_since,
+                ttl=work.ttl or 0,
+                now=core.timestamp(),
             )
             taking.written = {} if work.schema.replicated else store.written(work.job)
             self._require_primary(work, taking.written)
             timestamp = core.timestamp()
             store.mark_prepared(work.job, timestamp)
+            core.wal.job_prepared(work, timestamp, taking.participant.primaries, backup=False)
         except RemudaError as error:
             return tx.RefusedHere(error)
         if work.removed_keys:
@@ -477,7 +487,13 @@ class CommitParticipants:
         try:
             core.store(work.schema.map_id, work.schema.version)
             store = core.backup_store(work.schema.map_id)
-            store.prepare(work.job, work.tasks, overwrite=work.overwrite, insert_only=False)
+            store.prepare(
+                work.job,
+                work.tasks,
+                overwrite=work.overwrite,
+                insert_only=False,
+                ttl=work.ttl or 0,
+            )
             if store.written(work.job) != taking.expected:
                 raise ViewChanged(
                     f'copies of map "{work.schema.name}" were moved while rows were written',
@@ -486,6 +502,7 @@ class CommitParticipants:
                 )
             core.clock.observe(timestamp)
             store.mark_prepared(work.job, timestamp)
+            core.wal.job_prepared(work, timestamp, taking.participant.primaries, backup=True)
         except RemudaError as error:
             return tx.RefusedHere(error)
         return tx.KeptHere()
@@ -508,6 +525,7 @@ class CommitParticipants:
                     store.discard(key, timestamp)
         for each in self._core.copies_of(map_id):
             each.resolve(job, timestamp)
+        self._core.wal.job_ended(job, timestamp)
         self.wake(map_id)
         for listener in self.on_resolved:
             listener(map_id)

@@ -26,6 +26,9 @@ class Work:
     """Of replicated maps only."""
     unchanged_since: int | None = None
     """The read timestamp of the statement: later changes of the same keys refuse the commit."""
+    ttl: int | None = None
+    """How long the rows live from the commit on, in microseconds; 0: for ever; None: as the map
+    says."""
 
 
 def parts_written(
@@ -57,6 +60,9 @@ def prepare_message(
     )
     if work.unchanged_since is not None:
         message.unchanged_since = work.unchanged_since
+    ttl = work.schema.options.ttl if work.ttl is None else work.ttl
+    if ttl:
+        message.ttl = ttl
     for task in work.tasks:
         message.tasks.add(task=task)
     for key in work.removed_keys:
@@ -79,6 +85,7 @@ def read_work(message: control_pb2.CommitPrepare, schema: MapSchema) -> Work:
         insert_only=message.insert_only,
         removed_keys=tuple(codec.decode_row(key) for key in message.removed_keys),
         unchanged_since=message.unchanged_since if message.HasField("unchanged_since") else None,
+        ttl=message.ttl,
     )
 
 

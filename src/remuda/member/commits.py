@@ -199,6 +199,7 @@ class Commits:
     def _ask_finish(self, leading: Leading, member: int, timestamp: int | None) -> None:
         if timestamp is not None:
             self._core.clock.observe(timestamp)
+            self._core.wal.job_decided(leading.work, timestamp)
 
         def finished(reply: Reply | RemudaError) -> None:
             if not isinstance(reply, RemudaError):
@@ -206,16 +207,20 @@ class Commits:
                 self._lead(leading, tx.Finished(member, not agrees))
 
         if member == self._core.number:
-            self.participants.finish_here(
+            finish_here = partial(
+                self.participants.finish_here,
                 leading.work.job,
                 timestamp,
                 lambda agrees: self._lead(leading, tx.Finished(member, not agrees)),
             )
+            self._core.wal.after(finish_here)
             return
         message = control_pb2.CommitFinish(context=self._core.context(), job=leading.work.job)
         if timestamp is not None:
             message.commit_timestamp = timestamp
-        self._peers.request_nowait(member, RpcType.COMMIT_FINISH, message, (), finished)
+        self._core.wal.after(
+            lambda: self._peers.request_nowait(member, RpcType.COMMIT_FINISH, message, (), finished)
+        )
 
     def on_status(self, request: Request) -> None:
         """A participant has lost the coordinator of a commit."""

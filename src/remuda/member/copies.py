@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from remuda.datatypes.view import View
 from remuda.errors import RemudaError
@@ -34,12 +35,13 @@ class Copies:
         self._commits = commits
         self._offload = offload
         self._promoting: asyncio.Task[None] | None = None
-        self._cut = 0
-        """Partitions that others gave to this member begin here above it."""
         self._handed_over = frozenset[int]()
         """Of what is not moved yet: given by members that live on."""
         self.on_placed: list[Callable[[], None]] = []
         """Called when the stores are as the view says."""
+        self.on_moved: list[Callable[[MapStore, MapStore, frozenset[int], int], None]] = []
+        """Called before partitions go from a backup store to a primary one, where nothing of them
+        begins before a cut (0: everything stays as it is)."""
 
     def begin(self) -> None:
         """The first view is there."""
@@ -69,8 +71,6 @@ class Copies:
                 core.backup_stores[map_id].discard_partitions(stale)
         skipped = view.number > before.number + 1  # in one of these, anybody may have had it
         handed_over = frozenset(p for p in gained if skipped or before.owners[p] in view.by_number)
-        if handed_over:
-            self._cut = 0
         self._handed_over = (self._handed_over & mine) | handed_over
         if gained:
             log.info(
@@ -105,7 +105,9 @@ class Copies:
     # --- promotion ----------------------------------------------------------------------------
 
     def _promote(self) -> None:
-        count = len(set().union(*self._core.unmoved.values()))
+        waiting = frozenset[int]().union(*self._core.unmoved.values())
+        count = len(waiting)
+        self._core.readiness.taken |= waiting
         self._core.readiness.hold(
             READY_KEY, f"it takes over the rows of {count} partitions of which it kept backups"
         )
@@ -126,7 +128,6 @@ class Copies:
                     await asyncio.sleep(RETRY_PAUSE)
         core.unmoved.clear()
         self._handed_over = frozenset()
-        self._cut = 0
         core.readiness.release(READY_KEY)
         log.info("promotion done")
         for listener in self.on_placed:
@@ -138,7 +139,7 @@ class Copies:
         if core.stores.get(map_id) is None:
             core.unmoved.pop(map_id, None)
             return
-        if self._handed_over and not self._cut:
+        if self._handed_over:
             await self._after_the_former()
         source = core.backup_store(map_id)
         while source.job_pending:
@@ -167,7 +168,6 @@ class Copies:
         readiness = self._core.readiness
         while "takeover" in readiness.holds:
             await asyncio.sleep(RETRY_PAUSE / 10)
-        self._cut = self._core.timestamp()
 
     def _install(
         self,
@@ -177,11 +177,13 @@ class Copies:
         arrived: Arrival | None,
         partitions: frozenset[int],
     ) -> None:
-        """In one step of the loop. What others serve below ``cut`` begins here at it; so do
-        partitions of which the target still has rows of an earlier time."""
+        """In one step of the loop. The rows come with their history; where the target still has
+        rows of an earlier time, they begin where those end."""
         cut = target.last_end_of(partitions)
-        if self._handed_over & partitions:
-            cut = max(cut, self._cut)
+        for listener in self.on_moved:
+            attempt(
+                "changes of moved partitions", partial(listener, source, target, partitions, cut)
+            )
         ends, more = source.refreshed(extraction)
         if arrived is not None:
             arrived.ends = ends
@@ -191,7 +193,8 @@ class Copies:
         rest = [left for each in more if (left := transfer.cut(each, cut)) is not None]
         if rest:
             target.install(target.arrival(rest))
-        target.raise_floor(max(source.floor, cut))
+        target.raise_floor(source.floor)
+        target.mixed_until = max(target.mixed_until, self._core.timestamp())
         source.discard_partitions(partitions)
 
     # --- state --------------------------------------------------------------------------------

@@ -32,12 +32,13 @@ from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.storage import transfer
+from remuda.storage.expiring_rows import estimated_rows
 from remuda.storage.map_store import MapStore
 from remuda.storage.transfer import ALWAYS, Versions
 
 log = logging.getLogger(__name__)
 
-TOGETHER = 16
+TOGETHER = 2
 ROWS_TOGETHER = 60_000
 """So many partitions move at once, more if they have no more rows than that: what changes hands in
 one step of the loop is small, and little data is moved in few steps."""
@@ -177,7 +178,7 @@ class Giving:
 
     @property
     def _together(self) -> int:
-        rows = sum(store.rows for store in self._stores().values())
+        rows = sum(estimated_rows(store) for store in self._stores().values())
         mine = len(self._core.view.partitions_of(self._core.number))
         return max(TOGETHER, mine * ROWS_TOGETHER // max(rows, 1))
 
@@ -275,6 +276,20 @@ class Giving:
                 )
                 rows += batch.num_rows
                 await asyncio.sleep(min((clock.monotonic() - began) * THROTTLE, 1.0))
+        if not rows and floor:  # what was removed, and is not kept any more, must not be read there
+            await self._peers.request(
+                receiver,
+                RpcType.COPY_ROWS,
+                control_pb2.CopyRows(
+                    context=core.context(),
+                    transfer=name,
+                    map_id=schema.map_id,
+                    schema_version=schema.version,
+                    low=low,
+                    floor=floor,
+                ),
+                timeout=SEND_TIMEOUT,
+            )
         return rows
 
     async def _until_jobs_are_prepared(self, move: Move) -> None:

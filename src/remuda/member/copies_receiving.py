@@ -67,10 +67,11 @@ class Receiving:
                 stale |= other.partitions
         for store in core.backup_stores.values():
             store.discard_partitions(stale)
+        core.wal.partitions_taken(stale)
         self._transactions.let_go(stale)
         if partitions:
             self._incoming[message.transfer] = Incoming(sender, partitions)
-        request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+        core.wal.after(lambda: request.reply(RpcType.ACK, common_pb2.Ack(ok=True)))
 
     def on_rows(self, request: Request) -> None:
         message = control_pb2.CopyRows.FromString(request.pbody)
@@ -80,8 +81,11 @@ class Receiving:
     async def _take(self, request: Request, message: control_pb2.CopyRows) -> None:
         store, incoming = self._target(message)
         schema = store.schema
+        if not request.dbody:
+            store.raise_floor(message.floor)
         versions = [
-            transfer.from_wire(batch, schema) for batch in arrow_stream.decode(request.dbody)
+            transfer.from_wire(batch, schema)
+            for batch in (arrow_stream.decode(request.dbody) if request.dbody else ())
         ]
         for each in versions:
             arrived = await self._offload.result(partial(_arranged, store, each, message.low))
@@ -93,7 +97,12 @@ class Receiving:
                 store.end_versions(ended, message.low)
             if fresh is not None:
                 store.install(fresh)
-        request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+            replicated = incoming.partitions is None
+            rows = each.on_wire()
+            self._core.wal.rows_copied(
+                schema, rows, message.low, message.floor, replicated=replicated
+            )
+        self._core.wal.after(lambda: request.reply(RpcType.ACK, common_pb2.Ack(ok=True)))
 
     def _target(self, message: control_pb2.CopyRows) -> tuple[MapStore, Incoming]:
         """Raises TransientError, SchemaChanged."""
@@ -125,7 +134,7 @@ class Receiving:
     def begin(self) -> None:
         """The first view is there. Who has joined a cluster has no rows yet."""
         core = self._core
-        if core.view.number > 1 and len(core.view.members) > 1:
+        if core.view.number > 1 and len(core.view.members) > 1 and not core.recovered:
             core.readiness.hold(READY_KEY, "it has not got the replicated maps yet")
             core.spawn(self._fetch_all(), "copy of replicated maps")
 
@@ -151,6 +160,7 @@ class Receiving:
                 except Exception:  # a bug: without an end of this the member would never serve
                     log.exception("copy goes on", extra=fields(map=schema.name))
                     await asyncio.sleep(RETRY_PAUSE)
+        core.wal.replicated_whole()
         core.readiness.release(READY_KEY)
 
     async def _fetch(self, schema: MapSchema) -> None:
@@ -162,6 +172,7 @@ class Receiving:
             raise TransientError("no other member can be reached")
         store = core.store(schema.map_id, 0)
         store.discard_partitions(transfer.EVERY_PARTITION)
+        core.wal.replicated_taken(schema.map_id)
         name = f"{core.number}-{core.world.chance.bits(96):024x}"
         self._incoming[name] = Incoming(sources[0], None)
         message = control_pb2.CopyBegin(context=core.context(), transfer=name, map_id=schema.map_id)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from google.protobuf.message import DecodeError
 
 from remuda.catalog.catalog import Catalog
-from remuda.config import MemberConfig
+from remuda.config import MemberConfig, read_labels
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import HybridClock, from_micros
 from remuda.datatypes.view import NOBODY, MemberInfo, View
@@ -20,6 +21,7 @@ from remuda.errors import (
     MemberGivenUp,
     MemberNotReady,
     MemberUnavailable,
+    NotServed,
     PartitionsLost,
     ProtocolError,
     RemudaError,
@@ -32,11 +34,14 @@ from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX, PARTITIONS
 from remuda.member.access import Access
 from remuda.member.constraints import Constraints
 from remuda.member.defences import no_defences
+from remuda.member.given_away import GivenAway
 from remuda.member.log import fields
 from remuda.member.readiness import READY_TIMEOUT, Readiness
+from remuda.member.wal import NoWal
 from remuda.rpc.messages import common_pb2
 from remuda.rpc.point_encoding import encode_context
 from remuda.rpc.transport import Body, Buffers, Request
+from remuda.storage.expiring_rows import estimated_rows
 from remuda.storage.map_store import MapStore
 from remuda.world import World
 
@@ -83,7 +88,7 @@ class Core:
         self.world = world
         self.uuid = uuid
         self.number = 0
-        self.info = MemberInfo(0, uuid, config.host, 0, 0, 0)
+        self.info = MemberInfo(0, uuid, config.host, 0, 0, 0, read_labels(config.labels))
         self.view = View(0, (), ())
         self.lost: dict[int, str] = {}
         """Members that have gone, with the cause: those that views have dropped, for good, and
@@ -103,6 +108,7 @@ class Core:
         the view does, in the step that says what moves (``member.copies``)."""
         self.unmoved: dict[int, frozenset[int]] = {}
         """By map id: partitions of ``primary_here`` whose rows still lie in ``backup_stores``."""
+        self.given_away = GivenAway()
         self.dropped: dict[int, str] = {}
         """The names of maps that were dropped, the last ones."""
         self.clock = HybridClock()
@@ -110,8 +116,13 @@ class Core:
         self.spilled = DiskUse()
         self._wall_micros = world.clock.wall_micros
         self.constraints = Constraints(self._wall_micros)
-        self._tasks: dict[asyncio.Task[None], None] = {}  # in order: a simulation replays
+        self._tasks: dict[asyncio.Task[None], Coroutine[Any, Any, None]] = {}
+        """With what each runs; in order: a simulation replays."""
         self.stopping = False
+        self.wal = NoWal()
+        """What is noted for a restart."""
+        self.recovered = False
+        """It has started from its log, with whole copies of the replicated maps."""
         self.defences = no_defences()
         """How its channels are protected; known from when it listens."""
         self.access = Access(lambda: self.catalog)
@@ -269,8 +280,8 @@ class Core:
             f"every copy of {len(self.view.lost)} of {PARTITIONS} partitions is lost"
             + (f": {causes}" if causes else ""),
             member=str(gone[0]) if gone else "",
-            hint="Load the data again into a new cluster. With backups = 1 or more, the loss of a "
-            "member loses nothing.",
+            hint="With ALTER CLUSTER ACCEPT LOST PARTITIONS they begin again without entries. With "
+            "backups = 1 or more, the loss of a member loses nothing.",
         )
 
     @property
@@ -335,7 +346,7 @@ class Core:
     def stored_rows(self, map_id: int) -> float:
         """How many rows of a map this member has."""
         store = self.stores.get(map_id)
-        return 0.0 if store is None else store.rows
+        return 0.0 if store is None else estimated_rows(store)
 
     def changed_map(self, map_id: int) -> SchemaChanged:
         """The error of a request that was made for a map as it was before."""
@@ -356,34 +367,48 @@ class Core:
 
     # --- work ---------------------------------------------------------------------------------
 
-    def spawn(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
-        """Run ``work`` beside everything else; its errors are logged."""
-        task = asyncio.get_running_loop().create_task(self._guarded(work, what))
-        self._tasks[task] = None
-        task.add_done_callback(self._tasks.pop)
+    def spawn(
+        self,
+        work: Coroutine[Any, Any, None],
+        what: str,
+        failed: Callable[[RemudaError], None] | None = None,
+    ) -> asyncio.Task[None]:
+        """Run ``work`` beside everything else; ``failed`` gets its errors, which are logged
+        otherwise."""
+        task = asyncio.get_running_loop().create_task(self._guarded(work, what, failed))
+        self._tasks[task] = work
+        task.add_done_callback(self._ended)
         return task
 
-    async def _guarded(self, work: Coroutine[Any, Any, None], what: str) -> None:
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        # Cancelled before its first step, a task never touches what it was to run: closed here,
+        # that lets go of what it holds (and Python does not warn of it).
+        self._tasks.pop(task).close()
+
+    async def _guarded(
+        self,
+        work: Coroutine[Any, Any, None],
+        what: str,
+        failed: Callable[[RemudaError], None] | None,
+    ) -> None:
         try:
             await work
         except RemudaError as error:
+            if failed is not None:
+                failed(error)
+                return
             log.warning(
                 "%s failed", what, extra=fields(error=error.message, kind=type(error).__name__)
             )
-        except Exception:  # the boundary: a bug is logged with its place
+        except Exception as error:  # the boundary: a bug is logged with its place
+            if failed is not None:
+                failed(bug(error, what))
+                return
             log.exception("%s failed", what)
 
     def serve(self, request: Call, work: Coroutine[Any, Any, None]) -> None:
         """Run ``work``, which answers ``request`` itself unless it raises."""
-        self.spawn(self._answer(request, work), f"request {request.rpc_type}")
-
-    async def _answer(self, request: Call, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except RemudaError as error:
-            request.fail(error)
-        except Exception as error:  # noqa: BLE001 (the boundary, see bug)
-            request.fail(bug(error, f"request {request.rpc_type}"))
+        self.spawn(work, f"request {request.rpc_type}", request.fail)
 
     @property
     def tasks(self) -> int:
@@ -405,6 +430,20 @@ def bug(error: Exception, what: str) -> RemudaError:
         return ProtocolError(f"{what} cannot be read: {error}")
     log.error("bug in %s", what, exc_info=error)
     return InternalError(f"{type(error).__name__}: {error}", detail=f"while a member served {what}")
+
+
+@contextmanager
+def nothing_done() -> Iterator[None]:
+    """Around what has no effect unless it returns: that a member is lost leaves nothing open then,
+    and whoever has asked is told so (NotServed in place of MemberUnavailable)."""
+    try:
+        yield
+    except MemberUnavailable as lost:
+        if not lost.may_have_run:
+            raise
+        raise NotServed(
+            lost.message, detail=lost.detail, hint=lost.hint, member=lost.member
+        ) from lost
 
 
 def attempt(what: str, action: Callable[[], object]) -> None:

@@ -52,6 +52,15 @@ class DrillMetadata:
     def __init__(self, core: Core) -> None:
         self._core = core
 
+    def routes(self) -> dict[int, Callable[[Call], None]]:
+        """Of the user channel."""
+        return {
+            RpcType.GET_CATALOGS: self.on_catalogs,
+            RpcType.GET_SCHEMAS: self.on_schemas,
+            RpcType.GET_TABLES: self.on_tables,
+            RpcType.GET_COLUMNS: self.on_columns,
+        }
+
     def on_catalogs(self, call: Call) -> None:
         request = GetCatalogsReq.FromString(call.pbody)
         self._answer(call, GetCatalogsResp(), "catalogs", lambda: self._catalogs(request))

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from remuda.cluster.joining import Founding
 from remuda.config import split_address
-from remuda.datatypes.view import View
+from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import (
     InputError,
     InvalidDefinition,
@@ -19,8 +19,10 @@ from remuda.errors import (
 )
 from remuda.limits import MEMBERS_MAX
 from remuda.member.core import Core
+from remuda.member.forming_again import Gathering, Prospect, returned
 from remuda.member.log import fields
 from remuda.member.peers import CONNECT_TIMEOUT, Peers, dial
+from remuda.member.recovery import Recovery
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import control_pb2
@@ -31,6 +33,10 @@ log = logging.getLogger(__name__)
 
 RETRY_FIRST = 0.02
 RETRY_MAX = 1.0
+RECOVER_TIMEOUT = 300.0
+PATIENCE = 3.0
+"""Heartbeat timeouts that a cluster which starts again waits for members whose copies others have,
+too."""
 ASK_AGAIN = 0.2
 """Seconds between two requests to be let into a running cluster."""
 
@@ -43,6 +49,12 @@ class Forming:
         self._peers = peers
         self._installed = installed
         self._founding: Founding | None = None
+        self.recovery: Recovery | None = None
+        """What the member knows from its folder, if it has one."""
+        self._gathering: Gathering | None = None
+        """Who has come back, when the cluster starts again from its logs."""
+        self._gathered: dict[int, Channel] = {}
+        self._arrived = asyncio.Event()
         self._complete = asyncio.Event()
         self.formed = asyncio.Event()
         """This process is a member."""
@@ -61,9 +73,19 @@ class Forming:
             async with asyncio.timeout(timeout):
                 if self._core.config.join:
                     await self._join()
+                elif self.recovery is not None and self.recovery.state is not None:
+                    await self._form_again(self.recovery)
                 else:
                     await self._found()
         except TimeoutError as problem:
+            if self._gathering is not None:
+                raise MemberUnavailable(
+                    f"the cluster could not start again within {timeout:.0f} s: "
+                    + self._gathering.progress(),
+                    detail=self._cause,
+                    hint="Start the missing members. To go without them, and without what only"
+                    " they have, name them in start_without.",
+                ) from problem
             have = len(self._founding.members) if self._founding else 0
             progress = f"{have} of {self._core.config.cluster_size} members are here"
             raise MemberUnavailable(
@@ -83,9 +105,17 @@ class Forming:
         if self._founding.complete:
             self._complete.set()
         await self._complete.wait()
-        view = self._founding.view()
+        cluster = b"" if self.recovery is None else self.recovery.new_cluster()
+        await self._become(self._founding.view(), cluster)
+
+    async def _become(self, view: View, cluster: bytes) -> None:
+        """The first member installs the first view, here and at all others."""
+        core = self._core
+        core.wal.begin(view, cluster)
         self._installed(view)
-        message = control_pb2.ViewInstall(context=core.context(), view=codec.encode_view(view))
+        message = control_pb2.ViewInstall(
+            context=core.context(), view=codec.encode_view(view), cluster_identity=cluster
+        )
         others = [member.number for member in view.members if member.number != core.number]
         await asyncio.gather(
             *(self._peers.request(number, RpcType.VIEW_INSTALL, message) for number in others)
@@ -103,6 +133,116 @@ class Forming:
             context=self._core.context(),
             member=codec.encode_member(joined),
             cluster=founding.cluster,
+        )
+
+    # --- a cluster that starts again ------------------------------------------------------------
+
+    async def _form_again(self, recovery: Recovery) -> None:
+        """Wait for the members that have what is needed, settle with them, form a view."""
+        core, state = self._core, recovery.log_state()
+        assert state is not None
+        gathering = self._gathering = Gathering(recovery.cluster, core.config.members_given_up)
+        core.number = state.member
+        core.info = replace(core.info, number=core.number)
+        gathering.here[core.number] = returned(core.info, state)
+        now = core.world.clock.monotonic
+        patience = now() + PATIENCE * core.config.heartbeat_timeout
+        told = ""
+        while True:
+            self._arrived.clear()
+            found = gathering.complete(patient=now() < patience)
+            if found is not None and await self._agreed(recovery, gathering, found):
+                return
+            progress = gathering.progress()
+            if progress != told:
+                told = progress
+                log.warning("starting again from logs", extra=fields(progress=progress))
+            await self._first_of(self._arrived, limit=True)
+
+    async def _agreed(self, recovery: Recovery, gathering: Gathering, found: Prospect) -> bool:
+        """Have all that are here settle what is in doubt; False: one of them has gone."""
+        core, view = self._core, gathering.new_view(found, self._core.number)
+        for each in gathering.here.values():
+            core.observe_clock(each.state.clock)
+        asked = gathering.in_doubt()
+        asked.context.CopyFrom(core.context())
+        others = [member for member in view.members if member.uuid != core.uuid]
+        told = [recovery.ends_of(asked)]
+        try:
+            told += [await self._recover(member, asked) for member in others]
+            decided = gathering.decide(found, told)
+            decided.context.CopyFrom(core.context())
+            decided.view.CopyFrom(codec.encode_view(view))
+            for member in others:
+                await self._recover(member, decided)
+        except RemudaError as error:
+            self._cause = error.message
+            log.warning("a member went while the cluster started", extra=fields(why=error.message))
+            return False
+        if core.number in view.by_number:
+            await recovery.settle(decided)
+        else:  # the others had gone on without it: it is a new member of theirs
+            core.info = next(member for member in view.members if member.uuid == core.uuid)
+            core.number = core.info.number
+            decided.catalog.context.CopyFrom(core.context())
+            self.catalog_received(decided.catalog)
+        if found.gaps:
+            log.error("partitions are lost", extra=fields(partitions=found.gaps))
+        await self._become(view, recovery.cluster)
+        for number, channel in self._gathered.items():
+            if number not in view.by_number:  # it may join anew, without what it has
+                channel.close()
+        return True
+
+    async def _recover(
+        self, member: MemberInfo, message: control_pb2.Recover
+    ) -> control_pb2.Recover:
+        """Raises what the member answers, and forgets it when it cannot be reached."""
+        core = self._core
+        hello = control_pb2.ControlHandshake(
+            member=codec.encode_member(core.info), context=core.context()
+        )
+        try:
+            channel = await dial(core, member.host, member.control_port, ChannelKind.CONTROL, hello)
+            try:
+                reply = await channel.request(RpcType.RECOVER, message, timeout=RECOVER_TIMEOUT)
+            finally:
+                channel.close()
+        except RemudaError:
+            if self._gathering is not None:
+                self._gathering.here.pop(member.number, None)
+            raise
+        answer = control_pb2.Recover.FromString(reply.pbody)
+        core.observe(answer.context)
+        return answer
+
+    def on_recover(self, request: Request) -> None:
+        """The side of those that came back."""
+        message = control_pb2.Recover.FromString(request.pbody)
+        core, recovery = self._core, self.recovery
+        if recovery is None or self.formed.is_set():
+            raise MemberUnavailable(f"member {core.number} does not start from its log now")
+        core.observe(message.context)
+        if message.HasField("view"):
+            core.serve(request, self._settle(request, recovery, message))
+        else:
+            request.reply(RpcType.RECOVER, recovery.ends_of(message))
+
+    async def _settle(
+        self, request: Request, recovery: Recovery, message: control_pb2.Recover
+    ) -> None:
+        await recovery.settle(message)
+        request.reply(RpcType.RECOVER, control_pb2.Recover(context=self._core.context()))
+
+    def _gather(self, gathering: Gathering, request: Request) -> control_pb2.Join:
+        info = gathering.join(control_pb2.Join.FromString(request.pbody))
+        self._gathered[info.number] = request.channel
+        self._arrived.set()
+        log.info("member is back", extra=fields(peer=info.number, progress=gathering.progress()))
+        return control_pb2.Join(
+            context=self._core.context(),
+            member=codec.encode_member(info),
+            cluster=self._core.config.cluster,
         )
 
     # --- the process that wants to be a member --------------------------------------------------
@@ -148,14 +288,18 @@ class Forming:
             context=core.context(),
             member=codec.encode_member(replace(core.info, number=0)),
             cluster=core.config.cluster,
+            logs=self.recovery is not None,
         )
+        state = None if self.recovery is None else self.recovery.log_state()
+        if state is not None:
+            join.log.CopyFrom(state)
         reply = await channel.request(RpcType.JOIN, join, timeout=CONNECT_TIMEOUT)
         answer = control_pb2.Join.FromString(reply.pbody)
         core.observe(answer.context)
         if answer.HasField("view"):
             view = codec.decode_view(answer.view)
             self.catalog_received(answer.catalog)
-            self.install(view)
+            self.install(view, answer.cluster_identity)
         elif answer.member.number:
             core.number = answer.member.number
             core.info = replace(core.info, number=core.number)
@@ -174,7 +318,7 @@ class Forming:
             for wait in waits:
                 wait.cancel()
 
-    def install(self, view: View) -> None:
+    def install(self, view: View, cluster: bytes = b"") -> None:
         """A view that others have decided. Raises MemberUnavailable when it does not have this
         process."""
         core = self._core
@@ -185,6 +329,7 @@ class Forming:
             raise MemberUnavailable("the view does not include this member")
         core.number = me.number
         core.info = me
+        core.wal.begin(view, cluster)
         self._installed(view)
 
     # --- the member that is asked ---------------------------------------------------------------
@@ -196,11 +341,20 @@ class Forming:
         InvalidDefinition."""
         core = self._core
         message = control_pb2.Join.FromString(request.pbody)
+        self._require_alike(message)
         if not self.formed.is_set():
+            if self._gathering is not None:
+                return self._gather(self._gathering, request)
             if self._founding is None:
                 raise MemberUnavailable(
                     f"member {core.number or core.uuid} is not in a cluster yet",
                     hint="Join the member that was started without --join.",
+                )
+            if message.HasField("log"):
+                raise InvalidDefinition(
+                    "the member's data_dir belongs to another cluster: this one is new",
+                    hint="To start a cluster again, start its first member with the data_dir of one"
+                    " of its members.",
                 )
             return self._number(message, self._founding)
         if message.cluster != core.config.cluster:
@@ -214,7 +368,10 @@ class Forming:
             answer.member.CopyFrom(codec.encode_member(known))
             answer.view.CopyFrom(codec.encode_view(core.view))
             answer.catalog.CopyFrom(self.catalog_state())
+            if self.recovery is not None:
+                answer.cluster_identity = self.recovery.cluster
             return answer
+        self._require_no_last_copies(message)
         if len(core.view.members) >= MEMBERS_MAX:
             raise InvalidDefinition(
                 f'cluster "{core.config.cluster}" has {MEMBERS_MAX} members, which is the limit'
@@ -223,3 +380,36 @@ class Forming:
             core.readiness.require_lease()  # without a majority there is no view that has it
         ask(message)
         return answer
+
+    def _require_alike(self, message: control_pb2.Join) -> None:
+        """Raises InvalidDefinition: all members keep logs, or none does."""
+        if message.logs and self.recovery is None:
+            raise InvalidDefinition(
+                "the members of this cluster keep no logs, and the new one has a data_dir",
+                hint="Start all members with data_dir, or none.",
+            )
+        if self.recovery is not None and not message.logs:
+            raise InvalidDefinition(
+                "the members of this cluster keep logs, and the new one has no data_dir",
+                hint="Start all members with data_dir, or none.",
+            )
+
+    def _require_no_last_copies(self, message: control_pb2.Join) -> None:
+        """A member of this cluster that others went on without joins anew, and what it has is void;
+        raises InvalidDefinition when nobody else has it."""
+        recovery, log_state = self.recovery, message.log
+        if recovery is None or recovery.state is None or not message.HasField("log"):
+            return
+        if log_state.cluster_identity != recovery.cluster:
+            raise InvalidDefinition(
+                "data_dir of the member belongs to another cluster",
+                hint="Start the member with its own folder, or with an empty one.",
+            )
+        lost = [p for p, e in recovery.state.lost.items() if log_state.member in e.members]
+        if lost:
+            raise InvalidDefinition(
+                f"data_dir of the member has the only copies of {len(lost)} partitions that the"
+                " cluster has lost",
+                hint="Stop all members and start them again, this one among them: then the cluster"
+                " takes them from its log. To give them up, start it with an empty folder.",
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from google.protobuf.message import Message
@@ -25,6 +26,7 @@ from remuda.rpc.messages import data_pb2
 from remuda.rpc.messages.data_pb2 import RpcType
 from remuda.rpc.transport import Buffers
 from remuda.storage.index_access import Access, Probe
+from remuda.storage.map_store import MapStore
 
 
 def statement_account(core: Core) -> MemoryAccount:
@@ -45,22 +47,41 @@ class LocalSources:
     """
 
     def __init__(self, core: Core) -> None:
+        """For a query that starts now, in this view."""
         self._core = core
+        self._view = core.view.number
+        self._own = core.primary_here
+
+    def _of(self, store: MapStore, of: ScanOf) -> ScanOf:
+        """Below the last handover of a store, rows may lie where they were and where they are: each
+        member reads those of the partitions that it had in the query's view. Raises ViewChanged."""
+        self._core.given_away.check(self._view, of.at)
+        if of.at >= store.mixed_until or self._own is None:
+            return of
+        own = self._own if of.partitions is None else self._own & of.partitions
+        return replace(of, partitions=own)
 
     def ready(self, map_id: int, at: int) -> bool:
+        """Not before all rows are here that this view has given to this member: who reads at a
+        timestamp of its own (a transaction, Spark) has not asked whether they are."""
+        if self._core.readiness.placing:
+            return False
         store = self._core.stores.get(map_id)
         return store is None or not store.pending_at_or_below(at)
 
     def scan(self, of: ScanOf) -> TableCursor:
         store = self._core.readable(of.map_id, of.schema_version)
+        of = self._of(store, of)
         return store.scan(of.at, of.positions, of.partitions, of.schema_version)
 
     def index_scan(self, of: ScanOf, access: Access) -> Cursor:
         store = self._core.readable(of.map_id, of.schema_version)
+        of = self._of(store, of)
         return store.indexes.scan(of.at, of.positions, of.partitions, of.schema_version, access)
 
     def ordered_scan(self, of: ScanOf, probe: Probe, descending: bool) -> Cursor:
         store = self._core.readable(of.map_id, of.schema_version)
+        of = self._of(store, of)
         return store.indexes.ordered(
             of.at,
             of.positions,
@@ -75,6 +96,7 @@ class LocalSources:
         self, of: ScanOf, index_id: int, columns: Sequence[pa.Array]
     ) -> tuple[pa.RecordBatch, Indices] | None:
         store = self._core.readable(of.map_id, of.schema_version)
+        of = self._of(store, of)
         return store.indexes.match(
             of.at, of.positions, of.partitions, of.schema_version, index_id, columns
         )
@@ -87,6 +109,7 @@ class LocalSources:
         keys: Sequence[tuple[PhysicalValue, ...]],
     ) -> list[tuple[PhysicalValue, ...] | None]:
         store = self._core.readable(map_id, schema_version)
+        self._core.given_away.check(self._view, at)
         return [store.get(key, at, schema_version) for key in keys]
 
 

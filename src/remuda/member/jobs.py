@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from remuda.catalog.users import Role
@@ -73,6 +74,16 @@ class Jobs:
         self._writers: dict[str, str] = {}
         """Of these: whom the coordinator has let write."""
 
+    def routes(self) -> dict[int, Callable[[Call], None]]:
+        """Of the user channel."""
+        return {
+            RpcType.JOB_BEGIN: self.on_begin,
+            RpcType.JOB_WRITE: self.on_write,
+            RpcType.JOB_TASK_END: self.on_task_end,
+            RpcType.JOB_COMMIT: self.on_commit,
+            RpcType.JOB_ABORT: self.on_abort,
+        }
+
     # --- the coordinator ----------------------------------------------------------------------
 
     def on_begin(self, call: Call) -> None:
@@ -132,6 +143,7 @@ class Jobs:
             schema=job.schema,
             tasks=tuple(task.task for task in message.tasks),
             overwrite=job.overwrite,
+            ttl=message.ttl if message.HasField("ttl") else None,
         )
         try:
             core.store(job.schema.map_id, job.schema.version)
@@ -307,8 +319,12 @@ class Jobs:
             self._core.constraints.check(batch, store.schema)
             # Several batches of one request get sequence numbers of their own.
             sequence = message.sequence * 2**20 + index
-            rows += store.stage(message.job, message.task, sequence, batch)
-        call.reply(RpcType.JOB_WRITE, user_pb2.Count(count=rows, context=self._core.context()))
+            fresh = store.stage(message.job, message.task, sequence, batch)
+            if fresh:
+                self._core.wal.staged(message.job, message.task, store.schema, batch, backup=False)
+            rows += fresh
+        answer = user_pb2.Count(count=rows, context=self._core.context())
+        self._core.wal.after(lambda: call.reply(RpcType.JOB_WRITE, answer))
 
     def on_task_end(self, call: Call) -> None:
         """The writer says how many rows it sent here; a difference fails the task."""

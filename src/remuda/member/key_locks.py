@@ -105,21 +105,28 @@ class KeyLocks:
         ``timeout`` seconds), SchemaChanged, MemberUnavailable; the transaction is then to be rolled
         back, and released."""
         deadline = self._core.world.clock.monotonic() + timeout
+        left = list(keys)
+        while left:
+            member, here = self._next_of(map_id, left)
+            try:
+                await self._lock_at(owner, member, map_id, here, shared, deadline)
+            except ViewChanged:  # perhaps another member is to be asked
+                await asyncio.sleep(ASK_AGAIN)
+            else:
+                locked = set(here)
+                left = [key for key in left if key not in locked]
+
+    def _next_of(self, map_id: int, keys: Sequence[Key]) -> tuple[int, list[Key]]:
+        """The lowest member that has some of the keys, and these: whoever locks several goes in one
+        order."""
         router = self._transactions.router(map_id)
         if router.schema.replicated:
-            left = {self._core.coordinator: list(keys)}
-        else:
-            left = {}
-            for key in sorted(set(keys), key=repr):
-                primary = self._core.view.owners[router.key_partition(key)]
-                left.setdefault(primary, []).append(key)
-        for member in sorted(left):
-            try:
-                await self._lock_at(owner, member, map_id, left[member], shared, deadline)
-            except ViewChanged:
-                await asyncio.sleep(ASK_AGAIN)
-                rest = deadline - self._core.world.clock.monotonic()
-                await self.lock(owner, map_id, left[member], shared=shared, timeout=rest)
+            return self._core.coordinator, list(keys)
+        owners: dict[int, list[Key]] = {}
+        for key in sorted(set(keys), key=repr):
+            owners.setdefault(self._core.view.owners[router.key_partition(key)], []).append(key)
+        member = min(owners)
+        return member, owners[member]
 
     async def _lock_at(  # noqa: PLR0917 (see lock)
         self,

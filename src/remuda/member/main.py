@@ -30,6 +30,8 @@ log = logging.getLogger("remuda.member.main")
 PARENT_CHECK_INTERVAL = 0.5
 LEAVES = "signal SIGTERM"
 GC_THRESHOLDS = (50_000, 20, 100)
+SHORT = {"data_dir": ("--data",)}
+"""Further names of flags."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -38,8 +40,15 @@ def parser() -> argparse.ArgumentParser:
         prog="remuda member", description="Run one member of a cluster in this process."
     )
     made.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML, [member]")
+    made.add_argument(
+        "--label",
+        action="append",
+        metavar="NAME=VALUE",
+        help="one of --labels, such as rack=a (may be repeated)",
+    )
     for setting in dataclass_fields(MemberConfig):
         made.add_argument(
+            *SHORT.get(setting.name, ()),
             f"--{setting.name.replace('_', '-')}",
             dest=setting.name,
             metavar=type(setting.default).__name__.upper(),
@@ -53,6 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     because the others counted it as lost."""
     flags = vars(parser().parse_args(arguments))
     file = flags.pop("config")
+    single = flags.pop("label")
+    if single:
+        flags["labels"] = ",".join(filter(None, [flags["labels"], *single]))
     try:
         config = member_config(flags=flags, environment=os.environ, file=file)
     except RemudaError as error:

@@ -7,7 +7,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from remuda.datatypes.map_options import DURATION_MAX
 from remuda.errors import (
+    InputError,
     RemudaError,
     SerializationFailure,
     SnapshotTooOld,
@@ -15,7 +17,7 @@ from remuda.errors import (
     ViewChanged,
 )
 from remuda.member.calls import ForwardedCall
-from remuda.member.core import Call, Core
+from remuda.member.core import Call, Core, nothing_done
 from remuda.member.small_writes import PAUSE, PAUSE_MAX, WAIT_MAX, SmallWrite, SmallWrites
 from remuda.member.transaction_sets import Key, ReadSet, Row, Write
 from remuda.member.transactions import Transactions
@@ -46,6 +48,15 @@ def chosen(
     return found, olds
 
 
+def ttl_of(message: user_pb2.PutRequest | user_pb2.PutBatchRequest) -> int | None:
+    """In microseconds; None: as the map says. Raises InputError."""
+    if not message.HasField("ttl"):
+        return None
+    if not 0 <= message.ttl <= DURATION_MAX:
+        raise InputError(f"a TTL has 0 to {DURATION_MAX} microseconds, not {message.ttl}")
+    return message.ttl
+
+
 class MapWrites:
     def __init__(self, core: Core, transactions: Transactions) -> None:
         self._core = core
@@ -62,6 +73,7 @@ class MapWrites:
         rows: Sequence[Row],
         tell: Tell,
         again: Callable[[Call], None],
+        ttl: int | None = None,
     ) -> None:
         """Rows of partitions of this member. With ALWAYS all or none; a condition concerns one key,
         so each partition decides about its own. ``again`` serves the request anew, when a partition
@@ -69,7 +81,7 @@ class MapWrites:
         keyed = [(found.key_of(row), row) for row in rows]
         groups = self._groups(found, [key for key, _ in keyed])
         if len(groups) > 1 and condition == ALWAYS:
-            self._core.serve(call, self._put_together(found, keyed, tell))
+            self._core.serve(call, self._put_together(found, keyed, tell, ttl))
             return
         waits = Gathered(len(keyed), len(groups), self._answer(call, tell, again))
         for partition, places in groups.items():
@@ -81,10 +93,10 @@ class MapWrites:
                 stored, olds = chosen(condition, part, before)
                 return list(stored.items()), olds
 
-            self._write(found, partition, [key for key, _ in part], decide, waits.part(places))
+            self._write(found, partition, [key for key, _ in part], decide, waits.part(places), ttl)
 
     async def _put_together(
-        self, found: OpenMap, keyed: Sequence[tuple[Key, Row]], tell: Tell
+        self, found: OpenMap, keyed: Sequence[tuple[Key, Row]], tell: Tell, ttl: int | None
     ) -> None:
         core = self._core
 
@@ -98,7 +110,7 @@ class MapWrites:
                 at = core.timestamp()
             return [found.store.get(key, at) for key in keys]
 
-        tell(await self.put_atomically(found, ALWAYS, keyed, read))
+        tell(await self.put_atomically(found, ALWAYS, keyed, read, ttl))
 
     async def put_atomically(
         self,
@@ -106,6 +118,7 @@ class MapWrites:
         condition: int,
         keyed: Sequence[tuple[Key, Row]],
         read: Read,
+        ttl: int | None = None,
     ) -> list[Row | None]:
         """All or none, wherever they are: a transaction. What was there before, exactly."""
         core, schema = self._core, found.schema
@@ -113,9 +126,12 @@ class MapWrites:
         pause = PAUSE
         while True:
             snapshot = core.timestamp()
-            before = await read([key for key, _ in keyed])
+            with nothing_done():
+                before = await read([key for key, _ in keyed])
             stored, olds = chosen(condition, keyed, before)
-            writes = [Write(schema.map_id, schema.version, key, row) for key, row in stored.items()]
+            writes = [
+                Write(schema.map_id, schema.version, key, row, ttl) for key, row in stored.items()
+            ]
             left = deadline - core.world.clock.monotonic()
             try:
                 await self._transactions.commit(writes, ReadSet(snapshot), max(left, PAUSE))
@@ -160,6 +176,34 @@ class MapWrites:
 
             self._write(found, partition, part, decide, waits.part(places))
 
+    # --- what depends on the entry ------------------------------------------------------------
+
+    def change(  # noqa: PLR0917 (a request, what it says, how to answer)
+        self,
+        call: Call,
+        found: OpenMap,
+        keys: Sequence[Key],
+        decide: Callable[
+            [Sequence[int], list[Row | None]], tuple[dict[Key, Row | None], list[Row | None]]
+        ],
+        tell: Tell,
+        again: Callable[[Call], None],
+        ttl: int | None = None,
+    ) -> None:
+        """Each partition for itself: ``decide`` gets places in the request, and the rows there."""
+        groups = self._groups(found, keys)
+        waits = Gathered(len(keys), len(groups), self._answer(call, tell, again))
+        for partition, places in groups.items():
+
+            def decided(
+                before: list[Row | None], places: list[int] = places
+            ) -> tuple[list[tuple[Key, Row | None]], list[Row | None]]:
+                written, answer = decide(places, before)
+                return list(written.items()), answer
+
+            part = [keys[place] for place in places]
+            self._write(found, partition, part, decided, waits.part(places), ttl)
+
     # --- shared -------------------------------------------------------------------------------
 
     def _groups(self, found: OpenMap, keys: Sequence[Key]) -> dict[int, list[int]]:
@@ -169,15 +213,16 @@ class MapWrites:
             groups.setdefault(found.router.key_partition(key), []).append(place)
         return groups
 
-    def _write(
+    def _write(  # noqa: PLR0917 (a write, and who hears of it)
         self,
         found: OpenMap,
         partition: int,
         keys: Sequence[Key],
         decide: Callable[[list[Row | None]], tuple[list[tuple[Key, Row | None]], list[Row | None]]],
         answered: Callable[[list[Row | None] | RemudaError], None],
+        ttl: int | None = None,
     ) -> None:
-        self.small.write(SmallWrite(found.schema, partition, keys, decide, answered))
+        self.small.write(SmallWrite(found.schema, partition, keys, decide, answered, ttl))
 
     def _answer(
         self, call: Call, tell: Tell, again: Callable[[Call], None]

@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import RowCheck
 from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.timestamp import FOREVER, expiry
 from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.datatypes.view import View
 from remuda.errors import NotServed, RemudaError, ViewChanged
@@ -24,8 +25,8 @@ from remuda.member import arrow_stream
 from remuda.member.calls import ForwardedCall, Forwarding, LocalCall
 from remuda.member.commits import Commits
 from remuda.member.constraints import Constraints
-from remuda.member.core import Call, Core, bug
-from remuda.member.map_writes import MapWrites, chosen
+from remuda.member.core import Call, Core, bug, nothing_done
+from remuda.member.map_writes import MapWrites, chosen, ttl_of
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
 from remuda.member.transactions import Transactions
@@ -161,7 +162,7 @@ class Maps:
             self.in_transaction().on_get(call, message, found)
             return
         keys = found.unpack_keys(message.keys)
-        owner = self._owner(found, keys, call)
+        owner = self.owner(found, keys, call)
         if owner is None:
             partitions = [found.router.key_partition(key) for key in keys]
             self._core.serve(call, self._scatter(call, message, message.keys, partitions))
@@ -184,6 +185,12 @@ class Maps:
             return
         pack = _present if message.keys_only else found.rows.pack
         rows = [None if (row := store.get(key, at)) is None else pack(row) for key in keys]
+        counters = store.counters
+        counters.gets += len(rows)
+        counters.misses += rows.count(None)
+        counters.last_access = at
+        if store.accesses is not None:
+            store.accesses.touch_all(keys, rows, at)
         call.reply(MAP_GET, encode_rows(rows, core.encoded_context()))
 
     def _get_waits(
@@ -199,7 +206,7 @@ class Maps:
         view = self._core.view
 
         def again() -> None:
-            if view is self._core.view:
+            if view is self._core.view and self._core.ready:  # it may have lost its lease
                 self._get_here(call, message, found, keys)
             else:
                 self.serve(call)
@@ -233,7 +240,7 @@ class Maps:
             field = part.rows if isinstance(part, user_pb2.PutRequest) else part.keys
             del field[:]
             field.extend(chosen)
-            body = await self._ask(owner, call.rpc_type, part)
+            body = await self.ask(owner, call.rpc_type, part)
             rows = user_pb2.RowsResponse.FromString(body).rows
             for index, row in zip(indexes, rows, strict=True):
                 answers[index] = row
@@ -241,7 +248,7 @@ class Maps:
         response.rows.extend(answers)
         call.reply(call.rpc_type, response)
 
-    async def _ask(self, owner: int, rpc_type: int, message: Message) -> bytes:
+    async def ask(self, owner: int, rpc_type: int, message: Message) -> bytes:
         if owner != self._core.number:
             return await self._forwarding.ask(owner, rpc_type, message)
         answer = LocalCall(rpc_type, message.SerializeToString())
@@ -295,7 +302,7 @@ class Maps:
         if found.schema.replicated:
             self._core.serve(call, self._put_atomically(call, message, found, rows))
             return
-        owner = self._owner(found, [found.key_of(row) for row in rows], call)
+        owner = self.owner(found, [found.key_of(row) for row in rows], call)
         if owner is None and message.condition == ALWAYS:
             self._core.serve(call, self._put_atomically(call, message, found, rows))
         elif owner is None:
@@ -312,28 +319,35 @@ class Maps:
     ) -> None:
         core, store, condition = self._core, found.store, message.condition
         want_old = message.want_old
+        store.counters.put(len(rows), core.clock.last)
         if not self._transactions.direct(store):
             self._put_carefully(call, message, found, rows)
             return
         olds: list[Row | None] = []
+        ttl = ttl_of(message) if message.HasField("ttl") else store.schema.options.ttl
         for row in rows:
             at = core.timestamp()
+            until = expiry(at, ttl) if ttl else FOREVER
             if condition == ALWAYS:
-                old = store.put(row, at) if want_old else (() if store.set(row, at) else None)
+                old = (
+                    store.put(row, at, until)
+                    if want_old
+                    else (() if store.set(row, at, until) else None)
+                )
             else:
                 old = store.get(found.key_of(row), at)
                 if (old is None) == (condition == IF_ABSENT):
-                    store.set(row, at)
+                    store.set(row, at, until)
             olds.append(old)
-        self._tell(call, found, olds, want_old)
+        self.tell(call, found, olds, want_old)
 
     def _put_carefully(
         self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
     ) -> None:
         def tell(olds: list[Row | None]) -> None:
-            self._tell(call, found, olds, message.want_old)
+            self.tell(call, found, olds, message.want_old)
 
-        self.writes.put(call, message.condition, found, rows, tell, self.serve)
+        self.writes.put(call, message.condition, found, rows, tell, self.serve, ttl_of(message))
 
     async def _put_atomically(
         self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
@@ -342,32 +356,35 @@ class Maps:
         schema = found.schema
         keyed = [(found.key_of(row), row) for row in rows]
         if not schema.replicated:
-            read = partial(self._read, found)
-            olds = await self.writes.put_atomically(found, message.condition, keyed, read)
-            self._tell(call, found, olds, message.want_old)
+            read = partial(self.read, found)
+            olds = await self.writes.put_atomically(
+                found, message.condition, keyed, read, ttl_of(message)
+            )
+            self.tell(call, found, olds, message.want_old)
             return
         job = self._commits.new_job()
-        await self._commits.turn(schema.map_id, job)
-        try:
-            before = await self._read(found, [key for key, _ in keyed])
-            stored, olds = chosen(message.condition, keyed, before)
-            await self._store(found, list(stored.values()))
-        finally:
-            self._commits.end_turn(schema.map_id, job)
-        self._tell(call, found, olds, message.want_old)
+        with nothing_done():
+            await self._commits.turn(schema.map_id, job)
+            try:
+                before = await self.read(found, [key for key, _ in keyed])
+                stored, olds = chosen(message.condition, keyed, before)
+                await self._store(found, list(stored.values()), ttl_of(message))
+            finally:
+                self._commits.end_turn(schema.map_id, job)
+        self.tell(call, found, olds, message.want_old)
 
-    async def _store(self, found: OpenMap, rows: Sequence[Row]) -> None:
+    async def _store(self, found: OpenMap, rows: Sequence[Row], ttl: int | None) -> None:
         if not rows:
             return
         write = StagedWrite(self._core, self._peers, self._commits, found.schema)
         try:
             await write.add(found.batch(rows))
-            await write.commit(in_turn=True)
+            await write.commit(in_turn=True, ttl=ttl)
         except BaseException:
             write.abort()
             raise
 
-    async def _read(self, found: OpenMap, keys: list[Key]) -> list[Row | None]:
+    async def read(self, found: OpenMap, keys: list[Key]) -> list[Row | None]:
         """The rows as they are now, wherever they are."""
         message = self.keys_request(found, keys)
         answer = LocalCall(RpcType.MAP_GET, message.SerializeToString())
@@ -391,7 +408,7 @@ class Maps:
         if found.schema.replicated:
             self._core.serve(call, self._remove_replicated(call, message, found, keys))
             return
-        owner = self._owner(found, keys, call)
+        owner = self.owner(found, keys, call)
         if owner is None:
             partitions = [found.router.key_partition(key) for key in keys]
             self._core.serve(call, self._scatter(call, message, message.keys, partitions))
@@ -404,12 +421,13 @@ class Maps:
         self, call: Call, message: user_pb2.KeysRequest, found: OpenMap, keys: list[Key]
     ) -> None:
         store, core = found.store, self._core
+        store.counters.remove(len(keys), core.clock.last)
         if not self._transactions.direct(store):
             self.writes.remove(
                 call,
                 found,
                 keys,
-                lambda olds: self._tell(call, found, olds, message.want_old),
+                lambda olds: self.tell(call, found, olds, message.want_old),
                 self.serve,
             )
             return
@@ -418,7 +436,7 @@ class Maps:
             olds = [store.remove(key, core.timestamp()) for key in keys]
         else:
             olds = [() if store.discard(key, core.timestamp()) else None for key in keys]
-        self._tell(call, found, olds, message.want_old)
+        self.tell(call, found, olds, message.want_old)
 
     async def _remove_replicated(
         self, call: Call, message: user_pb2.KeysRequest, found: OpenMap, keys: list[Key]
@@ -427,11 +445,11 @@ class Maps:
         write = StagedWrite(self._core, self._peers, self._commits, schema)
         await self._commits.turn(schema.map_id, write.job)
         try:
-            olds = await self._read(found, keys)
+            olds = await self.read(found, keys)
             await write.commit(removed_keys=tuple(keys), in_turn=True)
         finally:
             self._commits.end_turn(schema.map_id, write.job)
-        self._tell(call, found, olds, message.want_old)
+        self.tell(call, found, olds, message.want_old)
 
     # --- batches and sizes --------------------------------------------------------------------
 
@@ -445,9 +463,15 @@ class Maps:
         batches = arrow_stream.decode(call.dbody)
         for batch in batches:
             self._core.constraints.check(batch, found.schema)
-        self._core.serve(call, self._put_batch(call, found, batches))
+        self._core.serve(call, self._put_batch(call, message, found, batches))
 
-    async def _put_batch(self, call: Call, found: OpenMap, batches: list[pa.RecordBatch]) -> None:
+    async def _put_batch(
+        self,
+        call: Call,
+        message: user_pb2.PutBatchRequest,
+        found: OpenMap,
+        batches: list[pa.RecordBatch],
+    ) -> None:
         core, view = self._core, self._core.view
         members = core.live_members()
         parts = [found.router.split(batch, view, members) for batch in batches]
@@ -461,21 +485,27 @@ class Maps:
                 return
         if owners <= {core.number} and self._transactions.direct(found.store):
             at = core.timestamp()
+            ttl = ttl_of(message)
+            ttl = found.store.schema.options.ttl if ttl is None else ttl
             for batch in batches:
-                found.store.upsert_batch(batch, at)
+                found.store.upsert_batch(batch, at, ttl)
         elif len(owners) == 1 and owners != {core.number}:
             self._forwarding.pass_on(call, owners.pop())
             return
         else:
-            await through_views(lambda _attempt: self._put_staged(found, batches))
+            await through_views(lambda _attempt: self._put_staged(found, batches, ttl_of(message)))
+        found.store.counters.put(rows, core.clock.last)
         call.reply(RpcType.MAP_PUT_BATCH, user_pb2.Count(count=rows, context=core.context()))
 
-    async def _put_staged(self, found: OpenMap, batches: list[pa.RecordBatch]) -> None:
+    async def _put_staged(
+        self, found: OpenMap, batches: list[pa.RecordBatch], ttl: int | None
+    ) -> None:
         write = StagedWrite(self._core, self._peers, self._commits, found.schema)
         try:
-            for batch in batches:
-                await write.add(batch)
-            await write.commit()
+            with nothing_done():
+                for batch in batches:
+                    await write.add(batch)
+                await write.commit(ttl=ttl)
         except BaseException:
             write.abort()
             raise
@@ -519,7 +549,7 @@ class Maps:
 
     # --- shared -------------------------------------------------------------------------------
 
-    def _owner(self, found: OpenMap, keys: Sequence[Key], call: Call) -> int | None:
+    def owner(self, found: OpenMap, keys: Sequence[Key], call: Call) -> int | None:
         """The one member that owns all keys; None if there are several."""
         core = self._core
         if found.schema.replicated or not keys:
@@ -527,15 +557,15 @@ class Maps:
         owners = core.view.owners
         partition = found.router.key_partition
         owner = owners[partition(keys[0])]
-        if len(keys) > 1 and any(owners[partition(key)] != owner for key in keys[1:]):
-            owner_or_none = None
-        else:
-            owner_or_none = owner
+        several = len(keys) > 1 and any(owners[partition(key)] != owner for key in keys[1:])
+        owner_or_none = None if several else owner
+        if core.readiness.holds and owner_or_none == core.number:
+            core.readiness.require_partitions(map(partition, keys))
         if owner_or_none != core.number and isinstance(call, ForwardedCall):
             raise ViewChanged(f"member {core.number} does not own the keys of the request")
         return owner_or_none
 
-    def _tell(self, call: Call, found: OpenMap, olds: Sequence[Row | None], want_old: bool) -> None:
+    def tell(self, call: Call, found: OpenMap, olds: Sequence[Row | None], want_old: bool) -> None:
         """Answer with the rows of before: themselves when asked for, otherwise empty ones."""
         pack = found.rows.pack if want_old else _present
         rows = [None if old is None else pack(old) for old in olds]

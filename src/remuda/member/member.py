@@ -16,6 +16,7 @@ from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError, ViewChanged
 from remuda.execution.pool import Pool
 from remuda.member.calls import Forwarding
+from remuda.member.catalog_requests import CatalogRequests
 from remuda.member.catalog_service import CatalogService
 from remuda.member.commits import Commits
 from remuda.member.copies import Copies
@@ -30,6 +31,10 @@ from remuda.member.hop import Hop
 from remuda.member.index_service import IndexService
 from remuda.member.jobs import Jobs
 from remuda.member.log import fields
+from remuda.member.lost_partitions import LostPartitions
+from remuda.member.map_changes import MapChanges
+from remuda.member.map_eviction import MapEviction
+from remuda.member.map_expiry import MapExpiry
 from remuda.member.maps import Maps
 from remuda.member.membership import Membership
 from remuda.member.memory_return import MemoryReturn
@@ -42,9 +47,12 @@ from remuda.member.preparing import Preparing
 from remuda.member.profile_service import ProfileService
 from remuda.member.queries import Queries
 from remuda.member.query_relations import QueryRelations
-from remuda.member.routes import MemberRoutes, UserRoutes
+from remuda.member.recovery import Recovery
+from remuda.member.routes import PRIMARY_CALLS, MemberRoutes, UserRoutes
+from remuda.member.snapshots import Snapshots
 from remuda.member.statements import Statements
 from remuda.member.statistics_service import ClusterStatistics
+from remuda.member.subscriptions import Subscriptions
 from remuda.member.system_relations import SystemRelations
 from remuda.member.system_state import SystemState
 from remuda.member.transaction_service import TransactionService
@@ -53,7 +61,7 @@ from remuda.member.users_file import UsersFile
 from remuda.member.writes import on_stage_rows
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
-from remuda.rpc.messages import common_pb2, control_pb2, data_pb2, user_pb2
+from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.data_pb2 import RpcType as DataType
 from remuda.rpc.messages.user_pb2 import RpcType as UserType
@@ -69,20 +77,6 @@ LEAVE_TIMEOUT = 5.0
 VERSIONS_KEPT = from_micros(10_000_000)
 """Versions of the last ten seconds are kept for readers on other members."""
 EXPIRY_INTERVAL = 5.0
-
-
-PRIMARY_CALLS = frozenset(
-    {
-        UserType.MAP_GET,
-        UserType.MAP_PUT,
-        UserType.MAP_REMOVE,
-        UserType.MAP_SIZE,
-        UserType.MAP_PUT_BATCH,
-        UserType.JOB_BEGIN,
-        UserType.JOB_WRITE,
-        UserType.JOB_COMMIT,
-    }
-)
 
 
 class Member:
@@ -108,12 +102,22 @@ class Member:
         )
         self.forwarding = Forwarding(self.core, self.peers)
         self.maps = Maps(self.core, self.peers, self.commits, self.forwarding, self.transactions)
+        self.changes = MapChanges(self.core, self.peers, self.commits, self.forwarding, self.maps)
+        self.expiry = MapExpiry(self.core, self.peers, self.commits, self.maps, self.changes)
+        self.eviction = MapEviction(self.core, self.transactions, self.maps.writes.small)
+        self.lost = LostPartitions(self.core, self.membership, self.transactions)
         self.jobs = Jobs(self.core, self.peers, self.commits, self.forwarding)
         self.statistics = ClusterStatistics(self.core, self.peers, self._planner)
+        self.subscriptions = Subscriptions(self.core, self._offload)
         self.indexes = IndexService(self.core, self.peers, self.catalog)
         self.membership.forming.catalog_state = self.catalog.state
         self.membership.forming.catalog_received = self.catalog.install
         self.membership.on_catalog = self.catalog.catch_up
+        self.recovery: Recovery | None = None
+        if config.data_dir:
+            ends = self.transactions.shell.ends
+            self.recovery = Recovery(self.core, self._end_with, ends)
+            self.membership.forming.recovery = self.recovery
         self.queries: Queries
         self.statements: Statements
         self.open: TransactionService
@@ -125,6 +129,7 @@ class Member:
         self._servers: dict[ChannelKind, Server] = {}
         self._pool: Pool | None = None
         self._upkeep: asyncio.Task[None] | None = None
+        self._evicting: asyncio.Task[None] | None = None
         self._end: asyncio.Task[None] | None = None
         self.on_given_up: list[Callable[[str], None]] = []
         """Called with the reason when this member stops because others count it as lost."""
@@ -140,6 +145,8 @@ class Member:
         """Listen, find the others, serve. Raises RemudaErrors; ``stop`` cleans up afterwards."""
         await self._listen()
         self._route_membership()
+        if self.recovery is not None:
+            await self.recovery.open()
         await self.membership.form()
         self.copies.begin()
         self.transactions.start()
@@ -158,6 +165,7 @@ class Member:
             self.peers,
             membership=self.membership,
             maps=self.maps,
+            changes=self.changes,
             committing=self.transactions,
         )
         self.statements = Statements(
@@ -174,6 +182,7 @@ class Member:
             transactions=self.open.sessions,
             keys=self.open.keys,
         )
+        self.statements.accept_lost = self.lost.accept
         self.system = SystemState(
             self.core,
             self.peers,
@@ -190,6 +199,7 @@ class Member:
             self.statements.history,
             self.statements.running,
         )
+        self.system.subscriptions = self.subscriptions.describe
         SystemRelations(
             self.core,
             self.system,
@@ -198,6 +208,10 @@ class Member:
             supplies=self.statements.supplies,
             queries=QueryRelations(self.core, self.system, self.profiles),
         )
+        self.snapshots = Snapshots(
+            self.core, self.peers, self.membership, self.commits, self.catalog, self.system
+        )
+        self.snapshots.start(self.statements, self.open.pins)
         for channel in self._servers[ChannelKind.USER].channels:
             self.statements.connected(channel)
         self._route()
@@ -206,6 +220,7 @@ class Member:
         self.receiving.begin()
         self.giving.begin()
         self._upkeep = self.core.spawn(self._keep_up(), "upkeep")
+        self._evicting = self.core.spawn(self.eviction.run(), "eviction")
         log.info("serving", extra=fields(**self.addresses()))
 
     async def _listen(self) -> None:
@@ -279,9 +294,14 @@ class Member:
             self.membership.has_left()
         elif self._end is None:
             log.error("the others have given this member up", extra=fields(cause=error.message))
-            self._end = asyncio.get_running_loop().create_task(self._stop(error.message))
+            self._end_with(error.message)
+
+    def _end_with(self, reason: str) -> None:
+        """It must not answer anybody any more."""
+        if self._end is None:
+            self._end = asyncio.get_running_loop().create_task(self._stop(reason))
             for listener in self.on_given_up:
-                listener(error.message)
+                listener(reason)
 
     async def _stop(self, reason: str) -> None:
         core = self.core
@@ -298,12 +318,17 @@ class Member:
         if hasattr(self, "open"):
             self.open.close()
         self.commits.close()
-        if self._upkeep is not None:
-            self._upkeep.cancel()
+        for task in (self._upkeep, self._evicting):
+            if task is not None:
+                task.cancel()
         self.peers.close()
         for server in self._servers.values():
             await server.close(error)
         await core.cancel_tasks()
+        if self.recovery is not None:
+            await self.recovery.close()
+        if hasattr(self, "snapshots"):
+            self.snapshots.close()
         self._offload.close()
         self._planner.close()
         self._password_checks.close()
@@ -369,6 +394,7 @@ class Member:
         self._member_routes.control |= {
             ControlType.JOIN: self.membership.on_join,
             ControlType.VIEW_INSTALL: self.membership.on_view_install,
+            ControlType.RECOVER: self.membership.forming.on_recover,
             ControlType.HEARTBEAT: self.membership.on_heartbeat,
             ControlType.HEARTBEAT_ANSWER: self.membership.on_heartbeat_answer,
             ControlType.AGREE: self.membership.on_agree,
@@ -380,7 +406,6 @@ class Member:
 
     def _route(self) -> None:
         core, commits, queries = self.core, self.commits, self.queries
-        metadata = DrillMetadata(core)
         self._member_routes.control |= {
             ControlType.QUERY_START: queries.on_start,
             ControlType.QUERY_CANCEL: queries.on_cancel,
@@ -407,6 +432,7 @@ class Member:
             ControlType.TRANSACTION_PIN: self.open.pins.on_pin,
             ControlType.PARTS: self.transactions.on_messages,
             **self.transactions.locks.routes(),
+            **self.snapshots.routes(),
             ControlType.FORWARD: self._user_routes.on_forward,
         }
         self._member_routes.data |= {
@@ -416,6 +442,7 @@ class Member:
         self._user_routes.requests |= {
             UserType.RUN_QUERY: self.statements.on_run_query,
             **self.open.requests(),
+            **self.subscriptions.routes(),
         }
         self._user_routes.calls |= {
             UserType.CANCEL_QUERY: self.statements.on_cancel,
@@ -427,24 +454,16 @@ class Member:
                 call, self._drill_plans.on_fragments(call)
             ),
             UserType.GET_SERVER_META: on_server_meta,
-            UserType.GET_CATALOGS: metadata.on_catalogs,
-            UserType.GET_SCHEMAS: metadata.on_schemas,
-            UserType.GET_TABLES: metadata.on_tables,
-            UserType.GET_COLUMNS: metadata.on_columns,
-            UserType.CLUSTER_INFO: self._on_cluster_info,
-            UserType.DESCRIBE_MAP: lambda call: core.serve(call, self._describe(call)),
-            UserType.CREATE_MAP: lambda call: core.serve(call, self._create(call)),
-            UserType.DROP_MAP: lambda call: core.serve(call, self._drop(call)),
+            **DrillMetadata(core).routes(),
+            **CatalogRequests(core, self.catalog, self.statistics).routes(),
             UserType.MAP_GET: self.maps.on_get,
             UserType.MAP_PUT: self.maps.on_put,
             UserType.MAP_REMOVE: self.maps.on_remove,
             UserType.MAP_SIZE: self.maps.on_size,
             UserType.MAP_PUT_BATCH: self.maps.on_put_batch,
-            UserType.JOB_BEGIN: self.jobs.on_begin,
-            UserType.JOB_WRITE: self.jobs.on_write,
-            UserType.JOB_TASK_END: self.jobs.on_task_end,
-            UserType.JOB_COMMIT: self.jobs.on_commit,
-            UserType.JOB_ABORT: self.jobs.on_abort,
+            **self.changes.routes(),
+            **self.expiry.routes(),
+            **self.jobs.routes(),
             UserType.MEMBER_STATE: self._on_member_state,
         }
 
@@ -457,6 +476,7 @@ class Member:
         self.membership.on_heard.append(lambda _: self.queries.view_installed())
         self.membership.on_lost.append(self._member_lost)
         self.membership.on_view[:0] = [self.transactions.on_view, self._copies_changed]
+        self.membership.on_view.insert(0, self.lost.on_view)
         self.membership.on_memory.append(self.statements.gate.reported)
         self.peers.on_broken.append(self.queries.connection_broken)
         self.commits.on_resolved += [self.queries.resolved, self.transactions.map_resolved]
@@ -468,10 +488,10 @@ class Member:
             self.maps.forget,
             self.statistics.forget,
         ]
-        self.catalog.on_dropped.append(self.core.constraints.forget)
+        self.catalog.on_dropped += [self.core.constraints.forget, self.transactions.map_changed]
         self.catalog.on_altered += [self.maps.forget, self.statistics.forget]
         self.catalog.on_altered.append(self.transactions.map_changed)
-        self.catalog.on_dropped.append(self.transactions.map_changed)
+        self.subscriptions.listen(self.copies, self.catalog, self.membership)
         for number, cause in list(self.core.lost.items()):
             self._member_lost(number, cause)
 
@@ -486,50 +506,13 @@ class Member:
         self.copies.on_view(before, view)
         self.receiving.on_view(before, view)
         self.giving.on_view(view)
+        self.eviction.on_view(before, view)
 
     def _view_changed(self, before: View, view: View) -> None:
         for number in sorted(before.by_number.keys() - view.by_number.keys()):
             self.commits.member_lost(number, self.core.lost[number])
         self.commits.view_installed(view)
         self.queries.view_installed()
-
-    # --- requests about the cluster -----------------------------------------------------------
-
-    def _on_cluster_info(self, call: Call) -> None:
-        core = self.core
-        core.timestamp()
-        seen = core.access.catalog(call.user)
-        call.reply(
-            UserType.CLUSTER_INFO,
-            user_pb2.ClusterInfo(
-                view=codec.encode_view(core.view),
-                maps=[codec.encode_schema(schema) for schema in seen.maps],
-                context=core.context(),
-                catalog_version=core.catalog.version,
-                member=core.number,
-            ),
-        )
-
-    async def _describe(self, call: Call) -> None:
-        schema = self.core.schema(user_pb2.MapName.FromString(call.pbody).name)
-        rows, size = await self.statistics.totals(schema)
-        description = user_pb2.MapDescription(
-            schema=codec.encode_schema(schema), rows=rows, bytes=size
-        )
-        call.reply(UserType.DESCRIBE_MAP, description)
-
-    async def _create(self, call: Call) -> None:
-        message = user_pb2.CreateMap.FromString(call.pbody)
-        schema = await self.catalog.create(
-            codec.decode_schema(message.schema), if_not_exists=message.if_not_exists
-        )
-        description = user_pb2.MapDescription(schema=codec.encode_schema(schema))
-        call.reply(UserType.CREATE_MAP, description)
-
-    async def _drop(self, call: Call) -> None:
-        message = user_pb2.MapName.FromString(call.pbody)
-        await self.catalog.drop(message.name, if_exists=message.if_exists)
-        call.reply(UserType.DROP_MAP, common_pb2.Ack(ok=True))
 
     # --- state and upkeep ---------------------------------------------------------------------
 
@@ -550,6 +533,8 @@ class Member:
             **self.receiving.gauges(),
             **self.giving.gauges(),
             **self.open.gauges(),
+            **self.subscriptions.gauges(),
+            **self.core.wal.gauges(),
         }
 
     def _on_member_state(self, call: Call) -> None:

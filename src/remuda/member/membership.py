@@ -139,6 +139,9 @@ class Membership:
         core = self._core
         match effect:
             case ms.SendBeat(to, sent):
+                # Who takes over after a loss starts above what this clock can reach in a lease from
+                # now on (``takeover``): it must not hear an old one.
+                self._core.timestamp()
                 beat = self._heartbeat()
                 beat.sent = sent
                 self._peers.send_membership(to, RpcType.HEARTBEAT, beat)
@@ -155,8 +158,11 @@ class Membership:
                 self._suspected(member, cause)
             case ag.Install(view):
                 self._install(view)
-            case ag.Persist():
-                pass  # a process that starts again is another member: nothing outlives it
+            case ag.Persist(vote=vote):
+                # A process that starts again is another member: its promises do not outlive it. The
+                # view that it has accepted may have been decided, and does.
+                if vote is not None:
+                    core.wal.voted(vote.value)
 
     def _refresh(self, machine: ms.Membership) -> None:
         """What the rest of the member sees of the machine's state."""
@@ -185,6 +191,9 @@ class Membership:
         if not machine.member:
             self._dropped(view)
             return
+        emptied = view.emptied_since(core.view.number)
+        core.wal.partitions_taken([p for p in emptied if core.number in view.replicas[p]])
+        core.wal.view_changed(core.view, view)
         before, core.view = core.view, view
         gone = [number for number in before.by_number if number not in view.by_number]
         fresh = [number for number in gone if number not in core.lost]
@@ -309,7 +318,7 @@ class Membership:
     def on_view_install(self, request: Request) -> None:
         message = control_pb2.ViewInstall.FromString(request.pbody)
         self._core.observe(message.context)
-        self.forming.install(codec.decode_view(message.view))
+        self.forming.install(codec.decode_view(message.view), message.cluster_identity)
         request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
     def on_agree(self, request: Request) -> None:

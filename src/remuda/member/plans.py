@@ -104,7 +104,7 @@ class Plans:
         if found is not None:
             return found
         access = self._core.access
-        sight = Sight(self._core.catalog, access.catalog(user), access.user(user))
+        sight = Sight(self._core.catalog.shown, access.catalog(user), access.user(user))
         statement = await self._work(text, lambda: sight.bound(text, types))
         await self._statistics.refresh(_maps(statement))
         environment = self._environment(local)

@@ -56,7 +56,6 @@ class Queries:
         self._peers = peers
         self._hop = hop
         self._pool = pool
-        self._sources = LocalSources(core)
         self._registry = QueryRegistry(core.number)
         self._running: dict[QueryId, Running] = {}
         self._initiated: dict[QueryId, Initiated] = {}
@@ -70,6 +69,7 @@ class Queries:
         self.on_late_report: Callable[[QueryId, FragmentProfile], None] = _nothing
         """Told what a fragment did whose query has ended already."""
         core.memory.besides.append(lambda: self._registry.early_size)
+        core.readiness.on_placed.append(self.placed)
         self.view_installed()
 
     def view_installed(self) -> None:
@@ -274,6 +274,12 @@ class Queries:
                 for instance in running.instances:
                     instance.schedule()
 
+    def placed(self) -> None:
+        """All rows that a view has given to this member are here."""
+        for running in list(self._running.values()):
+            for instance in running.instances:
+                instance.schedule()
+
     def map_dropped(self, map_id: int) -> None:
         for query, running in list(self._running.items()):
             if map_id in running.map_ids:
@@ -428,7 +434,7 @@ class Queries:
             read_timestamp=start.read_timestamp,
             owners=core.view.owners,
             sites=start.placed,
-            sources=overlaid(core, self._sources, start.overlay),
+            sources=overlaid(core, LocalSources(core), start.overlay),
             exchange=port,
             clock=core.world.clock.monotonic,
             wall=core.wall_offset(),

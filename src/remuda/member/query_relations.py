@@ -34,6 +34,7 @@ class QueryRelations:
             "sys.query_history": self._history,
             "sys.query_profiles": self._query_profiles,
             "sys.transactions": self._transactions,
+            "sys.subscriptions": self._subscriptions,
         }
 
     def _text(self, statement: Statement, user: str, text: str) -> str:
@@ -107,6 +108,19 @@ class QueryRelations:
             )
             for number, state in (await self._state.all()).items()
             for t in state.transactions
+        ]  # fmt: skip
+
+    async def _subscriptions(self, statement: Statement) -> Iterable[Row]:
+        """One row for each member that a subscription reads at; those of others without their
+        queries."""
+        return [
+            (
+                s.subscription, number, s.kind, s.map,
+                s.text if self._core.access.owns(statement.user, s.user) else HIDDEN_TEXT,
+                s.user or OWNER, moment(s.started), s.position or None, s.changes,
+            )
+            for number, state in (await self._state.all()).items()
+            for s in state.subscriptions
         ]  # fmt: skip
 
     # --- what ran -----------------------------------------------------------------------------

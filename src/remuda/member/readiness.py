@@ -8,12 +8,18 @@ not done (design rule 14). Requests that come a little too early wait, and fail 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from remuda.errors import MemberNotReady, MemberUnavailable, NoLease
+from remuda.errors import MemberNotReady, MemberUnavailable, NoLease, TakenOver
+from remuda.limits import PARTITIONS
 
 READY_TIMEOUT = 15.0
 """Seconds that a request waits: well above a takeover with the default lease."""
+PLACING = frozenset({"takeover", "promotion", "replicated maps"})
+"""What holds a member back because rows that a view has given to it are not all there."""
+
+TAKING = frozenset({"takeover", "promotion"})
+"""What holds back the partitions alone that it takes over."""
 
 
 class Readiness:
@@ -26,6 +32,13 @@ class Readiness:
         """Monotonic seconds; the one thing that the fast paths look at, with ``holds``."""
         self.holds: dict[str, str] = {}
         """What it waits for, by key: the text says it to users. Change it by ``hold``."""
+        self.taken = frozenset[int]()
+        """Partitions that it takes over: they wait, while those that it has had go on."""
+        self.placing = False
+        """Whether one of ``PLACING`` holds it back: then scans wait, too, at whatever timestamp.
+        Any thread may look."""
+        self.on_placed: list[Callable[[], None]] = []
+        """Called when ``placing`` ends."""
         self.no_lease: Callable[[], str] = lambda: "it has not heard from a majority"
         """Why there is no lease, for errors."""
         self.hopeless = False
@@ -36,6 +49,31 @@ class Readiness:
     def ready(self) -> bool:
         """Whether requests may be served right now."""
         return not self.holds and self._now() < self.lease_until
+
+    @property
+    def partly(self) -> bool:
+        """Whether requests for the partitions that it has had before may be served right now."""
+        return self.holds.keys() <= TAKING and self._now() < self.lease_until
+
+    def serves(self, partition: int) -> bool:
+        """Whether this partition may be served right now."""
+        if not self.holds:
+            return self._now() < self.lease_until
+        return partition < PARTITIONS and partition not in self.taken and self.partly
+
+    def require_partitions(self, partitions: Iterable[int]) -> None:
+        """Raises TakenOver unless all of them may be served right now."""
+        if self.holds and not all(self.serves(partition) for partition in partitions):
+            reasons = "; ".join(self.holds.values())
+            number = self._number()
+            raise TakenOver(
+                f"member {number} does not serve the key yet: {reasons}", member=str(number)
+            )
+
+    @property
+    def leased(self) -> bool:
+        """Whether a majority has just heard of it, whatever else holds it back."""
+        return self._now() < self.lease_until
 
     def require(self) -> None:
         """Raises MemberNotReady, NoLease."""
@@ -61,10 +99,17 @@ class Readiness:
     def hold(self, key: str, reason: str) -> None:
         """Not ready until ``release(key)``."""
         self.holds[key] = reason
+        self.placing = self.placing or key in PLACING
 
     def release(self, key: str) -> None:
-        if self.holds.pop(key, None) is not None:
-            self.changed()
+        if self.holds.pop(key, None) is None:
+            return
+        if self.placing and not PLACING & self.holds.keys():
+            self.placing = False
+            self.taken = frozenset()
+            for listener in self.on_placed:
+                listener()
+        self.changed()
 
     def lease(self, until: float) -> None:
         """The lease ends then, if no further answer comes."""

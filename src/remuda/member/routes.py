@@ -5,16 +5,40 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from remuda.errors import MemberNotReady, NotSupported, RemudaError
+from remuda.errors import MemberNotReady, NotSupported, RemudaError, TakenOver
 from remuda.member.calls import ForwardedCall
 from remuda.member.core import Call, Core, bug, guarded
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType as UserType
 from remuda.rpc.transport import Request
 
 log = logging.getLogger(__name__)
 
 CallHandler = Callable[[Call], None]
 RequestHandler = Callable[[Request], None]
+
+PRIMARY_CALLS = frozenset(
+    {
+        UserType.MAP_GET,
+        UserType.MAP_PUT,
+        UserType.MAP_REMOVE,
+        UserType.MAP_SIZE,
+        UserType.MAP_PUT_BATCH,
+        UserType.JOB_BEGIN,
+        UserType.JOB_WRITE,
+        UserType.JOB_COMMIT,
+        UserType.MAP_COMPUTE,
+        UserType.MAP_GET_VERSIONED,
+        UserType.MAP_CHECKED_WRITE,
+        UserType.MAP_TTL,
+        UserType.MAP_SET_TTL,
+    }
+)
+"""Requests that read or write what a member may be the primary of."""
+
+KEYED_CALLS = frozenset({UserType.MAP_GET, UserType.MAP_PUT, UserType.MAP_REMOVE})
+"""Those of them whose handlers raise TakenOver for the keys that must wait: others go on while this
+member takes partitions over."""
 
 
 class UserRoutes:
@@ -43,17 +67,25 @@ class UserRoutes:
         if handler is None or not self._core.serving:
             guarded(request, self._serve)
             return
-        if request.rpc_type in self.primary and not self._readiness.ready:
+        if request.rpc_type in self.primary and self._waits(request.rpc_type):
             self._core.serve(request, self._when_ready(request, self.handle))
             return
         try:  # ``guarded`` written out: the hot path
             if self._access.active:
                 self._access.check_call(request)
             handler(request)
+        except TakenOver:
+            self._core.serve(request, self._when_ready(request, self.handle))
         except RemudaError as error:
             request.fail(error)
         except Exception as error:  # noqa: BLE001 (the boundary: see ``guarded``)
             request.fail(bug(error, f"request {request.rpc_type}"))
+
+    def _waits(self, rpc_type: int) -> bool:
+        """Whether requests of this kind for what this member is the primary of wait right now."""
+        if self._readiness.ready:
+            return False
+        return rpc_type not in KEYED_CALLS or not self._readiness.partly
 
     def _serve(self, request: Request) -> None:
         if request.rpc_type in self.calls:
@@ -67,10 +99,13 @@ class UserRoutes:
     def again(self, call: Call) -> None:
         """Serve a call once more whose user was checked before: perhaps in another view, of which
         this member is not ready to serve what it has been given."""
-        if call.rpc_type in self.primary and not self._readiness.ready:
+        if call.rpc_type in self.primary and self._waits(call.rpc_type):
             self._core.serve(call, self._again_when_ready(call))
-        else:
+            return
+        try:
             self.calls[call.rpc_type](call)
+        except TakenOver:
+            self._core.serve(call, self._again_when_ready(call))
 
     async def _again_when_ready(self, call: Call) -> None:
         await self._readiness.wait()
@@ -83,7 +118,7 @@ class UserRoutes:
     def on_forward(self, request: Request) -> None:
         message = control_pb2.Forward.FromString(request.pbody)
         self._core.observe_member(message.context)
-        if message.rpc_type in self.primary and not self._readiness.ready:
+        if message.rpc_type in self.primary and self._waits(message.rpc_type):
             self._core.serve(request, self._when_ready(request, self.on_forward))
             return
         handler = self.calls.get(message.rpc_type)
@@ -93,7 +128,10 @@ class UserRoutes:
             raise NotSupported(f"request {message.rpc_type} cannot be forwarded")
         call = ForwardedCall(request, message, self._core)
         self._access.check_call(call)
-        handler(call)
+        try:
+            handler(call)
+        except TakenOver:
+            self._core.serve(request, self._when_ready(request, self.on_forward))
 
 
 class MemberRoutes:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import QueryCanceled, QueryTimeout, RemudaError
+from remuda.errors import MemberNotReady, QueryCanceled, QueryTimeout, RemudaError
 from remuda.execution.context import FragmentProfile, SuppliedRows
 from remuda.execution.evaluate.lookup_keys import lookup_keys
 from remuda.execution.parallel import instance_counts
@@ -43,6 +43,8 @@ from remuda.session.parameters import clock_values
 from remuda.session.planning import PlannedQuery
 
 INTERNAL_PAGE_ROWS = 64 * 1024
+LEASE_ATTEMPTS = 5
+"""So often a lease may lapse while the clocks of others are asked for."""
 
 
 class Runs:
@@ -84,20 +86,36 @@ class Runs:
         start = replace(start, timeout=self.gate.left(statement))
         if query.plan.dependencies:
             await core.until_ready()  # that may have taken long
-        at = statement.read_timestamp
-        if at is None:
-            if others and not statement.session.causal:
-                await self._membership.clocks(tuple(sorted(others)))
-            at = core.timestamp()
-        else:
-            core.observe_read(at)
-        if query.plan.dependencies:
-            core.require_lease()  # in the step in which the timestamp is chosen
+        at = await self._read_timestamp(statement, tuple(sorted(others)), query)
         statement.check()  # cancelled, or the client went, while others were asked
         start = _in_transaction(statement, replace(start, read_timestamp=at), core)
         if not query.supplied:
             return start
         return await self._supplied(statement, query, values, start, dict(tables or {}))
+
+    async def _read_timestamp(
+        self, statement: Statement, others: tuple[int, ...], query: PlannedQuery
+    ) -> int:
+        """T. Where maps are read, the lease counts in the step in which T is chosen: when it has
+        lapsed while others were asked, it is waited for, and they are asked again. Raises NoLease,
+        and what the others refuse it with."""
+        core = self._core
+        for _ in range(LEASE_ATTEMPTS):
+            at = statement.read_timestamp
+            if at is not None:
+                core.observe_read(at)
+            else:
+                if others and not statement.session.causal:
+                    await self._membership.clocks(others)
+                at = core.timestamp()
+            if not query.plan.dependencies or core.readiness.leased:
+                return at
+            await core.until_ready()
+        core.require_lease()
+        raise MemberNotReady(
+            f"member {core.number} had no lease when its queries were to begin",
+            member=str(core.number),
+        )
 
     async def admit(
         self, statement: Statement, query: PlannedQuery, values: tuple[PhysicalValue, ...]

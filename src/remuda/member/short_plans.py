@@ -14,6 +14,7 @@ from remuda.plan.physical import (
     TableScan,
     inputs_of,
 )
+from remuda.storage.expiring_rows import estimated_rows
 from remuda.storage.map_store import MapStore
 
 INLINE_ROWS: Final = 20_000
@@ -30,7 +31,7 @@ def is_short(plan: PhysicalPlan, stores: Mapping[int, MapStore]) -> bool:
                 rows += node.traits.rows
             elif isinstance(node, TableScan):
                 store = stores.get(node.map_id)
-                rows += store.rows if store is not None else 0
+                rows += estimated_rows(store) if store is not None else 0
             elif isinstance(node, KeyLookup):
                 rows += len(node.keys)
             elif isinstance(node, NestedLoopJoin):

@@ -10,6 +10,7 @@ decided: a promoted backup that gets it once more refuses it when the key has ch
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,9 +26,12 @@ from remuda.errors import (
     ViewChanged,
 )
 from remuda.member.core import Core, bug
+from remuda.member.log import fields
 from remuda.member.transaction_sets import Key, PartWork, Row, Write
 from remuda.member.transactions import Transactions
 from remuda.transaction import states as tx
+
+log = logging.getLogger(__name__)
 
 WAIT_MAX = 30.0
 """Seconds after which a write that still waits is refused, and one whose backups do not answer is
@@ -51,8 +55,12 @@ class SmallWrite:
     keys: Sequence[Key]
     decide: Decide
     answered: Answered
+    ttl: int | None = None
+    """Of the rows, in microseconds; 0: for ever; None: as the map says."""
     deadline: float = 0.0
     prepared: bool = False
+    told: bool = False
+    """It was answered before its backups had it, as its map says."""
     attempts: int = 0
     obstacle: str = ""
 
@@ -73,9 +81,16 @@ class SmallWrites:
         self._try(write)
 
     def _answer(self, write: SmallWrite, answer: list[Row | None] | RemudaError) -> None:
-        if write in self._running:
-            del self._running[write]
+        if write not in self._running:
+            return
+        del self._running[write]
+        if not write.told:
             write.answered(answer)
+        elif isinstance(answer, RemudaError):
+            log.warning(
+                "a write was lost after its answer, as asynchronous backups may lose one",
+                extra=fields(map=write.schema.name, cause=answer.message),
+            )
 
     def _try(self, write: SmallWrite) -> None:
         if write not in self._running:
@@ -121,22 +136,27 @@ class SmallWrites:
         if not chosen:
             self._answer(write, answer)
             return
-        writes = [Write(schema.map_id, schema.version, key, row) for key, row in chosen]
+        ttl = store.schema.options.ttl if write.ttl is None else write.ttl
+        writes = [Write(schema.map_id, schema.version, key, row, ttl) for key, row in chosen]
         write.prepared = True
-        self._transactions.shell.begin(
-            {write.partition: PartWork(at, tuple(writes))},
-            partial(self._ended, write, answer),
-            one_phase=True,
-        )
+        work, ended = PartWork(at, tuple(writes)), partial(self._ended, write, answer)
+        shell = self._transactions.shell
+        if not shell.begin_alone(write.partition, work, ended):
+            shell.begin({write.partition: work}, ended, one_phase=True)
+        if store.schema.options.async_backups and write.prepared and write in self._running:
+            # Readers of its keys wait until it is visible, so whoever has written it sees it.
+            write.told = True
+            write.answered(answer)
 
     def _ended(self, write: SmallWrite, answer: list[Row | None], report: tx.Report) -> None:
         if report.state is tx.State.COMMITTED:
             self._answer(write, answer)
         elif report.state is tx.State.UNKNOWN:
             self._answer(write, _unknown(write, "this member was dropped from the cluster"))
-        elif isinstance(report.cause, SerializationFailure | SnapshotTooOld):
+        elif isinstance(report.cause, SerializationFailure | SnapshotTooOld) and not write.told:
             # A transaction that is about to commit is in the way, or another member has become the
-            # primary before it heard of the write.
+            # primary before it heard of the write. (One that was answered is not written later:
+            # its client may have written the key once more.)
             write.prepared = False
             pause = min(PAUSE * 2 ** min(write.attempts, 10), PAUSE_MAX)
             write.attempts += 1

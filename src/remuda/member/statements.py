@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -16,8 +16,6 @@ from remuda.errors import (
     ConnectionBroken,
     QueryCanceled,
     RemudaError,
-    SchemaChanged,
-    ViewChanged,
 )
 from remuda.limits import PAGE_ROWS
 from remuda.member.catalog_service import CatalogService
@@ -32,6 +30,7 @@ from remuda.member.own_partitions import own_partitions
 from remuda.member.page_forms import is_stock
 from remuda.member.pauses import Pauses
 from remuda.member.peers import Peers
+from remuda.member.planned_again import PLANNED_AGAIN, pause_before_next
 from remuda.member.plans import Plans
 from remuda.member.point_reads import PointReads
 from remuda.member.queries import Queries
@@ -63,10 +62,13 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.shape import ResultShape
+from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
 from remuda.sql.session_trees import ExecuteTree, SessionTree, SetTree, ShowSettingTree
+from remuda.sql.snapshot_trees import SnapshotTree, tag_of
 from remuda.sql.statements import (
     AnalyzeStatement,
     CatalogStatement,
+    ClusterStatement,
     CreateAsStatement,
     CreateIndexStatement,
     CreateMapStatement,
@@ -74,16 +76,12 @@ from remuda.sql.statements import (
     SessionStatement,
     ShowKind,
     ShowStatement,
+    SnapshotStatement,
     TruncateStatement,
 )
 from remuda.sql.transaction_trees import TransactionTree
 
 NOTHING = ResultShape(())
-SCHEMA_ATTEMPTS = 20
-"""So often a statement is planned again because the catalog changes under it."""
-PLANNED_AGAIN = (SchemaChanged, ViewChanged)
-SCHEMA_PAUSE = 0.002
-"""Seconds before the first time, and so much more before each further one."""
 HANDLE_LEAD = 0.005
 """Seconds between QUERY_HANDLE and what follows it, for Drill's clients: go-drill breaks off when
 a result comes before it has filed the handle, and Drill itself takes longer than that to plan."""
@@ -125,7 +123,10 @@ class Statements:
         own = TransactionChanges(core, transactions, keys)
         self._writes = WriteStatements(core, peers, commits, queries, self._runs, own)
         self._sessions = Sessions(core, plans)
+        self.accept_lost: Callable[[], Awaitable[int]]
+        self.about_snapshots: Callable[[Statement, SnapshotTree], Awaitable[Answer]]
         self._transactions = TransactionStatements(core, transactions)
+        transactions.cancel = self.cancel
         self._definitions = Definitions(
             core,
             queries,
@@ -160,12 +161,22 @@ class Statements:
             statement = client.statements.get(query)
             if statement is not None:
                 self._require_owner(call, statement)
-                statement.error = error
-                self._queries.fail(statement.attempt or query, error)
-                cursor = client.cursors.get(query)
-                if cursor is not None:
-                    cursor.ended(error)
+                self._cancel(client, statement, error)
         call.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
+    def cancel(self, query: QueryId, error: RemudaError) -> None:
+        """End a statement, if it runs."""
+        for client in self._clients.values():
+            statement = client.statements.get(query)
+            if statement is not None:
+                self._cancel(client, statement, error)
+
+    def _cancel(self, client: Client, statement: Statement, error: RemudaError) -> None:
+        statement.error = error
+        self._queries.fail(statement.attempt or statement.query, error)
+        cursor = client.cursors.get(statement.query)
+        if cursor is not None:
+            cursor.ended(error)
 
     def _require_owner(self, call: Call, statement: Statement) -> None:
         access = self._core.access
@@ -304,8 +315,9 @@ class Statements:
             self._transactions.accepted(statement)
 
     async def _run(self, statement: Statement, local: bool) -> None:
-        """A statement that meets a map that was altered after it was planned is planned again: as
-        long as this is raised, it has changed nothing and told the client nothing."""
+        """A statement that meets a map that was altered after it was planned, or another view, is
+        planned again: as long as this is raised, it has changed nothing and told the client
+        nothing."""
         try:
             await statement.pause("before_plan")
             while True:
@@ -320,11 +332,11 @@ class Statements:
                 statement.progress.planning += self._core.world.clock.monotonic() - began
                 try:
                     await self._dispatch(statement, found, values)
-                except PLANNED_AGAIN:
-                    statement.progress.tries += 1
-                    if statement.progress.tries == SCHEMA_ATTEMPTS:
+                except PLANNED_AGAIN as error:
+                    pause = pause_before_next(statement, error, self._monotonic())
+                    if pause is None:
                         raise
-                    await asyncio.sleep(SCHEMA_PAUSE * statement.progress.tries)
+                    await asyncio.sleep(pause)
                 else:
                     return
         except RemudaError as error:
@@ -431,6 +443,11 @@ class Statements:
             case AnalyzeStatement(maps):
                 await self._plans.analyze(maps)
                 self._done(statement, "ANALYZE", 0)
+            case ClusterStatement():
+                self._done(statement, CLUSTER_TAG, await self.accept_lost())
+            case SnapshotStatement(tree):
+                answer = await self.about_snapshots(statement, tree)
+                self._answered(statement, answer, tag_of(tree))
 
     async def _change_session(self, statement: Statement, tree: SessionTree) -> None:
         if isinstance(tree, SetTree) and self._transactions.set(statement, tree):
@@ -501,20 +518,19 @@ class Statements:
     def _run_again(self, statement: Statement, run: QueryId, error: RemudaError) -> bool:
         """A query met a map that was altered or dropped, or another view, on some member, before it
         gave a row: it is planned anew. False: it fails."""
-        statement.progress.tries += 1
-        if (
-            not isinstance(error, PLANNED_AGAIN)
-            or statement.error is not None
-            or statement.progress.tries >= SCHEMA_ATTEMPTS
-        ):
+        pause = pause_before_next(statement, error, self._monotonic())
+        if pause is None:
             return False
         self._runs.active.pop(run, None)
-        self._core.spawn(self._after_pause(statement), "statement")
+        self._core.spawn(self._after_pause(statement, pause), "statement")
         return True
 
-    async def _after_pause(self, statement: Statement) -> None:
-        await asyncio.sleep(SCHEMA_PAUSE * statement.progress.tries)
+    async def _after_pause(self, statement: Statement, pause: float) -> None:
+        await asyncio.sleep(pause)
         await self._run(statement, statement.local or statement.partitions is not None)
+
+    def _monotonic(self) -> float:
+        return self._core.world.clock.monotonic()
 
     # --- queries of the member's own ----------------------------------------------------------
 

@@ -20,6 +20,7 @@ from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.storage import sketch
 from remuda.storage import statistics as storage
+from remuda.storage.expiring_rows import estimated_rows
 from remuda.storage.map_store import MapStore
 
 STALE_SHARE = 0.2
@@ -60,7 +61,7 @@ class ClusterStatistics:
         store = self._core.stores.get(map_id)
         if known is None or store is None:
             return True
-        change = abs(store.rows - known.local_rows)
+        change = abs(estimated_rows(store) - known.local_rows)
         return change > STALE_ROWS and change > STALE_SHARE * known.local_rows
 
     def stale_plan(self, plan: PhysicalPlan) -> bool:
@@ -77,7 +78,7 @@ class ClusterStatistics:
             context=core.context(), map_ids=[schema.map_id for schema in wanted]
         )
         local_rows = {
-            schema.map_id: store.rows
+            schema.map_id: estimated_rows(store)
             for schema in wanted
             if (store := core.stores.get(schema.map_id)) is not None
         }
@@ -141,7 +142,7 @@ class ClusterStatistics:
         found = (self._core.stores.get(map_id) for map_id in map_ids)
         pairs = [(store, store.statistics_work()) for store in found if store is not None]
         due = [(store, work) for store, work in pairs if work is not None]
-        if sum(store.rows for store, _ in due) <= TAKEN_ON_LOOP_MAX:
+        if sum(estimated_rows(store) for store, _ in due) <= TAKEN_ON_LOOP_MAX:
             for store, work in due:
                 store.keep_statistics(work())
             done()
@@ -162,7 +163,7 @@ class ClusterStatistics:
             taken = store.kept_statistics
             message = control_pb2.MapStatistics(
                 map_id=map_id,
-                rows=store.rows,
+                rows=estimated_rows(store),
                 bytes=store.bytes,
                 schema_version=store.schema.version,
             )

@@ -19,6 +19,8 @@ from remuda.catalog.system_relations import (
 )
 from remuda.config import MemberConfig
 from remuda.datatypes.arrow import engine_type, external_type, to_engine
+from remuda.datatypes.map_options import shown
+from remuda.datatypes.timestamp import to_micros
 from remuda.datatypes.view import View
 from remuda.execution.context import SuppliedRows
 from remuda.member.access import HIDDEN_TEXT
@@ -29,6 +31,7 @@ from remuda.member.statement import Statement
 from remuda.member.statistics_service import ClusterStatistics
 from remuda.member.supplies import Supplies
 from remuda.member.system_state import SystemState
+from remuda.rpc.messages import control_pb2
 from remuda.session.settings import SETTINGS
 from remuda.session.system import functions, information_schema, pg_catalog
 
@@ -65,6 +68,7 @@ class SystemRelations:
             "sys.partitions": self._partitions,
             "sys.maps": self._maps,
             "sys.map_parts": self._map_parts,
+            "sys.logs": self._logs,
             "sys.columns": self._columns,
             "sys.views": self._views,
             **queries.suppliers(),
@@ -125,12 +129,14 @@ class SystemRelations:
                     state.catalog_version if state is not None else None,
                     gauges.get("memory_held"), gauges.get("memory_limit"),
                     gauges.get("memory_peak"), gauges.get("spilled"), gauges.get("queued"),
+                    ", ".join(f"{name}={value}" for name, value in member.labels) or None,
                 )
             )  # fmt: skip
         return rows
 
     async def _partitions(self, _statement: Statement) -> Iterable[Row]:
         core = self._core
+        emptied = dict(core.view.emptied)
         return [
             (
                 partition,
@@ -138,6 +144,7 @@ class SystemRelations:
                 bool(row) and row[0] not in core.lost,
                 ", ".join(str(number) for number in row[1:]) or None,
                 partition_state(core.view, row, core.lost),
+                emptied.get(partition),
             )
             for partition, row in enumerate(core.view.replicas)
         ]
@@ -156,8 +163,23 @@ class SystemRelations:
                     None if schema.has_row_ids else ", ".join(schema.partition_by),
                     max(rows, default=0) if schema.replicated else sum(rows),
                     sum(part.bytes for part in parts), schema.comment or None,
+                    ", ".join(shown(schema.options)) or None,
+                    sum(part.backup_rows for part in parts),
+                    sum(part.backup_bytes for part in parts),
+                    *counted(parts),
                 )
             )  # fmt: skip
+        return found
+
+    async def _logs(self, _statement: Statement) -> Iterable[Row]:
+        """Of members that keep one."""
+        found: list[Row] = []
+        for member, state in (await self._state.all()).items():
+            gauges = {gauge.name: gauge.value for gauge in state.gauges}
+            if "log_records" in gauges:
+                names = ("records", "durable", "waiting", "bytes", "groups", "checkpoint")
+                counts = [gauges.get(f"log_{name}") for name in names]
+                found.append((member, self._core.config.log_sync, *counts))
         return found
 
     async def _map_parts(self, statement: Statement) -> Iterable[Row]:
@@ -170,6 +192,7 @@ class SystemRelations:
                 part.bytes,
                 part.backup_rows,
                 part.backup_bytes,
+                *counted([part]),
             )
             for number, state in (await self._state.all()).items()
             for part in state.maps
@@ -253,6 +276,23 @@ class SystemRelations:
         ]  # fmt: skip
 
 
+def counted(parts: Sequence[control_pb2.MapPart]) -> tuple[Any, ...]:
+    """What members have counted of one map, summed: gets, hits, misses, puts, removes, evictions,
+    idle_removals, expirations, last_access, last_update."""
+    gets, misses = sum(part.gets for part in parts), sum(part.misses for part in parts)
+    times = [
+        max((part.last_access for part in parts), default=0),
+        max((part.last_update for part in parts), default=0),
+    ]
+    return (
+        gets, gets - misses, misses,
+        sum(part.puts for part in parts), sum(part.removes for part in parts),
+        sum(part.evictions for part in parts), sum(part.idle for part in parts),
+        sum(part.expirations for part in parts),
+        *(moment(to_micros(at)) if at else None for at in times),
+    )  # fmt: skip
+
+
 def partition_state(view: View, row: Sequence[int], lost: Container[int]) -> str:
     """Of a partition whose copies are on the members of ``row``."""
     if not row:
@@ -265,8 +305,8 @@ def partition_state(view: View, row: Sequence[int], lost: Container[int]) -> str
 
 _PRIVATE: Final = ("control_fd", "parent_pipe")
 _FILES: Final = frozenset(
-    ("log_file", "secret_file", "spill_directory", "tls_ca", "tls_certificate", "tls_key",
-     "users_file")
+    ("log_file", "secret_file", "snapshot_key_file", "snapshot_store", "spill_directory", "tls_ca",
+     "tls_certificate", "tls_key", "users_file")
 )  # fmt: skip
 
 

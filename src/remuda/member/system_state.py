@@ -16,9 +16,20 @@ from remuda.query.wire import encode_query_id
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
+from remuda.storage.expiring_rows import expirations
+from remuda.storage.map_store import MapStore
 
 TEXT_SHOWN = 10_000
 """Characters of a statement's text that travel."""
+
+
+def fill_counters(part: control_pb2.MapPart, store: MapStore, at: int) -> None:
+    counters = store.counters
+    part.gets, part.misses = counters.gets, counters.misses
+    part.puts, part.removes = counters.puts, counters.removes
+    part.evictions, part.idle = counters.evictions, counters.idle
+    part.expirations = expirations(store, at)
+    part.last_access, part.last_update = counters.last_access, counters.last_update
 
 
 class SystemState:
@@ -42,6 +53,10 @@ class SystemState:
         self._queries = queries
         self._gauges = gauges
         self._statements = statements
+        self.snapshots: Callable[[], Iterable[control_pb2.SnapshotTask]] = tuple
+        """Statements about snapshots that run here."""
+        self.subscriptions: Callable[[], Iterable[control_pb2.Subscription]] = tuple
+        """Clients who read changes of maps here."""
 
     async def all(self) -> dict[int, control_pb2.SystemState]:
         """The state of each live member. Raises MemberUnavailable."""
@@ -63,6 +78,9 @@ class SystemState:
         self._core.observe_peer(message.context)
         request.reply(RpcType.SYSTEM_STATE, self.here())
 
+    def _rows(self, store: MapStore) -> int:
+        return store.size(self._core.timestamp()) if store.expiring else store.rows
+
     def here(self) -> control_pb2.SystemState:
         core = self._core
         state = control_pb2.SystemState(
@@ -73,12 +91,15 @@ class SystemState:
         state.gauges.add(name="memory_limit", value=core.memory.limit or 0)
         state.gauges.add(name="memory_peak", value=core.memory.peak)
         for map_id, store in core.stores.items():
-            part = state.maps.add(map_id=map_id, rows=store.rows, bytes=store.bytes)
+            part = state.maps.add(map_id=map_id, rows=self._rows(store), bytes=store.bytes)
+            fill_counters(part, store, core.clock.last)
             backup = core.backup_stores.get(map_id)
             if backup is not None:
-                part.backup_rows, part.backup_bytes = backup.rows, backup.bytes
+                part.backup_rows, part.backup_bytes = self._rows(backup), backup.bytes
         for transaction in self._transactions():
             transaction.describe(state.transactions.add())
+        state.snapshots.extend(self.snapshots())
+        state.subscriptions.extend(self.subscriptions())
         running = self._queries.running()
         for statement, rows, size in self._statements():
             state.statements.add(

@@ -29,6 +29,8 @@ class Takeover:
         self._ceiling = 0
         """No lost primary has served a timestamp above it. The clock goes there at the end: others
         would take it for the time otherwise, and add a lease of their own."""
+        self._ceiling_unheard = 0
+        """The same of those who are in the view, and were not heard before their leases ended."""
         self._unheard: set[int] = set()
         """Members of the view that had such partitions, and may not know yet that they are gone: of
         this view, and of views before it in which they were not heard."""
@@ -38,26 +40,29 @@ class Takeover:
     def view_installed(self, before: View, view: View, takeover_at: float) -> None:
         """``takeover_at``: monotonic seconds, when the leases of the view before are over."""
         me = self._core.number
-        former = {
-            old
-            for old, new in zip(before.owners, view.owners, strict=True)
-            if new == me and old not in (me, NOBODY)
-        }
+        gained = {p for p in view.partitions_of(me) if before.owners[p] != me}
+        former = {before.owners[p] for p in gained}
         if former and view.number > before.number + 1:
             former |= view.by_number.keys() - {me}  # in a view between, any of them may have been
+            gained.update(view.partitions_of(me))
         waited = self._unheard | former
         if not waited:
             return
         self._view = view.number
         self._unheard = waited & view.by_number.keys()
         lost = waited - view.by_number.keys()
+        lease = takeover_delay(self._core.config.lease_seconds, DRIFT)
+        ceiling = self._core.clock.last + from_micros(int(lease * 1_000_000))
+        self._ceiling_unheard = max(self._ceiling_unheard, ceiling)
         if lost:
             self._lost_until = takeover_at
-            lease = takeover_delay(self._core.config.lease_seconds, DRIFT)
-            ceiling = self._core.clock.last + from_micros(int(lease * 1_000_000))
             self._ceiling = max(self._ceiling, ceiling)
         if former:
-            names = ", ".join(f"member {number}" for number in sorted(former))
+            self._core.readiness.taken |= gained
+            names = ", ".join(
+                f"member {number}" if number != NOBODY else "members that are lost"
+                for number in sorted(former)
+            )
             self._core.readiness.hold(
                 KEY, f"it takes over partitions of {names}, whose lease may not be over"
             )
@@ -84,8 +89,9 @@ class Takeover:
 
     def _over(self) -> None:
         self.close()
+        self._core.clock.observe(self._ceiling_unheard if self._unheard else self._ceiling)
         self._unheard = set()
-        self._core.clock.observe(self._ceiling)
+        self._ceiling_unheard = 0
         self._core.readiness.release(KEY)
 
     def close(self) -> None:

@@ -68,7 +68,7 @@ class Admission:
             if map_id in self._gates or (store is not None and store.job_pending):
                 name = f'"{store.schema.name}"' if store is not None else str(map_id)
                 return f"a bulk write of map {name} is being committed"
-        if not self._core.ready:
+        if not self._core.readiness.serves(partition):
             return f"member {self._core.number} is not ready to serve"
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.timestamp import expiry
 from remuda.errors import InternalError, SchemaChanged
 from remuda.limits import PARTITIONS
 from remuda.member.core import Core, attempt
@@ -67,7 +68,16 @@ class Applying:
         if write.row is None:
             store.discard(write.key, at)
         else:
-            store.set(self._row(store, write, write.row), at)
+            self._set(store, self._row(store, write, write.row), write, at, timestamp)
+
+    def _set(self, store: MapStore, row: Row, write: Write, at: int, timestamp: int) -> None:
+        """Its time counts from the commit, on every copy."""
+        if not write.ttl:
+            store.set(row, at)
+        elif (until := expiry(timestamp, write.ttl)) > at:
+            store.set(row, at, until)
+        else:
+            store.discard(write.key, at)
 
     def copy(self, map_id: int, partition: int) -> MapStore:
         """The store that holds the rows of a partition. Raises SchemaChanged."""

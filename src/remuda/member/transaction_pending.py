@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -195,6 +195,11 @@ class PendingParts:
     def of_map(self, map_id: int) -> bool:
         """Whether any part is pending that concerns the map."""
         return map_id in self._by_map
+
+    def lowest_in(self, partitions: Collection[int]) -> int:
+        """The lowest prepare timestamp of what is undecided in them; FOREVER: nothing is."""
+        found = (part.timestamp for (_, place), part in self.parts.items() if place in partitions)
+        return min(found, default=FOREVER)
 
     def in_partitions(self, partitions: frozenset[int]) -> list[Address]:
         return [address for address in self.parts if address[1] in partitions]

@@ -9,6 +9,7 @@ that says nothing for a while is forgotten.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from remuda.datatypes.timestamp import from_micros
@@ -33,6 +34,8 @@ class TransactionPins:
         self._sessions = sessions
         self._told: dict[int, tuple[int, float]] = {}
         """By member: the lowest timestamp that its transactions read at, and when it said so."""
+        self.others: list[Callable[[], int | None]] = []
+        """What else reads on all members for long: the lowest timestamp of each."""
         self._timer: asyncio.TimerHandle | None = None
         self._pinned = False
 
@@ -42,7 +45,7 @@ class TransactionPins:
     def _tell(self) -> None:
         core = self._core
         self._timer = asyncio.get_running_loop().call_later(PIN_INTERVAL, self._tell)
-        oldest = self._sessions.oldest_read()
+        oldest = self._own()
         # By the wall clock, as versions are collected: the hybrid one stands still without work.
         now = from_micros(core.world.clock.wall_micros())
         due = oldest is not None and oldest < now - PIN_AFTER
@@ -56,6 +59,10 @@ class TransactionPins:
             if number != core.number:
                 self._peers.send_control(number, RpcType.TRANSACTION_PIN, message)
 
+    def _own(self) -> int | None:
+        reads = (self._sessions.oldest_read(), *(other() for other in self.others))
+        return min((read for read in reads if read is not None), default=None)
+
     def on_pin(self, request: Request) -> None:
         message = control_pb2.TransactionPin.FromString(request.pbody)
         self._core.observe(message.context)
@@ -68,7 +75,7 @@ class TransactionPins:
     def oldest_read(self) -> int | None:
         """The lowest timestamp that an open transaction of the cluster reads at, as far as this
         member must keep versions for it."""
-        own = self._sessions.oldest_read()
+        own = self._own()
         if not self._told:
             return own
         since = self._core.world.clock.monotonic() - PIN_TTL

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from remuda.errors import InputError, NoActiveTransaction, NotSupported
+from remuda.errors import InputError, NoActiveTransaction
 from remuda.member.core import Core
 from remuda.member.transaction_session import OpenTransaction, TransactionSessions
 from remuda.member.transaction_statements import status_of
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.transaction.isolation import Isolation, Modes
+from remuda.transaction.isolation import NO_MODES, Isolation, Modes
 from remuda.transaction.states import State
 from remuda.transaction_errors import UndefinedTransaction
 
@@ -34,14 +34,9 @@ class TransactionRequests:
         message = user_pb2.TransactionBegin.FromString(request.pbody)
         self._core.require_serving()
         self._core.observe_client(message.context)
-        level = _LEVELS.get(message.isolation)
+        modes = Modes(_LEVELS.get(message.isolation), message.read_only)
         if message.pessimistic:
-            level = level or Isolation.REPEATABLE_READ
-            if level is Isolation.SERIALIZABLE:
-                raise NotSupported(
-                    "pessimistic transactions are READ COMMITTED or REPEATABLE READ",
-                    hint='SERIALIZABLE is for concurrency="optimistic".',
-                )
+            modes = modes.locking(NO_MODES)
         timeout = message.timeout if message.HasField("timeout") else None
         if timeout is not None and not (math.isfinite(timeout) and 0 < timeout <= TIMEOUT_MAX):
             raise InputError(
@@ -51,12 +46,14 @@ class TransactionRequests:
         made = self._sessions.begin(
             request.channel,
             request.user,
-            modes=Modes(level, message.read_only),
+            modes=modes,
             pessimistic=message.pessimistic,
             timeout=timeout,
             label=message.label[:LABEL_MAX],
         )
-        request.reply(RpcType.TRANSACTION_BEGIN, status_of(made))
+        status = status_of(made)
+        status.catalog_version = self._core.catalog.version
+        request.reply(RpcType.TRANSACTION_BEGIN, status)
 
     def on_end(self, request: Request) -> None:
         message = user_pb2.TransactionEnd.FromString(request.pbody)

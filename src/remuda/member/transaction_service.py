@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from remuda.member.core import Core
+from remuda.member.map_changes import MapChanges
 from remuda.member.maps import Maps
 from remuda.member.membership import Membership
 from remuda.member.peers import Peers
@@ -25,13 +26,15 @@ class TransactionService:
         *,
         membership: Membership,
         maps: Maps,
+        changes: MapChanges,
         committing: Committing,
     ) -> None:
         self.keys = KeyReader(maps)
         self.sessions = TransactionSessions(core, membership, committing, self.keys)
         self.pins = TransactionPins(core, peers, self.sessions)
         self._requests = TransactionRequests(core, self.sessions)
-        maps.transactional = TransactionMaps(core, maps, self.sessions, self.keys)
+        served = TransactionMaps(core, maps, self.sessions, self.keys)
+        maps.transactional = changes.transactional = served
 
     def requests(self) -> dict[int, Callable[[Request], None]]:
         """What the user channel serves."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -274,6 +274,8 @@ class TransactionSessions:
         self._ended: OrderedDict[str, RemudaError | None] = OrderedDict()
         """By id, the latest last: why others ended it; None: its client did."""
         self._timer: asyncio.TimerHandle | None = None
+        self.cancel: Callable[[QueryId, RemudaError], None] = lambda _query, _error: None
+        """Ends a statement that runs."""
 
     # --- begin and find -----------------------------------------------------------------------
 
@@ -387,11 +389,14 @@ class TransactionSessions:
             return at
 
     async def _commit(self, transaction: OpenTransaction) -> int | None:
-        writes = [
-            Write(map_id, version, key, written.row)
-            for map_id, version, key, written in transaction.writes.entries()
-        ]
+        writes: list[Write] = []
+        for map_id, version, key, written in transaction.writes.entries():
+            writes.append(Write(map_id, version, key, written.row))
+            if len(writes) % _LISTED_PER_STEP == 0:  # nobody changes them any more
+                await asyncio.sleep(0)
         if not writes:
+            if transaction.locks_reads:  # each key was read when it was locked: locks may be lost
+                await self._unchanged_until(transaction)
             return None
         reads = await self._validated(transaction)
         timeout = transaction.deadline - self._core.world.clock.monotonic()
@@ -533,13 +538,14 @@ class TransactionSessions:
             idle = idle and not transaction.running
             if late or idle:
                 what = "took longer than it may" if late else "was idle for too long"
-                self.roll_back(
-                    transaction,
-                    TransactionTimeout(
-                        f"transaction {transaction.name} {what} and was rolled back",
-                        hint="Begin it again, with a longer timeout if it needs one.",
-                    ),
+                error = TransactionTimeout(
+                    f"transaction {transaction.name} {what} and was rolled back",
+                    hint="Begin it again, with a longer timeout if it needs one.",
                 )
+                self.roll_back(transaction, error)
+                if transaction.state is State.ROLLED_BACK:  # not one that is being committed
+                    for query in list(transaction.running):
+                        self.cancel(query, error)
         self._follow()
 
     def __iter__(self) -> Iterator[OpenTransaction]:
@@ -566,5 +572,6 @@ def same_row(one: Row | None, other: Row | None) -> bool:
     return canonical_key(one) == canonical_key(other)
 
 
+_LISTED_PER_STEP: Final = 10_000
 _TICK: Final = 0.1
 """Seconds between two looks at the transactions' times."""

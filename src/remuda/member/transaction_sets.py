@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import ColumnId, Expression
 from remuda.transaction.states import TransactionId
@@ -23,6 +24,15 @@ class Write:
     schema_version: int
     key: Key
     row: Row | None = None
+    ttl: int | None = None
+    """How long the row lives from the commit on, in microseconds; 0: for ever; None: as the map
+    says. Known before the write goes to its copies, which must agree."""
+
+    def lasting(self, schema: MapSchema) -> Write:
+        """With what the map says, if it says nothing itself."""
+        if self.ttl is None and schema.options.ttl and self.row is not None:
+            return replace(self, ttl=schema.options.ttl)
+        return self
 
 
 WriteSet: TypeAlias = Sequence[Write]

@@ -13,18 +13,26 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import ParamSpec, cast
 
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.view import View
 from remuda.errors import RemudaError, SerializationFailure, ViewChanged
 from remuda.limits import MIB, PARTITIONS
-from remuda.member.core import Core, attempt
+from remuda.member.core import Core, attempt, bug
 from remuda.member.peers import Peers
 from remuda.member.transaction_admission import Admission
 from remuda.member.transaction_apply import Applying
 from remuda.member.transaction_pending import PendingParts
 from remuda.member.transaction_sets import PartWork
+from remuda.member.transaction_slices import (
+    ROWS_PER_STEP,
+    Inbox,
+    Item,
+    patience,
+    rows_of,
+    slices,
+)
 from remuda.member.transaction_validation import Validation
 from remuda.member.transaction_wire import decode_message, fill_message
 from remuda.rpc.messages import control_pb2
@@ -35,6 +43,8 @@ from remuda.transaction.near import Near
 from remuda.transaction.parts import Address, Parts
 
 log = logging.getLogger(__name__)
+P = ParamSpec("P")
+_PARTS = RpcType.PARTS
 
 TICK = 0.1
 RESEND = 0.5
@@ -97,6 +107,7 @@ class TransactionShell:
         self._parts = Parts(core.number, self.layout, resend=RESEND)
         self._nears: dict[tx.TransactionId, Leading] = {}
         self._to_me: deque[tx.Message] = deque()
+        self._inbox = Inbox(self._arrived)
         self._stepping = False
         self._outbox: dict[int, list[tx.Message]] = {}
         self._finished_below: dict[int, int] = {}
@@ -129,11 +140,34 @@ class TransactionShell:
         core = self._core
         self._latest = core.timestamp()
         transaction = tx.TransactionId(self._latest, core.number)
-        near = Near(core.number, transaction, work, self.layout, one_phase=one_phase, resend=RESEND)
+        resend = patience(work, RESEND)
+        near = Near(core.number, transaction, work, self.layout, one_phase=one_phase, resend=resend)
         self._nears[transaction] = Leading(near, done)
         self._run(near.prepare(core.world.clock.monotonic()))
         self._drop_done(near)
         return near
+
+    def begin_alone(self, partition: int, work: PartWork, done: Done) -> bool:
+        """``begin`` in one phase of a part of this member's own, whose keys the caller has found
+        free and whose condition it has decided in this very step: the same states and messages,
+        without asking itself. False: it takes ``begin`` (several backups, scans that must be
+        compared, rows that expire)."""
+        core, layout = self._core, self.layout
+        if len(layout.backups(partition)) > 1 or self.validation.must_look(partition, work):
+            return False
+        self._latest = core.timestamp()
+        transaction = tx.TransactionId(self._latest, core.number)
+        address = (transaction, partition)
+        alone = {partition: work}
+        near = Near(core.number, transaction, alone, layout, one_phase=True, resend=RESEND)
+        self._nears[transaction] = Leading(near, done)
+        near.begin_alone(core.world.clock.monotonic())
+        self._applying.knows(work)  # remembered, for the case that the map is altered meanwhile
+        timestamp = core.timestamp()
+        self.pending.add(address, work, timestamp, readers_wait=True)
+        self._run(self._parts.prepare_alone(address, work, timestamp))
+        self._drop_done(near)
+        return True
 
     def roll_back(self, near: Near, cause: RemudaError) -> None:
         self._run(near.rollback(self._core.world.clock.monotonic(), cause))
@@ -146,7 +180,8 @@ class TransactionShell:
     def _reported(self, report: tx.Report) -> None:
         leading = self._nears.get(report.transaction)
         if leading is not None:
-            attempt("the end of a transaction", partial(leading.done, report))
+            told = partial(attempt, "the end of a transaction", partial(leading.done, report))
+            self._core.wal.after(told)
 
     # --- messages -----------------------------------------------------------------------------
 
@@ -161,16 +196,21 @@ class TransactionShell:
         if not self.layout.alive(context.sender):  # dropped, and does not know it yet
             return
         self._finished_below[context.sender] = frame.finished_below
+        sender = context.sender
         for each in frame.messages:
-            attempt("a message of a part", partial(self._arrived, context.sender, each))
+            self._inbox.put(sender, each)
+        self._inbox.drain()
 
-    def _arrived(self, sender: int, message: control_pb2.PartMessage) -> None:
+    def _arrived(self, sender: int, message: Item) -> None:
+        if not isinstance(message, control_pb2.PartMessage):  # said to itself
+            self._step(self._receive, sender, message)
+            return
         try:
             decoded = decode_message(message)
         except RemudaError as error:
             log.warning("a message of member %d about a part: %s", sender, error.message)
             return
-        self._step(lambda: self._receive(sender, decoded))
+        self._step(self._receive, sender, decoded)
 
     def _receive(self, sender: int, message: tx.Message) -> None:
         now = self._core.world.clock.monotonic()
@@ -217,21 +257,34 @@ class TransactionShell:
     # --- effects ------------------------------------------------------------------------------
 
     def _run(self, effects: list[tx.Effect]) -> None:
-        self._step(lambda: self._perform(effects))
+        self._step(self._perform, effects)
 
-    def _step(self, action: Callable[[], None]) -> None:
+    def _step(self, action: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         """What the member says to itself meanwhile is delivered when ``action`` is done."""
         if self._stepping:
-            action()
+            action(*args, **kwargs)
             return
         self._stepping = True
         try:
-            action()
+            action(*args, **kwargs)
             while self._to_me:
+                if self._inbox.rows >= ROWS_PER_STEP:
+                    self._hear_later()
+                    break
                 message = self._to_me.popleft()
-                attempt("a message of a part", partial(self._receive, self._core.number, message))
+                try:
+                    self._receive(self._core.number, message)
+                except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+                    bug(error, "a message of a part")
         finally:
             self._stepping = False
+
+    def _hear_later(self) -> None:
+        """Enough was written in this step."""
+        for message in self._to_me:
+            self._inbox.put(self._core.number, message)
+        self._to_me.clear()
+        self._inbox.later()
 
     def _perform(self, effects: list[tx.Effect]) -> None:
         for effect in effects:
@@ -242,16 +295,18 @@ class TransactionShell:
                     self._prepare_here((transaction, partition), cast("PartWork", work))
                 case tx.KeepHere(transaction, partition, timestamp, work):
                     self._core.clock.observe(timestamp)
+                    self._inbox.rows += len(cast("PartWork", work).writes)
                     self.pending.add(
                         (transaction, partition),
                         cast("PartWork", work),
                         timestamp,
                         readers_wait=self._serves(partition),
                     )
+                    self._note_prepared((transaction, partition), cast("PartWork", work), timestamp)
                 case tx.ResolveHere(transaction, partition, timestamp):
                     self._resolve_here((transaction, partition), timestamp)
                 case tx.SettledHere(transaction, partition):
-                    self.pending.remove((transaction, partition))
+                    self._core.wal.after(partial(self.pending.remove, (transaction, partition)))
                 case tx.HoldHere(transaction, partition, work):
                     self.pending.add(
                         (transaction, partition),
@@ -268,10 +323,18 @@ class TransactionShell:
         if refusal is not None:
             self._perform(self._parts.refused_here(address, refusal))
             return
+        self._inbox.rows += len(work.writes)
         self._applying.knows(work)  # remembered, for the case that the map is altered meanwhile
         timestamp = self._core.timestamp()
         self.pending.add(address, work, timestamp, readers_wait=True)
+        self._note_prepared(address, work, timestamp)
         self._perform(self._parts.prepared_here(address, timestamp))
+
+    def _note_prepared(self, address: Address, work: PartWork, timestamp: int) -> None:
+        """In one phase, the commit is noted alone: nobody was promised anything before."""
+        wal, parts = self._core.wal, self._parts
+        if wal.active and not parts.one_phase(address):
+            wal.part_prepared(address, work, timestamp, parts.partitions(address))
 
     def _misses_a_copy(self, address: Address, work: PartWork) -> RemudaError | None:
         """A member that has joined has copies of REPLICATED maps that a transaction of the view
@@ -287,17 +350,28 @@ class TransactionShell:
         )
 
     def _resolve_here(self, address: Address, timestamp: int | None) -> None:
-        part = self.pending.part(address)
+        part, wal = self.pending.part(address), self._core.wal
         if timestamp is None or part is None:
+            if wal.active:
+                known = address in self._parts
+                (wal.part_rolled_back if known else wal.part_let_go)(address)
             self.pending.remove(address)
             return
         self._core.clock.observe(timestamp)
+        self._inbox.rows += len(part.work.writes)
         self._applying.apply(address[1], part.work, timestamp)
-        self.pending.decided(address)
+        if wal.active:
+            wal.part_committed(address, part.work, timestamp, self._parts.partitions(address))
+        wal.after(partial(self.pending.decided, address))
 
     # --- sending ------------------------------------------------------------------------------
 
     def _send(self, to: int, message: tx.Message) -> None:
+        if isinstance(message, tx.Prepare) and len(message.work) > 1:
+            pieces = list(slices(message))
+            if len(pieces) > 1:
+                self._send_pieces(to, pieces)
+                return
         if to == self._core.number:
             self._to_me.append(message)
             return
@@ -305,30 +379,56 @@ class TransactionShell:
             asyncio.get_running_loop().call_soon(self._flush)
         self._outbox.setdefault(to, []).append(message)
 
+    def _send_pieces(self, to: int, pieces: list[tx.Prepare]) -> None:
+        for piece in pieces:
+            if to == self._core.number:
+                self._inbox.put(to, piece)
+            else:
+                self._send(to, piece)
+        self._inbox.later()
+
     def _flush(self) -> None:
         outbox, self._outbox = self._outbox, {}
-        for to, messages in outbox.items():
-            attempt(f"messages of parts to member {to}", partial(self._send_frames, to, messages))
+        self._core.wal.after(partial(self._deliver, self.layout.number, outbox))
 
-    def _send_frames(self, to: int, messages: list[tx.Message]) -> None:
-        frame, size = self._frame(), 0
+    def _deliver(self, view: int, outbox: dict[int, list[tx.Message]]) -> None:
+        if view != self.layout.number:
+            return  # said in the view before
+        while outbox:
+            to = next(iter(outbox))
+            messages = outbox.pop(to)
+            sent = len(messages)
+            try:
+                sent = self._send_some(to, messages)
+            except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+                bug(error, f"messages of parts to member {to}")
+            if sent < len(messages):
+                outbox[to] = messages[sent:]  # after those for the others
+                asyncio.get_running_loop().call_soon(self._deliver, view, outbox)
+                return
+
+    def _send_some(self, to: int, messages: list[tx.Message]) -> int:
+        """One frame; how many of the messages went with it."""
+        frame, size, rows = self._frame(), 0, 0
+        sent = 0
         for message in messages:
             out = frame.messages.add()
             fill_message(out, message)
+            sent += 1
             if isinstance(message, tx.Prepare | tx.BackupPrepare):
                 size += out.ByteSize()
-            if size > FRAME_SIZE:
-                self._send_frame(to, frame)
-                frame, size = self._frame(), 0
-        if frame.messages:
-            self._send_frame(to, frame)
+                rows += rows_of(message)
+                if size > FRAME_SIZE or rows >= ROWS_PER_STEP:
+                    break
+        self._send_frame(to, frame)
+        return sent
 
     def _frame(self) -> control_pb2.PartMessages:
         return control_pb2.PartMessages(context=self._core.context(), finished_below=self._below())
 
     def _send_frame(self, to: int, frame: control_pb2.PartMessages) -> None:
         try:
-            self._peers.send_control(to, RpcType.PARTS, frame)
+            self._peers.send_control(to, _PARTS, frame)
         except RemudaError as error:  # it is sent again, to whoever is there by then
             log.debug("messages of parts not sent: %s", error.message)
 
@@ -377,14 +477,18 @@ class TransactionShell:
         self._told_below, self._told_at = self._below(), now
         for member in self._core.view.by_number:
             if member != self._core.number:
-                self._send_frame(member, self._frame())
+                self._core.wal.after(partial(self._send_frame, member, self._frame()))
+
+    def ends(self) -> dict[Address, int | None]:
+        """See ``Parts.ends``."""
+        return self._parts.ends()
 
     def gauges(self) -> dict[str, int]:
         """Nothing of it is left when the member is idle."""
         return {
             "committing": len(self._nears),
             "parts": len(self.pending),
-            "part_waits": len(self.admission) + self.pending.waiters,
+            "part_waits": len(self.admission) + self.pending.waiters + len(self._inbox),
         }
 
     @property
@@ -399,6 +503,7 @@ class TransactionShell:
             near: below for near, below in self._finished_below.items() if near in after.by_number
         }
         self._outbox.clear()  # said in the view before; what matters is sent again
+        self._inbox.clear()
         self.admission.clear()
         self.pending.serve_partitions(self._serves)
         self._step(self._go_on)

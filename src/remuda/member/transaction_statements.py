@@ -20,10 +20,12 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.settings import SETTINGS, checked, milliseconds, setting_of
+from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
 from remuda.sql.session_trees import DiscardTree, SetTree
 from remuda.sql.statements import (
     AnalyzeStatement,
     CatalogStatement,
+    ClusterStatement,
     CreateAsStatement,
     CreateIndexStatement,
     CreateMapStatement,
@@ -242,13 +244,17 @@ class TransactionStatements:
                 hint="Every statement is atomic by itself.",
             )
         session = statement.sent
+        defaults = default_modes(session)
+        if modes.pessimistic:
+            modes = modes.locking(defaults)
         setting = SETTINGS["idle_in_transaction_session_timeout"]
         statement.transaction = self._sessions.begin(
             statement.channel,
             statement.user,
             modes=modes,
-            defaults=default_modes(session),
+            defaults=defaults,
             session=session,
+            pessimistic=bool(modes.pessimistic),
             idle_timeout=milliseconds(session.value(setting)) / 1000,
             label=session.values.get("application_name", ""),
         )
@@ -286,6 +292,7 @@ class TransactionStatements:
             modes=before.modes,
             defaults=before.defaults,
             session=statement.sent,
+            pessimistic=before.pessimistic,
             label=before.label,
         )
 
@@ -315,10 +322,25 @@ class TransactionStatements:
             )
         if transaction.asked and read_only is False and transaction.read_only:
             raise ActiveTransaction("transaction read-write mode must be set before any query")
-        transaction.modes = modes.over(transaction.modes)
+        pessimistic = modes.pessimistic
+        if pessimistic is not None and pessimistic is not transaction.pessimistic:
+            if transaction.asked:
+                raise ActiveTransaction(
+                    "whether a transaction is PESSIMISTIC must be set before any query"
+                )
+            transaction.pessimistic = pessimistic
+        modes = modes.over(transaction.modes)
+        if transaction.pessimistic:
+            modes = modes.locking(transaction.defaults)
+        transaction.modes = modes
 
 
 def _with_defaults(session: ClientSession, modes: Modes) -> ClientSession:
+    if modes.pessimistic is not None:
+        raise NotSupported(
+            "PESSIMISTIC and OPTIMISTIC are said of one transaction",
+            hint="BEGIN TRANSACTION PESSIMISTIC.",
+        )
     if modes.isolation is not None:
         setting = SETTINGS["default_transaction_isolation"]
         session = session.with_value(setting, modes.isolation.value)
@@ -368,5 +390,7 @@ def _name(found: Planned) -> str:
             return "DROP INDEX"
         case TruncateStatement():
             return "TRUNCATE"
+        case ClusterStatement():
+            return CLUSTER_TAG
         case _:
             return "the statement"

@@ -4,13 +4,14 @@ locks of others. Scans are checked against the images before and after every cha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.timestamp import FOREVER, from_micros
 from remuda.datatypes.values import values_to_array
 from remuda.errors import RemudaError, SerializationFailure, SnapshotTooOld
 from remuda.execution.batch import Batch
@@ -26,6 +27,8 @@ from remuda.transaction.parts import Address
 from remuda.transaction.states import TransactionId
 
 AGAIN = "Run the transaction again."
+EXPIRY_GUARD: Final = from_micros(2_000)
+"""What ends by itself so soon counts as gone: the commit timestamp is taken later than now."""
 
 
 class LockedBy(Protocol):
@@ -96,6 +99,16 @@ class Validation:
             return error
         return None
 
+    def must_look(self, partition: int, work: PartWork) -> bool:
+        """Whether ``conflict`` may find more than who holds the keys of a part whose snapshot was
+        taken in this very step: scans of others, and rows that end by themselves."""
+        for map_id in {write.map_id for write in work.writes}:
+            if self._copy(map_id, partition).expiring:
+                return True
+            if any(self._pending.scans_of(map_id, partition)):
+                return True
+        return False
+
     def _copy(self, map_id: int, partition: int) -> MapStore:
         if partition >= PARTITIONS:
             return self._core.store(map_id, 0)
@@ -132,10 +145,11 @@ class Validation:
     def _check_unchanged(
         self, store: MapStore, partition: int, map_id: int, key: Key, since: int
     ) -> None:
-        copy = self._copy(map_id, partition)
+        core, copy = self._core, self._copy(map_id, partition)
         if since < copy.floor:
             raise self._too_old(store, since)
-        if copy.changed_after(key, since):
+        now = core.timestamp() + EXPIRY_GUARD if copy.expiring else 0
+        if copy.changed_after(key, since, now):
             raise SerializationFailure(
                 f'a row of map "{store.schema.name}" was changed by others since it was read',
                 detail=f"key {key}",
@@ -202,7 +216,8 @@ class Validation:
     ) -> frozenset[int]:
         wanted = frozenset(range(PARTITIONS)) if partitions is None else partitions
         changed: set[int] = set()
-        for versions in store.extraction(wanted, low=since).versions():
+        high = self._core.timestamp() + EXPIRY_GUARD if store.expiring else FOREVER - 1
+        for versions in store.extraction(wanted, since, high).versions():
             arrays = [versions.batch.column(position) for _, position in scan.columns]
             batch = Batch(arrays, versions.rows)
             hits = self._hits(scan, batch)

@@ -22,6 +22,7 @@ _STATES = {
     tx.State.COMMITTED: PartMessage.COMMITTED,
     tx.State.ROLLED_BACK: PartMessage.ROLLED_BACK,
 }
+_BACKUP_PREPARE = PartMessage.BACKUP_PREPARE  # attributes of messages are slow
 _STATE_OF = {number: state for state, number in _STATES.items()}
 SCANS_KEPT = 1024
 
@@ -68,6 +69,8 @@ def fill_work(message: control_pb2.PartWork, partition: int, work: PartWork) -> 
         codec.fill_row(written.key, write.key)
         if write.row is not None:
             codec.fill_row(written.row, write.row)
+            if write.ttl:
+                written.ttl = write.ttl
     for map_id, key in work.reads:
         codec.fill_row(message.reads.add(map_id=map_id).key, key)
     message.scans.extend(encode_scan(scan) for scan in work.scans)
@@ -87,6 +90,7 @@ def decode_work(message: control_pb2.PartWork) -> PartWork:
                     write.schema_version,
                     decode(write.key),
                     decode(write.row) if write.HasField("row") else None,
+                    write.ttl,
                 )
                 for write in message.writes
             ]
@@ -131,7 +135,7 @@ def _fill_vote(out: control_pb2.PartMessage, message: tx.Vote) -> None:
 
 
 def _fill_backup_prepare(out: control_pb2.PartMessage, message: tx.BackupPrepare) -> None:
-    out.kind, out.partition = PartMessage.BACKUP_PREPARE, message.partition
+    out.kind, out.partition = _BACKUP_PREPARE, message.partition
     out.timestamp, out.one_phase = message.timestamp, message.one_phase
     out.partitions.extend(message.partitions)
     fill_work(out.work.add(), message.partition, cast("PartWork", message.work))
@@ -182,52 +186,96 @@ _FILL: dict[type, Callable[[control_pb2.PartMessage, Any], None]] = {
 def decode_message(message: control_pb2.PartMessage) -> tx.Message:
     """Raises ProtocolError."""
     transaction = tx.TransactionId(message.began, message.near)
-    partition, kind = message.partition, message.kind
-    if (
-        min(partition, message.asking, *message.partitions, *(w.partition for w in message.work))
-        < 0
-    ):
-        raise ProtocolError("a partition has a negative number")
-    timestamp = message.timestamp if message.HasField("timestamp") else None
-    match kind:
-        case PartMessage.PREPARE:
-            works = {work.partition: decode_work(work) for work in message.work}
-            partitions = tuple(message.partitions)
-            return tx.Prepare(transaction, partitions, works, message.one_phase)
-        case PartMessage.VOTE:
-            refusal = codec.decode_error(message.refusal) if message.HasField("refusal") else None
-            return tx.Vote(transaction, partition, timestamp or 0, message.committed, refusal)
-        case PartMessage.BACKUP_PREPARE:
-            if len(message.work) != 1 or timestamp is None:
-                raise ProtocolError("a part for a backup has no work or no timestamp")
-            return tx.BackupPrepare(
-                transaction,
-                partition,
-                timestamp,
-                tuple(message.partitions),
-                decode_work(message.work[0]),
-                message.one_phase,
-            )
-        case PartMessage.FINISH:
-            return tx.Finish(transaction, partition, timestamp)
-        case PartMessage.BACKUP_FINISH:
-            return tx.BackupFinish(transaction, partition, timestamp)
-        case PartMessage.BACKUP_ENDED:
-            return tx.BackupEnded(transaction, partition, timestamp)
-        case PartMessage.INQUIRE:
-            return tx.Inquire(transaction, partition, message.asking)
-        case PartMessage.TOLD:
-            state = _STATE_OF[message.state]
-            return tx.Told(transaction, partition, message.asking, state, timestamp or 0)
-        case _ if kind in _SIMPLE:
-            return _SIMPLE[kind](transaction, partition)
-        case _:
-            raise ProtocolError(f"there is no message {kind} of a part")
+    partition = message.partition
+    decode = _DECODE.get(message.kind)
+    if decode is None:
+        raise ProtocolError(f"there is no message {message.kind} of a part")
+    if partition < 0:
+        raise _negative()
+    return decode(message, transaction, partition)
 
 
-_SIMPLE: dict[int, Callable[[tx.TransactionId, int], tx.Message]] = {
-    PartMessage.FINISHED: tx.Finished,
-    PartMessage.BACKUP_PREPARED: tx.BackupPrepared,
-    PartMessage.BACKUP_FINISHED: tx.BackupFinished,
-    PartMessage.BACKUP_FORGET: tx.BackupForget,
+def _negative() -> ProtocolError:
+    return ProtocolError("a partition has a negative number")
+
+
+def _end_of(message: control_pb2.PartMessage) -> int | None:
+    return message.timestamp if message.HasField("timestamp") else None
+
+
+def _works(message: control_pb2.PartMessage) -> tuple[tuple[int, ...], dict[int, PartWork]]:
+    """The partitions of the transaction, and what is done in some of them."""
+    partitions = tuple(message.partitions)
+    works = {work.partition: decode_work(work) for work in message.work}
+    if min(partitions, default=0) < 0 or min(works, default=0) < 0:
+        raise _negative()
+    return partitions, works
+
+
+def _decode_prepare(
+    message: control_pb2.PartMessage, transaction: tx.TransactionId, _partition: int
+) -> tx.Message:
+    partitions, works = _works(message)
+    return tx.Prepare(transaction, partitions, works, message.one_phase)
+
+
+def _decode_vote(
+    message: control_pb2.PartMessage, transaction: tx.TransactionId, partition: int
+) -> tx.Message:
+    refusal = codec.decode_error(message.refusal) if message.HasField("refusal") else None
+    return tx.Vote(transaction, partition, message.timestamp, message.committed, refusal)
+
+
+def _decode_backup_prepare(
+    message: control_pb2.PartMessage, transaction: tx.TransactionId, partition: int
+) -> tx.Message:
+    partitions, works = _works(message)
+    timestamp = _end_of(message)
+    if len(message.work) != 1 or timestamp is None:
+        raise ProtocolError("a part for a backup has no work or no timestamp")
+    (work,) = works.values()
+    return tx.BackupPrepare(transaction, partition, timestamp, partitions, work, message.one_phase)
+
+
+def _decode_inquire(
+    message: control_pb2.PartMessage, transaction: tx.TransactionId, partition: int
+) -> tx.Message:
+    if message.asking < 0:
+        raise _negative()
+    return tx.Inquire(transaction, partition, message.asking)
+
+
+def _decode_told(
+    message: control_pb2.PartMessage, transaction: tx.TransactionId, partition: int
+) -> tx.Message:
+    if message.asking < 0:
+        raise _negative()
+    state = _STATE_OF[message.state]
+    return tx.Told(transaction, partition, message.asking, state, message.timestamp)
+
+
+Decode = Callable[[control_pb2.PartMessage, tx.TransactionId, int], tx.Message]
+
+
+def _simple(make: Callable[[tx.TransactionId, int], tx.Message]) -> Decode:
+    return lambda _message, transaction, partition: make(transaction, partition)
+
+
+def _with_end(make: Callable[[tx.TransactionId, int, int | None], tx.Message]) -> Decode:
+    return lambda message, transaction, partition: make(transaction, partition, _end_of(message))
+
+
+_DECODE: dict[int, Decode] = {
+    PartMessage.PREPARE: _decode_prepare,
+    PartMessage.VOTE: _decode_vote,
+    PartMessage.FINISH: _with_end(tx.Finish),
+    PartMessage.FINISHED: _simple(tx.Finished),
+    PartMessage.BACKUP_PREPARE: _decode_backup_prepare,
+    PartMessage.BACKUP_PREPARED: _simple(tx.BackupPrepared),
+    PartMessage.BACKUP_FINISH: _with_end(tx.BackupFinish),
+    PartMessage.BACKUP_FINISHED: _simple(tx.BackupFinished),
+    PartMessage.BACKUP_ENDED: _with_end(tx.BackupEnded),
+    PartMessage.BACKUP_FORGET: _simple(tx.BackupForget),
+    PartMessage.INQUIRE: _decode_inquire,
+    PartMessage.TOLD: _decode_told,
 }

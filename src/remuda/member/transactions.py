@@ -18,7 +18,7 @@ from remuda.errors import (
     SerializationFailure,
 )
 from remuda.limits import PARTITIONS
-from remuda.member.core import Core
+from remuda.member.core import Core, nothing_done
 from remuda.member.key_locks import KeyLocks
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
@@ -30,6 +30,8 @@ from remuda.storage.map_store import MapStore
 from remuda.transaction import states as tx
 from remuda.transaction.near import Near
 
+SORTED_PER_STEP = 5_000
+"""Rows of a large commit that are put to their partitions in one step of the loop."""
 GRACE = 5.0
 """After its timeout a commit waits so long to hear that it was rolled back."""
 BLIND_ATTEMPTS = 50
@@ -69,6 +71,10 @@ class Transactions:
         self._shell.on_messages(request)
 
     def on_view(self, before: View, after: View) -> None:
+        me = self._core.number
+        gone = {p for p in before.partitions_of(me) if after.owners[p] != me}
+        if gone:
+            self._core.given_away.note(after.number, self.pending.lowest_in(gone))
         self._shell.on_view(before, after)
         self.locks.on_view()
         self.copies_changed()
@@ -133,7 +139,7 @@ class Transactions:
     def direct(self, store: MapStore) -> bool:
         """Whether a single write of the map may go straight to its store: there is no backup to
         tell, and nobody to wait for."""
-        if self.backed or store.pending_at_or_below(FOREVER - 1):
+        if self.backed or self._core.wal.active or store.pending_at_or_below(FOREVER - 1):
             return False
         return not any(self._busy)
 
@@ -186,8 +192,12 @@ class Transactions:
         deadline: float | None,
         owner: tx.TransactionId | None,
     ) -> int:
-        work = self._parts_of(writes, reads, owner)
-        self._require_primaries(work)
+        view = None
+        while view is not self._core.view:  # REPLICATED maps are written where the members are
+            view = self._core.view
+            work = await self._parts_of(writes, reads, owner)
+        with nothing_done():
+            self._require_primaries(work)
         done: asyncio.Future[tx.Report] = asyncio.get_running_loop().create_future()
         near = self._shell.begin(work, partial(_settle, done), one_phase=True)
         # The commit goes on to its end, whoever waits for it.
@@ -244,13 +254,15 @@ class Transactions:
 
     # --- parts --------------------------------------------------------------------------------
 
-    def _parts_of(
+    async def _parts_of(
         self, writes: WriteSet, reads: ReadSet | None, owner: tx.TransactionId | None
     ) -> dict[int, PartWork]:
         written: dict[int, list[Write]] = {}
-        for write in writes:
+        for count, write in enumerate(writes, start=1):
             for partition in self._partitions(write.map_id, write.key, write=True):
-                written.setdefault(partition, []).append(write)
+                written.setdefault(partition, []).append(write.lasting(self.schema(write.map_id)))
+            if count % SORTED_PER_STEP == 0:
+                await asyncio.sleep(0)
         keys: dict[int, list[tuple[int, Key]]] = {}
         scans: dict[int, list[Scan]] = {}
         if reads is not None:

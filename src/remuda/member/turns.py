@@ -27,7 +27,9 @@ class Turns:
         """Ended before they were taken: the two messages came by different connections."""
 
     def take(self, map_id: int, job: str, granted: Callable[[], None]) -> None:
-        """Raises JobAborted for a turn that has been ended: nobody would end it again."""
+        """Raises JobAborted for a turn that has been ended: nobody would end it again; and for what
+        is not the id of a job."""
+        coordinator_of(job)
         if (map_id, job) in self._ended:
             raise JobAborted(f"job {job} has given its turn up")
         queue = self._queues.setdefault(map_id, deque())

@@ -77,17 +77,26 @@ class StagedWrite:
         await self._stage_all(batch, removal=True)
 
     async def _stage_all(self, batch: pa.RecordBatch, *, removal: bool) -> None:
-        """On every copy: the primary's first, which may refuse the rows."""
+        """On every copy: the primaries' first, which may refuse the rows."""
         core = self._core
         shares, partitions = self._router.shares(batch, core.view, core.live_members())
         if core.view.lost:
             for partition in partitions:
                 core.require_alive(core.view.owners[partition])
         self._partitions |= partitions
-        for share in shares:
-            if not share.backup:
-                self._primaries.add(share.member)
-            await self._stage(share, removal=removal)
+        self._primaries.update(share.member for share in shares if not share.backup)
+        for backup in (False, True):
+            await self._stage_each([s for s in shares if s.backup == backup], removal=removal)
+
+    async def _stage_each(self, shares: Sequence[Share], *, removal: bool) -> None:
+        """All at a time; returns when each has answered, so that none arrives after an abort."""
+        if len(shares) == 1:
+            await self._stage(shares[0], removal=removal)
+            return
+        staged = [self._stage(share, removal=removal) for share in shares]
+        for outcome in await asyncio.gather(*staged, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
 
     async def _stage(self, share: Share, *, removal: bool) -> None:
         schema, member, batch = self._schema, share.member, share.batch
@@ -98,6 +107,8 @@ class StagedWrite:
             store = store_of(self._core, schema.map_id, schema.version, backup=share.backup)
             stage = store.stage_removals if removal else store.stage
             stage(self.job, TASK, sequence, batch)
+            note = self._core.wal.staged_keys if removal else self._core.wal.staged
+            note(self.job, TASK, schema, batch, backup=share.backup)
             return
         message = control_pb2.StageRows(
             context=self._core.context(),
@@ -122,6 +133,7 @@ class StagedWrite:
         removed_keys: tuple[tuple[PhysicalValue, ...], ...] = (),
         in_turn: bool = False,
         unchanged_since: int | None = None,
+        ttl: int | None = None,
     ) -> int:
         """The number of entries written, and of ``removed_keys`` removed."""
         schema = self._schema
@@ -137,6 +149,7 @@ class StagedWrite:
             insert_only=insert_only,
             removed_keys=removed_keys,
             unchanged_since=unchanged_since,
+            ttl=ttl,
         )
         commit = self._commits.commit_in_turn if in_turn else self._commits.commit
         rows = await commit(work, participants, self._partitions)
@@ -185,8 +198,14 @@ def on_stage_rows(core: Core, commits: Commits, request: Request) -> None:
     for batch in arrow_stream.decode(request.dbody):
         if message.removal:
             keys = of_keys(batch.columns, store.schema)
-            store.stage_removals(message.job, message.task, sequence, keys)
+            if store.stage_removals(message.job, message.task, sequence, keys):
+                core.wal.staged_keys(
+                    message.job, message.task, store.schema, keys, backup=message.backup
+                )
         else:
             core.constraints.check(batch, store.schema)
-            store.stage(message.job, message.task, sequence, batch)
-    request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+            if store.stage(message.job, message.task, sequence, batch):
+                core.wal.staged(
+                    message.job, message.task, store.schema, batch, backup=message.backup
+                )
+    core.wal.after(lambda: request.reply(RpcType.ACK, common_pb2.Ack(ok=True)))

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 
 import remuda.transaction_errors  # noqa: F401  (errors of other members are made by their names)
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
+from remuda.datatypes.map_options import NO_OPTIONS, Eviction, MapOptions
 from remuda.datatypes.schema import (
     Check,
     Column,
@@ -224,6 +225,31 @@ def _decode_index(message: common_pb2.Index) -> IndexDefinition:
     return IndexDefinition(message.name, kind, tuple(columns), message.index_id, message.ready)
 
 
+def encode_map_options(options: MapOptions) -> common_pb2.MapOptions | None:
+    """None: all are at their defaults."""
+    if options == NO_OPTIONS:
+        return None
+    return common_pb2.MapOptions(
+        ttl=options.ttl or None,
+        max_idle=options.max_idle or None,
+        eviction=options.eviction.value,
+        max_entries=options.max_entries or None,
+        max_bytes=options.max_bytes or None,
+        async_backups=options.async_backups or None,
+    )
+
+
+def decode_map_options(message: common_pb2.MapOptions) -> MapOptions:
+    return MapOptions(
+        ttl=message.ttl,
+        max_idle=message.max_idle,
+        eviction=Eviction(message.eviction or Eviction.NONE.value),
+        max_entries=message.max_entries,
+        max_bytes=message.max_bytes,
+        async_backups=message.async_backups,
+    )
+
+
 def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
     return common_pb2.MapSchema(
         name=schema.name,
@@ -239,6 +265,7 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
         columns_made=schema.columns_made,
         key_name=schema.key_name or None,
         indexes=[_encode_index(index) for index in schema.indexes],
+        options=encode_map_options(schema.options),
     )
 
 
@@ -257,6 +284,7 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
         columns_made=message.columns_made,
         key_name=message.key_name,
         indexes=tuple(_decode_index(index) for index in message.indexes),
+        options=decode_map_options(message.options),
     )
 
 
@@ -295,6 +323,7 @@ def encode_member(member: MemberInfo) -> common_pb2.Member:
         user_port=member.user_port,
         control_port=member.control_port,
         data_port=member.data_port,
+        labels=[common_pb2.Label(name=name, value=value) for name, value in member.labels],
     )
 
 
@@ -313,6 +342,7 @@ def decode_member(message: common_pb2.Member) -> MemberInfo:
         user_port=message.user_port,
         control_port=message.control_port,
         data_port=message.data_port,
+        labels=tuple((label.name, label.value) for label in message.labels),
     )
 
 
@@ -323,6 +353,7 @@ def encode_view(view: View) -> common_pb2.View:
         replicas=[common_pb2.Replicas(members=row) for row in view.replicas],
         last_number=view.last_number,
         backups=view.backups,
+        emptied=[common_pb2.Emptied(partition=p, view=since) for p, since in view.emptied],
     )
 
 
@@ -333,6 +364,7 @@ def decode_view(message: common_pb2.View) -> View:
         replicas=tuple(tuple(row.members) for row in message.replicas),
         last_number=message.last_number,
         backups=message.backups,
+        emptied=tuple((each.partition, each.view) for each in message.emptied),
     )
 
 

@@ -114,17 +114,24 @@ def encode_head(
                 pbody,
             )
     if (
-        dbody_size == 0 and pbody_size < _SMALL_PBODY and rpc_type < 128
+        dbody_size == 0 and pbody_size < _SMALL_PBODY and 0 <= rpc_type < 16384
         and 0 <= coordination_id < 16384
     ):  # fmt: skip
+        kind = varint(rpc_type)
         if coordination_id < 128:
-            header = b"\x0a\x06\x08%c\x10%c\x18%c\x12" % (mode, coordination_id, rpc_type)
+            header = b"\x0a%c\x08%c\x10%c\x18%b\x12" % (
+                len(kind) + 5,
+                mode,
+                coordination_id,
+                kind,
+            )
         else:
-            header = b"\x0a\x07\x08%c\x10%c%c\x18%c\x12" % (
+            header = b"\x0a%c\x08%c\x10%c%c\x18%b\x12" % (
+                len(kind) + 6,
                 mode,
                 coordination_id & 127 | 128,
                 coordination_id >> 7,
-                rpc_type,
+                kind,
             )
         pbody_length = varint(pbody_size)
         size = len(header) + len(pbody_length) + pbody_size
@@ -329,11 +336,15 @@ class FrameReader:
             cursor += 1
         mode = buffer[position + 3]
         rpc_type = buffer[cursor + 1]
+        end = cursor + 2
+        if rpc_type > 127:  # our own messages between members: two digits
+            rpc_type += (buffer[end] - 1) << 7
+            end += 1
         if (
             buffer[cursor] != 0x18
-            or cursor + 2 != after
+            or end != after
             or mode > PONG
-            or rpc_type > 127
+            or (end - cursor == 3 and buffer[end - 1] > 127)
             or identifier > _INT32_MAX
         ):
             return None

@@ -40,6 +40,7 @@ from remuda.sql.statements import (
     CatalogReader,
     CatalogStatement,
     ChangeStatement,
+    ClusterStatement,
     CreateAsStatement,
     CreateIndexStatement,
     CreateMapStatement,
@@ -49,6 +50,7 @@ from remuda.sql.statements import (
     Repeats,
     SessionStatement,
     ShowStatement,
+    SnapshotStatement,
     TruncateStatement,
 )
 from remuda.sql.syntax import ExplainOptions
@@ -185,6 +187,8 @@ Planned: TypeAlias = (
     | ShowStatement
     | AnalyzeStatement
     | SessionStatement
+    | SnapshotStatement
+    | ClusterStatement
     | CreateIndexStatement
     | DropIndexStatement
 )

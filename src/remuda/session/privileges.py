@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
-from remuda.catalog.users import Role, User, lacking
+from remuda.catalog.users import ALL, Role, User, lacking
 from remuda.datatypes.schema import ViewDefinition
 from remuda.plan.logical import Logical, Recursion, Scan, Supplied
 from remuda.plan.uses import operators_of
@@ -20,6 +20,7 @@ from remuda.sql.statements import (
     BoundStatement,
     CatalogStatement,
     ChangeStatement,
+    ClusterStatement,
     CreateAsStatement,
     CreateIndexStatement,
     CreateMapStatement,
@@ -27,6 +28,7 @@ from remuda.sql.statements import (
     ExplainStatement,
     InsertStatement,
     ShowStatement,
+    SnapshotStatement,
     TruncateStatement,
 )
 
@@ -70,6 +72,8 @@ def _needs(statement: BoundStatement, catalog: Catalog) -> Iterator[Need]:
                 yield from _reads(statement.query.plan)
         case TruncateStatement(schema=schema):
             yield Need(Role.WRITE, schema.name)
+        case SnapshotStatement() | ClusterStatement():
+            yield Need(Role.ADMIN, ALL)
         case AnalyzeStatement(maps=maps):
             yield from (Need(Role.WRITE, schema.name) for schema in maps)
         case ExplainStatement(statement=inner):

@@ -27,6 +27,7 @@ from remuda.errors import (
 )
 from remuda.sql.constraints import bind_default, condition_columns, default_of
 from remuda.sql.context import Context
+from remuda.sql.map_options import with_settings
 from remuda.sql.renames import with_renamed_checks, with_renamed_views
 from remuda.sql.schemas import check_column_name, map_of, missing, new_column, with_checks
 from remuda.sql.statements import CatalogStatement, Verification
@@ -38,6 +39,7 @@ from remuda.sql.syntax import (
     AlterTree,
     ChangeDefault,
     ChangeNullable,
+    ChangeOptions,
     ChangeType,
     DropColumn,
     DropConstraint,
@@ -199,6 +201,9 @@ def _apply(work: _Alteration, action: Action) -> None:
             work.put(replace(column, default=default))
         case ChangeNullable():
             _change_nullable(work, action)
+        case ChangeOptions(settings=settings):
+            options = with_settings(work.context, work.schema.options, settings)
+            work.schema = replace(work.schema, options=options)
         case Rename():
             _rename(work, action)
 

@@ -8,6 +8,7 @@
               | ALTER [COLUMN] name [SET DATA] TYPE type
               | ALTER [COLUMN] name SET DEFAULT value  |  ALTER [COLUMN] name DROP DEFAULT
               | ALTER [COLUMN] name SET NOT NULL  |  ALTER [COLUMN] name DROP NOT NULL
+              | SET (option = value, ...)  |  RESET (option, ...)
     ALTER TABLE|MAPPING [IF EXISTS] name RENAME TO name
     ALTER TABLE|MAPPING [IF EXISTS] name RENAME [COLUMN] name TO name
     ALTER TABLE|MAPPING [IF EXISTS] name RENAME CONSTRAINT name TO name
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from remuda.sql.option_settings import read_settings
 from remuda.sql.syntax import (
     Action,
     AddCheck,
@@ -27,6 +29,7 @@ from remuda.sql.syntax import (
     AlterTree,
     ChangeDefault,
     ChangeNullable,
+    ChangeOptions,
     ChangeType,
     CheckDefinition,
     DropColumn,
@@ -80,9 +83,13 @@ class AlterParser(ElementReader):
             return self._drop()
         if self.accept("alter"):
             return self._alter_column()
+        for word in ("set", "reset"):
+            if self.accept(word, "("):
+                self.index -= 1
+                return ChangeOptions(read_settings(self, with_values=word == "set"))
         return self.unsupported(
             f"ALTER TABLE {self.word().upper()}".rstrip(),
-            "ADD, DROP, ALTER [COLUMN], RENAME",
+            "ADD, DROP, ALTER [COLUMN], RENAME, SET (option = value), RESET (option)",
         )
 
     def _add(self) -> Action:

@@ -15,6 +15,7 @@ from remuda.sql.alter import bind_alter
 from remuda.sql.analyze import bind_analyze
 from remuda.sql.changes import bind_insert
 from remuda.sql.changing_tables import bind_changing_query, changing_tables
+from remuda.sql.cluster_trees import AcceptLossTree
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, Forbidding
 from remuda.sql.index_definitions import bind_create_index, bind_drop_index
@@ -32,16 +33,26 @@ from remuda.sql.session_trees import (
     SetTree,
     ShowSettingTree,
 )
+from remuda.sql.snapshot_trees import (
+    CreateSnapshotTree,
+    DropSnapshotTree,
+    ExpireSnapshotTree,
+    RestoreSnapshotTree,
+    ShowSnapshotsTree,
+    VerifySnapshotTree,
+)
 from remuda.sql.statements import (
     BoundQuery,
     BoundStatement,
     CatalogReader,
     ChangeStatement,
+    ClusterStatement,
     CreateAsStatement,
     ExplainStatement,
     InsertStatement,
     ParsedStatement,
     SessionStatement,
+    SnapshotStatement,
 )
 from remuda.sql.syntax import (
     AlterTree,
@@ -153,6 +164,12 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return SessionStatement(tree)
         case SavepointTree() | RollbackToTree() | ReleaseTree() as tree:
             return SessionStatement(tree)
+        case CreateSnapshotTree() | ShowSnapshotsTree() | VerifySnapshotTree() as tree:
+            return SnapshotStatement(tree)
+        case RestoreSnapshotTree() | ExpireSnapshotTree() | DropSnapshotTree() as tree:
+            return SnapshotStatement(tree)
+        case AcceptLossTree() as tree:
+            return ClusterStatement(tree)
         case _:
             raise AssertionError(f"{type(parsed.tree).__name__} is bound elsewhere")
 

@@ -25,8 +25,8 @@ assert operators
 """Importing them registers their handlers."""
 
 
-class _NoMaps:
-    """Expressions of a schema read no relations."""
+class NoMaps:
+    """The catalog for expressions that read no relations."""
 
     version = 0
 
@@ -99,7 +99,7 @@ def default_of(column: Column) -> Expression:
 
 @lru_cache(maxsize=EXPRESSIONS_KEPT)
 def _kept_default(text: str, target: SqlType, name: str) -> Expression:
-    context = Context(text, _NoMaps(), 0)
+    context = Context(text, NoMaps(), 0)
     try:
         return _default(context, parse_expression(text), target, name)
     except RemudaError as error:
@@ -109,7 +109,7 @@ def _kept_default(text: str, target: SqlType, name: str) -> Expression:
 
 def check_condition(schema: MapSchema, check: Check) -> tuple[Expression, tuple[ColumnId, ...]]:
     """The condition, whose column ids are schema positions, and the positions that it reads."""
-    context = Context(check.text, _NoMaps(), 0)
+    context = Context(check.text, NoMaps(), 0)
     condition = _condition(context, schema, parse_expression(check.text))
     return condition, tuple(sorted(columns_of(condition)))
 

@@ -7,6 +7,7 @@
     CREATE TABLE|MAPPING [IF NOT EXISTS] name [(column, ..., PRIMARY KEY (column, ...))]
         [WITH (option = value, ...)] [REPLICATED] AS query [WITH [NO] DATA]
     option    replicated = true|false  |  partition_by = 'column, ...'
+              | one of ``sql.option_settings``
     CREATE [OR REPLACE] VIEW name [(column, ...)] AS query
     DROP TABLE|MAPPING|VIEW [IF EXISTS] name, ... [CASCADE | RESTRICT]
     COMMENT ON TABLE|VIEW name | COLUMN name.column IS 'text' | NULL
@@ -21,8 +22,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from remuda.datatypes.map_options import OPTIONS
 from remuda.errors import InvalidDefinition, SqlSyntaxError
 from remuda.sql.index_syntax import read_create_index, read_drop_index, read_show_indexes
+from remuda.sql.option_settings import option_value
 from remuda.sql.places import position_at
 from remuda.sql.syntax import (
     CommentTree,
@@ -32,6 +35,7 @@ from remuda.sql.syntax import (
     DropIndexTree,
     DropTree,
     Name,
+    OptionSetting,
     ShowTree,
     Snippet,
     TableElements,
@@ -45,6 +49,7 @@ _CREATES: Final = "CREATE TABLE name (column type, ..., PRIMARY KEY (...)), CREA
 class _Options:
     replicated: bool = False
     partition_by: tuple[Name, ...] | None = None
+    settings: list[OptionSetting] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
 
 
@@ -84,6 +89,7 @@ class DefinitionParser(ElementReader):
             options.partition_by,
             query,
             with_data,
+            tuple(options.settings),
         )
 
     def _refuse_untyped(self, elements: TableElements) -> None:
@@ -141,11 +147,14 @@ class DefinitionParser(ElementReader):
             options.replicated = self.boolean()
         elif name.text == "partition_by":
             options.partition_by = self.name_list()
+        elif name.text in OPTIONS:
+            options.settings.append(OptionSetting(name, option_value(self)))
         else:
             raise InvalidDefinition(
                 f'unknown option "{name.text}"',
                 position=name.position,
-                hint="Known options: replicated = true|false, partition_by = 'column, ...'.",
+                hint="Known options: replicated = true|false, partition_by = 'column, ...', "
+                f"{', '.join(OPTIONS)}.",
             )
 
     def boolean(self) -> bool:

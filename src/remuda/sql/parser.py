@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from remuda.errors import NotSupported, RemudaError, SqlSyntaxError
 from remuda.sql.alterations import AlterParser
 from remuda.sql.assignments import enclose_all_assignments
+from remuda.sql.cluster_statements import ClusterParser, is_cluster_statement
 from remuda.sql.definitions import DefinitionParser
 from remuda.sql.explain_options import execute_tokens, read_explain_options
 from remuda.sql.keyword_hints import keyword_hint
@@ -20,6 +21,8 @@ from remuda.sql.locking import take_locking
 from remuda.sql.places import end_of, position_of_token
 from remuda.sql.session_parser import WORDS as SESSION_WORDS
 from remuda.sql.session_parser import SessionParser
+from remuda.sql.snapshot_parser import WORDS as SNAPSHOT_WORDS
+from remuda.sql.snapshot_parser import SnapshotParser, is_snapshot_statement
 from remuda.sql.statements import ParsedStatement
 from remuda.sql.suggest import did_you_mean
 from remuda.sql.syntax import (
@@ -59,6 +62,7 @@ _STATEMENTS: Final = (
 _SHOWN: Final = (
     "tables", "maps", "mappings", "views", "indexes", "index", "columns", "create",
 )  # fmt: skip
+_SHOWN_SNAPSHOTS: Final = ("snapshots", "snapshot")
 _KNOWN_WORDS: Final = frozenset(
     {"call", "copy", "grant", "revoke"}
     | {"vacuum", "lock", "declare", "fetch", "close", "refresh"}
@@ -67,7 +71,7 @@ _KNOWN_WORDS: Final = frozenset(
 _STATEMENT_WORDS: Final = (
     "select", "values", "with", "insert", "sink", "update", "delete", "merge", "truncate",
     "create", "alter", "drop", "comment", "show", *SESSION_WORDS, "describe", "explain",
-    *TRANSACTION_WORDS,
+    *TRANSACTION_WORDS, *SNAPSHOT_WORDS,
 )  # fmt: skip
 
 
@@ -139,6 +143,8 @@ def _parse_single(text: str) -> ParsedStatement:
         raise SqlSyntaxError("the statement is empty", position=end_of(text))
     if word in SESSION_WORDS:
         return _session(text, word, tokens)
+    if word == "show" and tokens and tokens[0].text.lower() in _SHOWN_SNAPSHOTS:
+        return ParsedStatement(text, SnapshotParser(text, tokens).show(), 0)
     if word == "show" and not (tokens and tokens[0].text.lower() in _SHOWN):
         return ParsedStatement(text, SessionParser(text, tokens).show(), 0)
     if word in ("show", "describe"):
@@ -192,6 +198,10 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
         raise SqlSyntaxError("syntax error at end of input", position=end_of(text))
     first = tokens[0]
     word = first.text.lower()
+    if is_cluster_statement(tokens):
+        return ParsedStatement(text, ClusterParser(text, tokens).statement(), 0)
+    if is_snapshot_statement(tokens):
+        return ParsedStatement(text, SnapshotParser(text, tokens).statement(), 0)
     if first.token_type in _QUERY_STARTS | _CHANGE_STARTS or word == "sink":
         prepared = prepare(text, tokens)
         return ParsedStatement(text, _parse_tokens(prepared), prepared.parameters)

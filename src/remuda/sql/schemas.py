@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
+from remuda.datatypes.map_options import NO_OPTIONS, refuse_for_replicated
 from remuda.datatypes.schema import (
     KEY_COLUMN,
     ROW_ID,
@@ -31,6 +32,7 @@ from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical
 from remuda.sql.constraints import bind_check, bind_default, condition_columns
 from remuda.sql.context import Context
+from remuda.sql.map_options import with_settings
 from remuda.sql.output import project
 from remuda.sql.relations import undefined_map
 from remuda.sql.snippets import query_of
@@ -133,7 +135,10 @@ def _schema(context: Context, tree: CreateTree, columns: list[Column]) -> MapSch
         replicated=tree.replicated,
         value_shape=shape,
         key_name=given.name.text if given is not None and given.name is not None else "",
+        options=with_settings(context, NO_OPTIONS, tree.options),
     )
+    if schema.replicated and tree.options:
+        _refuse_for_replicated(context, schema, tree.options[0].name)
     checks = [
         check
         for like in tree.elements.like
@@ -141,6 +146,13 @@ def _schema(context: Context, tree: CreateTree, columns: list[Column]) -> MapSch
         for check in _map(context, like.name).checks
     ]
     return with_checks(context, replace(schema, checks=tuple(checks)), tree.elements.checks)
+
+
+def _refuse_for_replicated(context: Context, schema: MapSchema, name: Name) -> None:
+    try:
+        refuse_for_replicated(schema.options)
+    except InvalidDefinition as problem:
+        raise placed(context, problem, name) from None
 
 
 def _columns(context: Context, tree: CreateTree) -> list[Column]:

@@ -13,7 +13,9 @@ from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.datatypes.sql import SqlType
 from remuda.errors import RemudaError
 from remuda.plan.logical import Logical
+from remuda.sql.cluster_trees import AcceptLossTree
 from remuda.sql.session_trees import SessionTree
+from remuda.sql.snapshot_trees import SnapshotTree
 from remuda.sql.syntax import ExplainOptions, Tree
 
 
@@ -245,6 +247,20 @@ class SessionStatement:
     tree: SessionTree
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotStatement:
+    """About snapshots: carried out as it was read."""
+
+    tree: SnapshotTree
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStatement:
+    """About the cluster itself: carried out as it was read."""
+
+    tree: AcceptLossTree
+
+
 BoundStatement: TypeAlias = (
     BoundQuery
     | CreateMapStatement
@@ -259,4 +275,6 @@ BoundStatement: TypeAlias = (
     | ShowStatement
     | AnalyzeStatement
     | SessionStatement
+    | SnapshotStatement
+    | ClusterStatement
 )

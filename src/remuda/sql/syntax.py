@@ -11,7 +11,9 @@ from sqlglot.tokenizer_core import Token
 from remuda.datatypes.index import IndexKind
 from remuda.datatypes.sql import SqlType
 from remuda.errors import Position
+from remuda.sql.cluster_trees import AcceptLossTree
 from remuda.sql.session_trees import SessionTree
+from remuda.sql.snapshot_trees import SnapshotTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,14 @@ class TableElements:
 
 
 @dataclass(frozen=True, slots=True)
+class OptionSetting:
+    """``name = value`` among the options of a map; ``value`` is None for the default."""
+
+    name: Name
+    value: str | int | bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTree:
     """``partition_by`` is None when the statement does not say. ``query``: CREATE TABLE AS, with
     its rows if ``with_data``."""
@@ -126,6 +136,7 @@ class CreateTree:
     partition_by: tuple[Name, ...] | None
     query: Snippet | None = None
     with_data: bool = True
+    options: tuple[OptionSetting, ...] = ()
     reads_only: Literal[False] = False
 
 
@@ -227,6 +238,11 @@ class Rename:
     new: Name
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeOptions:
+    settings: tuple[OptionSetting, ...]
+
+
 Action: TypeAlias = (
     AddColumn
     | AddCheck
@@ -235,6 +251,7 @@ Action: TypeAlias = (
     | ChangeType
     | ChangeDefault
     | ChangeNullable
+    | ChangeOptions
     | Rename
 )
 
@@ -312,4 +329,6 @@ Tree: TypeAlias = (
     | ExplainTree
     | AnalyzeTree
     | SessionTree
+    | SnapshotTree
+    | AcceptLossTree
 )

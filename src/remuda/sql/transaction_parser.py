@@ -115,9 +115,15 @@ class TransactionParser(TokenReader):
             return Modes(read_only=True)
         if self.accept("read", "write"):
             return Modes(read_only=False)
+        if self.accept("pessimistic"):
+            return Modes(pessimistic=True)
+        if self.accept("optimistic"):
+            return Modes(pessimistic=False)
         if self.accept("not", "deferrable") or self.accept("deferrable"):
             return Modes()  # snapshots are always safe to read, and never waited for
-        return self.fail("Expected: ISOLATION LEVEL, READ ONLY, READ WRITE.")
+        return self.fail(
+            "Expected: ISOLATION LEVEL, READ ONLY, READ WRITE, PESSIMISTIC, OPTIMISTIC."
+        )
 
     def _prepared(self) -> None:
         self.unsupported("two-phase commit by the client", "COMMIT and ROLLBACK")

@@ -44,7 +44,7 @@ class Chunk:
 
     ``ends`` is None as long as all rows have the same end, ``end`` (``FOREVER``, or the time at
     which the whole map was replaced); ``first_end`` is the earliest end, ``closed`` the number of
-    rows with an end.
+    rows with an end. ``reclosed`` counts ends that were changed to others.
 
     Other threads read a chunk while the loop appends to it and closes rows. Whatever they meet in
     between is right for their read timestamp, because every write comes after it: an ``ends`` that
@@ -69,6 +69,7 @@ class Chunk:
         "length",
         "partition_view",
         "partitions",
+        "reclosed",
         "schema",
         "sketches",
         "tuples",
@@ -88,6 +89,7 @@ class Chunk:
         self.ends: Times | None = None
         self.end_view: memoryview | None = None
         self.first_end = FOREVER
+        self.reclosed = 0
         self.closed = 0
         self.schema = schema
         self._getters: list[Reader] | None = None
@@ -270,6 +272,8 @@ class Chunk:
             view = self._allocate_ends()
         if view[offset] == FOREVER:
             self.closed += 1
+        else:
+            self.reclosed += 1
         view[offset] = timestamp
         if timestamp < self.first_end:  # noqa: PLR1730 (half the cost of min)
             self.first_end = timestamp
@@ -285,6 +289,7 @@ class Chunk:
             fresh = len(offsets)
         self.ends[offsets] = timestamp
         self.closed += fresh
+        self.reclosed += len(offsets) - fresh
         self.first_end = min(self.first_end, timestamp)
         return fresh
 
@@ -296,6 +301,7 @@ class Chunk:
         fresh = int(np.count_nonzero(self.ends[offsets] == FOREVER))
         self.ends[offsets] = ends
         self.closed += fresh
+        self.reclosed += len(offsets) - fresh
         self.first_end = min(self.first_end, int(ends.min()))
         return fresh
 

@@ -3,11 +3,32 @@ They end where the next version begins, or where their key was removed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 
-from remuda.datatypes.timestamp import FOREVER
-from remuda.storage.chunk import Chunk, Offsets, Times
+from remuda.datatypes.timestamp import EXPIRY_MARK, FOREVER
+from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Offsets, Times
+from remuda.storage.keys import Key, KeyRule
 from remuda.storage.staging import PreparedRows
+
+
+def next_begin(
+    chunks: Mapping[int, Chunk],
+    slots: Iterable[int],
+    keys: KeyRule,
+    key: Key,
+    timestamp: int,
+) -> int:
+    """Where the first version of ``key`` after ``timestamp`` begins, among those at ``slots`` (of
+    its hash)."""
+    begin = FOREVER
+    for slot in slots:
+        chunk, offset = chunks[slot >> OFFSET_BITS], slot & OFFSET_MASK
+        found = chunk.begin if chunk.begin_view is None else chunk.begin_view[offset]
+        if timestamp < found < begin and (keys.exact or keys.holds(chunk, offset, key)):
+            begin = found
+    return begin
 
 
 def end_at_removals(ends: Times, rows: PreparedRows, timestamp: int) -> None:
@@ -34,5 +55,6 @@ def end_before_later_versions(
     """Lower the ends of late rows to where versions of the same keys begin or end after them."""
     begins = np.broadcast_to(np.asarray(chunk.begins_of(offsets)), offsets.shape)
     row_ends = np.broadcast_to(np.asarray(chunk.ends_of(offsets)), offsets.shape)
-    bounds = np.where(begins > timestamp, begins, np.where(row_ends > timestamp, row_ends, FOREVER))
+    ended = (row_ends > timestamp) & (row_ends & EXPIRY_MARK != EXPIRY_MARK)
+    bounds = np.where(begins > timestamp, begins, np.where(ended, row_ends, FOREVER))
     np.minimum.at(ends, rows, bounds)

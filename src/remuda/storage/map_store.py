@@ -14,27 +14,29 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.timestamp import FOREVER, ended_by_write, expiry
 from remuda.datatypes.values import array_to_values
-from remuda.errors import InternalError, SnapshotTooOld
+from remuda.errors import InternalError
 from remuda.storage import transfer
+from remuda.storage.accesses import Accesses
 from remuda.storage.ahead import Ahead, Work, matches
 from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Row, Times
 from remuda.storage.chunk_table import ChunkTable, TableView
 from remuda.storage.closing import close_everything, close_existing
+from remuda.storage.counters import MapCounters
 from remuda.storage.index_set import IndexSet
 from remuda.storage.key_index import DELTA_ENTRIES_MAX, NOWHERE, RUNS_MAX, KeyIndex
 from remuda.storage.keys import Key, KeyRule
-from remuda.storage.late_rows import end_at_removals, end_before_later_versions
+from remuda.storage.late_rows import end_at_removals, end_before_later_versions, next_begin
 from remuda.storage.layout import Layouts
 from remuda.storage.readable import ReadableSchemas
 from remuda.storage.removals import Removals
-from remuda.storage.scan import ScanCursor, partition_flags, shown
+from remuda.storage.scan import ScanCursor, count_shown
 from remuda.storage.staging import Match, PreparedRows, Staging, arrange, by_partition
 from remuda.storage.statistics import STALE_SHARE, MapStatistics, take_statistics
 from remuda.storage.transfer import ALWAYS, Arrival, Extraction, Versions
 from remuda.storage.upkeep import Upkeep
-from remuda.storage.validation import key_changed, refuse_changed, refuse_existing
+from remuda.storage.validation import key_changed, refuse_changed, refuse_existing, too_old
 
 REWRITES_MET_MAX = 100
 """So often a lookup on another thread starts again because upkeep was faster."""
@@ -57,7 +59,7 @@ class MapStore:
         self.schema = schema
         self._readable = ReadableSchemas(schema)
         self.rows = 0
-        """Rows that exist now (not closed)."""
+        """Rows that nothing has ended: those that end by themselves are counted by ``size``."""
         self.awaited = FOREVER
         """The lowest prepare timestamp of a single write that is not decided yet and lies outside
         of this store; whoever knows of it sets it (``pending_at_or_below``)."""
@@ -74,6 +76,13 @@ class MapStore:
         """Upkeep leaves what ended after it: a transfer has told others the state of then."""
         self.resting = 0
         """Upkeep changes nothing while it is not 0: a transfer reads chunks once more."""
+        self.mixed_until = 0
+        """Below it, rows may be here, too, whose partitions are (or were then) served elsewhere."""
+        self.expiring = False
+        """Whether there are, or were, rows that end by themselves."""
+        self.counted = (0, 0)  # see storage.expiring_rows
+        self.counters = MapCounters()
+        self.accesses: Accesses | None = None  # see member.map_eviction
         self._latest = 0
         self._changes = 0
         self._statistics: MapStatistics | None = None
@@ -101,7 +110,7 @@ class MapStore:
         self._statistics = None
 
     def define_indexes(self, schema: MapSchema) -> None:
-        """Take the indexes of ``schema`` over, which is the newest one otherwise."""
+        """Take indexes and options of ``schema`` over, which is the newest one otherwise."""
         self.schema = schema
         self._layouts = self._readable.define_indexes(schema)
         self.indexes.define(self._layouts)
@@ -117,7 +126,7 @@ class MapStore:
         allows (0: the newest)."""
         layouts = self._readable.under(version)
         if at < self._upkeep.floor:
-            self._refuse_old(at)
+            raise too_old(self.schema, at, self.floor)
         slot = self._locate(self._keys.hash(key), key, at)
         while slot != NOWHERE:
             chunk = self._table.by_number.get(slot >> OFFSET_BITS)
@@ -126,24 +135,25 @@ class MapStore:
             slot = self._locate(self._keys.hash(key), key, at)  # rewritten just now
         return None
 
-    def put(self, row: Row, timestamp: int) -> Row | None:
-        """Insert or replace the row of its key from ``timestamp`` on; returns the replaced row."""
-        replaced = self._put(row, timestamp)
+    def put(self, row: Row, timestamp: int, until: int = FOREVER) -> Row | None:
+        """Insert or replace the row of its key, from then on; returns the replaced row."""
+        replaced = self._put(row, timestamp, until)
         return None if replaced is None else self._layouts.row(*replaced)
 
-    def set(self, row: Row, timestamp: int) -> bool:
+    def set(self, row: Row, timestamp: int, until: int = FOREVER) -> bool:
         """The same, but only tells whether there was a row (which it costs time to read)."""
-        return self._put(row, timestamp) is not None
+        return self._put(row, timestamp, until) is not None
 
-    def _put(self, row: Row, timestamp: int) -> tuple[Chunk, int] | None:
+    def _put(self, row: Row, timestamp: int, until: int = FOREVER) -> tuple[Chunk, int] | None:
         """Insert or replace a row; returns where the replaced one is."""
         keys, index = self._keys, self._index
         key = keys.of(row)
         key_hash = keys.hash(key)
+        end = until
         if timestamp < self._latest:
-            end = self._next_begin(key_hash, key, timestamp)
+            slots = index.slots(key_hash)
+            end = min(end, next_begin(self._table.by_number, slots, keys, key, timestamp))
         else:
-            end = FOREVER
             self._latest = timestamp
         slot = self._locate(key_hash, key, timestamp)
         replaced = None
@@ -154,7 +164,7 @@ class MapStore:
             old_end = self._end_of(chunk, offset)
             if old_end == FOREVER:
                 self.rows -= 1
-            elif old_end < end:
+            elif old_end < end and ended_by_write(old_end):
                 end = old_end
             chunk.close(offset, timestamp)
         slot = self._table.append(row, keys.partition(row, key_hash), timestamp)
@@ -162,6 +172,7 @@ class MapStore:
             self.rows += 1
         else:
             self._table.by_number[slot >> OFFSET_BITS].close(slot & OFFSET_MASK, end)
+            self.expiring = self.expiring or end == until
         if index.delta.setdefault(key_hash, slot) == slot:
             index.delta_entries += 1
         else:
@@ -245,23 +256,11 @@ class MapStore:
             and (self._keys.exact or self._keys.holds(chunk, offset, key))
         )
 
-    def _next_begin(self, key_hash: int, key: Key, timestamp: int) -> int:
-        """Where the first version of ``key`` after ``timestamp`` begins."""
-        begin = FOREVER
-        for slot in self._index.slots(key_hash):
-            chunk = self._table.by_number[slot >> OFFSET_BITS]
-            offset = slot & OFFSET_MASK
-            found = chunk.begin if chunk.begin_view is None else chunk.begin_view[offset]
-            if timestamp < found < begin and (
-                self._keys.exact or self._keys.holds(chunk, offset, key)
-            ):
-                begin = found
-        return begin
-
-    def changed_after(self, key: Key, timestamp: int) -> bool:
-        """Whether a version of ``key`` began or ended after ``timestamp``."""
+    def changed_after(self, key: Key, timestamp: int, now: int) -> bool:
+        """Whether a version of ``key`` began or ended after ``timestamp``; of those that end by
+        themselves only what ends until ``now``."""
         slots = self._index.slots(self._keys.hash(key))
-        return key_changed(self._table.by_number, slots, self._keys, key, timestamp)
+        return key_changed(self._table.by_number, slots, self._keys, key, timestamp, now)
 
     def _end_of(self, chunk: Chunk, offset: int) -> int:
         return chunk.end if chunk.end_view is None else chunk.end_view[offset]
@@ -271,16 +270,9 @@ class MapStore:
             self.rows -= 1
         chunk.close(offset, timestamp)
 
-    def _refuse_old(self, at: int) -> None:
-        raise SnapshotTooOld(
-            f"map {self.schema.name} no longer has the versions of timestamp {at}",
-            detail=f"the oldest that can be read is {self._upkeep.floor}",
-            hint="Read again at a newer timestamp; a transaction must be begun again.",
-        )
-
     # --- many rows ---
 
-    def upsert_batch(self, batch: pa.RecordBatch, timestamp: int) -> None:
+    def upsert_batch(self, batch: pa.RecordBatch, timestamp: int, ttl: int = 0) -> None:
         """Insert or replace the rows of an engine-form batch; of rows with equal keys the last
         counts.
 
@@ -293,7 +285,7 @@ class MapStore:
                 for array, column in zip(batch.columns, self.schema.columns, strict=True)
             ]
             for row in zip(*columns, strict=True):
-                self._put(row, timestamp)
+                self._put(row, timestamp, expiry(timestamp, ttl))
             return
         hashes = self._keys.hashes(batch)
         order = np.argsort(hashes)
@@ -302,9 +294,11 @@ class MapStore:
         if repeats:
             unique = np.ones(batch.num_rows, dtype=np.bool_)
             unique[repeats] = False
-            self.upsert_batch(batch.filter(pa.array(unique)), timestamp)
+            self.upsert_batch(batch.filter(pa.array(unique)), timestamp, ttl)
             return
-        self._install(arrange(self._keys, [batch], hashes, order), timestamp)
+        arranged = arrange(self._keys, [batch], hashes, order)
+        arranged.ttl = ttl
+        self._install(arranged, timestamp)
 
     def _install(self, rows: PreparedRows, timestamp: int) -> None:
         """Make prepared rows visible from ``timestamp`` on."""
@@ -347,11 +341,13 @@ class MapStore:
     def _place(self, rows: PreparedRows, timestamp: int) -> Times | None:
         """Close what the rows replace; returns where they end themselves (None = all live on)."""
         late = timestamp < self._latest
-        if rows.overwrite and not late:
-            return None  # it replaces all rows there are
-        ends = np.full(rows.rows, FOREVER, dtype=np.int64) if late else None
+        until = expiry(timestamp, rows.ttl)
+        self.expiring = self.expiring or until != FOREVER
+        if rows.overwrite and not late:  # it replaces all rows there are
+            return None if until == FOREVER else np.full(rows.rows, until, dtype=np.int64)
+        ends = np.full(rows.rows, until, dtype=np.int64) if late or until != FOREVER else None
         for chunk, matched, offsets in self._matches(rows):
-            if ends is not None:
+            if late and ends is not None:
                 end_before_later_versions(ends, chunk, offsets, matched, timestamp)
             self.rows -= close_existing(chunk, offsets, timestamp)
         if ends is None:
@@ -388,22 +384,26 @@ class MapStore:
         overwrite: bool,
         insert_only: bool,
         unchanged_since: int | None = None,
+        ttl: int = 0,
+        now: int = FOREVER - 1,
     ) -> int:
         """Validate the rows of the accepted tasks and drop all others; returns the number of rows.
 
         Raises ``UniqueViolation`` when two rows have one key, or with ``insert_only`` when a key is
         there that the job does not remove, or in another prepared job;
         ``SerializationFailure`` when a row that the job removes (or writes, if it removes none) was
-        changed after ``unchanged_since``. The caller then calls ``mark_prepared``, in one step.
+        changed after ``unchanged_since``. What ends by itself until ``now`` is gone. The rows will
+        live for ``ttl`` (0: for ever). ``mark_prepared`` is to follow, in one step.
         """
         prepared = self._staging.prepare(job, tasks, overwrite=overwrite)
+        prepared.ttl = ttl
         removed = self._removals.prepare(job)
         if unchanged_since is not None:
             rows = self._matches(removed or prepared)
-            refuse_changed(rows, self._keys, unchanged_since, self.floor)
+            refuse_changed(rows, self._keys, unchanged_since, self.floor, now)
         if insert_only and not overwrite:
             self._staging.refuse_pending(job, prepared)
-            refuse_existing(self._matches(prepared), self._keys, prepared, removed)
+            refuse_existing(self._matches(prepared), self._keys, prepared, removed, now)
         return prepared.rows
 
     def written(self, job: str) -> dict[int, int]:
@@ -485,8 +485,8 @@ class MapStore:
         """Store versions that are not here yet, with their begins and ends."""
         begins, ends = arrived.begins, arrived.ends
         self._store_rows(arrived.rows, begins, ends if (ends != FOREVER).any() else None)
-        finite = ends[ends != FOREVER]
-        self._latest = max(self._latest, int(begins.max()), int(finite.max(initial=0)))
+        self._latest = max(self._latest, int(begins.max()), transfer.last_write(ends))
+        self.expiring = self.expiring or transfer.expire(ends)
         self._changes += len(begins)
 
     def end_versions(self, arrived: Arrival, low: int) -> None:
@@ -498,7 +498,7 @@ class MapStore:
             if there.any():
                 ends = arrived.ends[matched[there]]
                 self.rows -= chunk.close_each(offsets[there], ends)
-                self._latest = max(self._latest, int(ends.max()))
+                self._latest = max(self._latest, transfer.last_write(ends))
 
     def last_end_of(self, partitions: frozenset[int]) -> int:
         """When the last row of the partitions ended; 0: none has."""
@@ -508,6 +508,7 @@ class MapStore:
         """Another member serves the partitions from ``at`` on; readers below it go on here."""
         self.rows -= transfer.close(self._table.snapshot(), partitions, at)
         self._latest = max(self._latest, at)
+        self.mixed_until = max(self.mixed_until, at)
 
     def discard_partitions(self, partitions: frozenset[int]) -> None:
         """Nobody reads these partitions here, at whatever timestamp."""
@@ -531,24 +532,21 @@ class MapStore:
         layouts = self._readable.under(version)
         view = self._table.view  # first: what is collected after this line is still in it
         if at < self._upkeep.floor:
-            self._refuse_old(at)
+            raise too_old(self.schema, at, self.floor)
         return view, layouts
 
     def size(self, at: int, partitions: frozenset[int] | None = None) -> int:
         """The number of rows at ``at``."""
         if at < self._upkeep.floor:
-            self._refuse_old(at)
-        if partitions is None and at >= self._latest:
+            raise too_old(self.schema, at, self.floor)
+        if partitions is None and at >= self._latest and not self.expiring:
             return self.rows
-        wanted = partition_flags(partitions)
-        total = 0
-        for chunk in self._table.snapshot():
-            mask = shown(chunk, chunk.length, at, wanted)
-            if mask is True:
-                total += chunk.length
-            elif mask is not False:
-                total += int(np.count_nonzero(mask))
-        return total
+        return count_shown(self._table.snapshot(), at, partitions)
+
+    @property
+    def seen(self) -> int:
+        """A timestamp until now, the last at which something was written or dropped."""
+        return max(self._latest, self._upkeep.floor)
 
     def statistics(self) -> MapStatistics:
         """Statistics, kept until more than a tenth of the rows has changed."""
@@ -570,7 +568,9 @@ class MapStore:
         if known is not None and self._changes <= STALE_SHARE * known.rows:
             return None
         self._changes = 0
-        pinned = (self._layouts, list(self._table.snapshot()), self.rows, self.bytes)
+        chunks = list(self._table.snapshot())
+        at = self.seen if self.expiring else FOREVER - 1
+        pinned = (self._layouts, chunks, self.size(at), self.bytes, at)
         return lambda: take_statistics(*pinned)
 
     def keep_statistics(self, taken: MapStatistics) -> None:

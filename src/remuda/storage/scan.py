@@ -128,6 +128,19 @@ class ScanCursor:
         return other
 
 
+def count_shown(chunks: Sequence[Chunk], at: int, partitions: frozenset[int] | None) -> int:
+    """The rows of some partitions (None: all) at ``at``."""
+    wanted = partition_flags(partitions)
+    total = 0
+    for chunk in chunks:
+        mask = shown(chunk, chunk.length, at, wanted)
+        if mask is True:
+            total += chunk.length
+        elif mask is not False:
+            total += int(np.count_nonzero(mask))
+    return total
+
+
 def filtered(batch: pa.RecordBatch, mask: Flags, count: int) -> pa.RecordBatch:
     """The rows under ``mask``, of which there are ``count``."""
     if batch.num_columns == 0:

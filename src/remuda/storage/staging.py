@@ -37,6 +37,8 @@ class PreparedRows:
     found: tuple[tuple[int, bool], list[Match] | None] = ((-1, False), None)
     """The ``stamp`` of the index at which stored versions of the same keys were looked for, and
     which there are (None = they do not matter)."""
+    ttl: int = 0
+    """How long the rows live from their commit, in microseconds; 0: for ever."""
     removals: list[tuple[int, Key, int]] = field(default_factory=list)
     """(hash, key, timestamp) of keys removed while the job was pending and the key was absent."""
     cleared: list[int] = field(default_factory=list)

@@ -73,10 +73,10 @@ class MapStatistics:
 
 
 def take_statistics(
-    layouts: Layouts, chunks: Sequence[Chunk], rows: int, size: int
+    layouts: Layouts, chunks: Sequence[Chunk], rows: int, size: int, at: int = FOREVER - 1
 ) -> MapStatistics:
-    """Statistics over the current rows of ``chunks``, of which there are ``rows``."""
-    sample = _sample(layouts, chunks, rows)
+    """Statistics over the rows of ``chunks`` at ``at``, of which there are ``rows``."""
+    sample = _sample(layouts, chunks, rows, at)
     columns = tuple(
         _column(sample, layouts, chunks, position, rows)
         for position in range(len(layouts.schema.columns))
@@ -84,7 +84,7 @@ def take_statistics(
     return MapStatistics(rows=rows, bytes=size, columns=columns, schema=layouts.schema)
 
 
-def _sample(layouts: Layouts, chunks: Sequence[Chunk], rows: int) -> pa.Table | None:
+def _sample(layouts: Layouts, chunks: Sequence[Chunk], rows: int, at: int) -> pa.Table | None:
     """Up to about ``SAMPLE_ROWS`` current rows; None when there are none.
 
     One row from each stretch of equal length, at a random place in it (always the same ones for the
@@ -96,7 +96,7 @@ def _sample(layouts: Layouts, chunks: Sequence[Chunk], rows: int) -> pa.Table | 
     parts: list[pa.RecordBatch] = []
     passed = 0
     for chunk in chunks:
-        mask = shown(chunk, chunk.length, FOREVER - 1, None)
+        mask = shown(chunk, chunk.length, at, None)
         if mask is False:
             continue
         alive = np.arange(chunk.length) if mask is True else np.flatnonzero(mask)

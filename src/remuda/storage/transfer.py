@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.timestamp import EXPIRY_MARK, FOREVER
 from remuda.errors import SchemaChanged
 from remuda.limits import PARTITIONS
 from remuda.storage.chunk import Chunk, Flags, Offsets, Times
@@ -84,15 +84,16 @@ class Extraction:
         high: int = FOREVER - 1,
     ) -> None:
         self.schema = layouts.schema
-        self._chunks = [(chunk, chunk.length) for chunk in view.chunks]
-        self._layouts = layouts
+        self.chunks = [(chunk, chunk.length) for chunk in view.chunks]
+        """With the rows that they had."""
+        self.layouts = layouts
         self._partitions = partitions
         self._low, self._high = low, high
         self._taken: list[tuple[Chunk, Offsets]] = []
 
     def versions(self) -> Iterator[Versions]:
         """Chunk by chunk, never empty."""
-        for chunk, count in self._chunks:
+        for chunk, count in self.chunks:
             found = self._of(chunk, 0, count)
             if found is not None:
                 yield found
@@ -110,19 +111,19 @@ class Extraction:
         offsets = np.flatnonzero(chosen)
         if not len(offsets):
             return None
-        batch = self._layouts.columns(chunk, count).slice(start)
+        batch = self.layouts.columns(chunk, count).slice(start)
         if len(offsets) < batch.num_rows:
             batch = batch.take(pa.array(offsets))
         ends = ends[offsets]
-        ends[ends > self._high] = FOREVER
+        ends[(ends > self._high) & (ends & EXPIRY_MARK != EXPIRY_MARK)] = FOREVER
         self._taken.append((chunk, offsets + start))
-        return Versions(self._layouts.schema, batch, begins[offsets], ends)
+        return Versions(self.layouts.schema, batch, begins[offsets], ends)
 
     def refreshed(self, view: TableView) -> tuple[Times, list[Versions]]:
         """On the loop, while the upkeep of the map has rested since: the ends of what ``versions``
         gave, in that order, as they are now, and the versions that have come since."""
         ends = [_ends(chunk, chunk.length)[offsets] for chunk, offsets in self._taken]
-        seen = {id(chunk): count for chunk, count in self._chunks}
+        seen = {id(chunk): count for chunk, count in self.chunks}
         more = []
         for chunk in view.chunks:
             found = self._of(chunk, seen.get(id(chunk), 0), chunk.length)
@@ -193,14 +194,23 @@ def _where(versions: Versions, chosen: Flags) -> Versions | None:
     )
 
 
+def last_write(ends: Times) -> int:
+    """The latest of the ends that something has made; 0 if there is none."""
+    return int(ends[ends & EXPIRY_MARK != EXPIRY_MARK].max(initial=0))
+
+
+def expire(ends: Times) -> bool:
+    """Whether some of the versions end by themselves."""
+    return bool(((ends & EXPIRY_MARK == EXPIRY_MARK) & (ends != FOREVER)).any())
+
+
 def last_end(chunks: Sequence[Chunk], partitions: frozenset[int]) -> int:
-    """The latest timestamp at which a row of the partitions ended; 0 if none is there."""
+    """The latest timestamp at which something ended a row of the partitions; 0 if none is
+    there."""
     latest = 0
     for chunk, inside in _inside(chunks, partitions):
         ends = _ends(chunk, chunk.length)[inside]
-        ends = ends[ends != FOREVER]
-        if len(ends):
-            latest = max(latest, int(ends.max()))
+        latest = max(latest, last_write(ends))
     return latest
 
 

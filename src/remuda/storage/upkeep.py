@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.timestamp import EXPIRY_MARK, FOREVER
 from remuda.limits import CHUNK_ROWS, MIB
 from remuda.storage.chunk import CHUNK_ROWS_MAX, Chunk, Flags, Times
 from remuda.storage.chunk_table import ChunkTable
@@ -46,6 +46,8 @@ class Upkeep:
         """Versions that ended at or before this timestamp may be gone."""
         self.freed = 0
         """Bytes of chunks dropped so far (estimated)."""
+        self.expired = 0
+        """Rows collected so far that nothing but time has ended."""
 
     def step(self, horizon: int) -> bool:
         """One slice. No reader may ask for a time before ``horizon`` any more. True = there is
@@ -86,7 +88,7 @@ class Upkeep:
         runs = self._index.wanted_merge()
         if runs is not None:
             return self._index.merge(runs)
-        group = self._dead_group(horizon) or self._small_group()
+        group = self._dead_group(horizon) or self._small_group(horizon)
         if group:
             self.floor = max(self.floor, horizon)
             return self._rewrite(group, horizon)
@@ -107,11 +109,12 @@ class Upkeep:
                 return [chunk]
         return []
 
-    def _small_group(self) -> list[Chunk]:
+    def _small_group(self, horizon: int) -> list[Chunk]:
         """Small chunks of one size class, once they fill a chunk or are many."""
         classes: dict[int, list[Chunk]] = {}
         for chunk in self._settled():
-            if chunk.length < SMALL_CHUNK_ROWS and chunk.closed < chunk.length:
+            alive = chunk.closed < chunk.length or chunk.last_end() > horizon
+            if chunk.length < SMALL_CHUNK_ROWS and alive:
                 group = classes.setdefault(chunk.length.bit_length() // 3, [])
                 group.append(chunk)
                 rows = sum(member.length for member in group)
@@ -132,6 +135,7 @@ class Upkeep:
 
     def _remove(self, chunks: list[Chunk]) -> None:
         self.freed += sum(chunk.nbytes for chunk in chunks)
+        self.expired += sum(expired_rows(chunk, self.floor) for chunk in chunks)
         self._table.replace(chunks)
 
     def _rewrite(self, group: list[Chunk], horizon: int) -> Iterator[None]:
@@ -204,6 +208,15 @@ def _bounded(group: list[Chunk]) -> list[Chunk]:
             break
         result.append(chunk)
     return result if len(result) > 1 else []
+
+
+def expired_rows(chunk: Chunk, until: int) -> int:
+    """Rows that have ended by themselves until then."""
+    if not chunk.closed or chunk.first_end > until:
+        return 0
+    ends = np.asarray(chunk.end) if chunk.ends is None else chunk.ends[: chunk.length]
+    gone = np.count_nonzero((ends <= until) & (ends & EXPIRY_MARK == EXPIRY_MARK))
+    return int(gone) * (chunk.length if chunk.ends is None else 1)
 
 
 def _kept(chunk: Chunk, horizon: int) -> Flags:

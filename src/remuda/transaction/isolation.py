@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from remuda.errors import NotSupported
+
 
 class Isolation(Enum):
     READ_COMMITTED = "read committed"
@@ -25,13 +27,29 @@ class Modes:
 
     isolation: Isolation | None = None
     read_only: bool | None = None
+    pessimistic: bool | None = None
+    """Whether it locks what it writes, and what it gets by key, before."""
 
     def over(self, other: Modes) -> Modes:
         """What this says, and ``other`` where this says nothing."""
         return Modes(
             self.isolation or other.isolation,
             other.read_only if self.read_only is None else self.read_only,
+            other.pessimistic if self.pessimistic is None else self.pessimistic,
         )
+
+    def locking(self, defaults: Modes) -> Modes:
+        """These modes for a transaction that locks: READ COMMITTED or REPEATABLE READ, the latter
+        if neither they nor ``defaults`` say which. Raises NotSupported for SERIALIZABLE."""
+        level = self.isolation
+        if level is Isolation.SERIALIZABLE:
+            raise NotSupported(
+                "pessimistic transactions are READ COMMITTED or REPEATABLE READ",
+                hint="SERIALIZABLE is for optimistic ones.",
+            )
+        if level is None and defaults.isolation is Isolation.READ_COMMITTED:
+            level = Isolation.READ_COMMITTED
+        return Modes(level or Isolation.REPEATABLE_READ, self.read_only, pessimistic=True)
 
 
 NO_MODES: Final = Modes()

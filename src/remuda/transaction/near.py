@@ -79,6 +79,13 @@ class Near:
         self.state = State.PREPARING
         return self._send(now)
 
+    def begin_alone(self, now: float) -> None:
+        """Begin to commit the one part of which this member is the primary, too, and which it has
+        prepared by itself (``Parts.prepare_alone``): there is nothing to ask."""
+        assert self.state is State.ACTIVE
+        assert self._one_phase
+        self.state, self._sent = State.PREPARING, now
+
     def rollback(self, now: float, cause: RemudaError) -> list[Effect]:
         """The user's wish, or a timeout; too late once it is committed."""
         if self.state is State.ACTIVE:  # no part was prepared, none will be

@@ -104,6 +104,8 @@ class Parts:
         self._resend = resend
         self._sent = 0.0
         self._parts: dict[Address, Part] = {}
+        self._recovering: dict[Address, None] = {}
+        """Parts with ``unfinished`` others, and some that are gone."""
         self._forgotten: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -121,6 +123,18 @@ class Parts:
     def partitions(self, address: Address) -> tuple[int, ...]:
         """Of the whole transaction that a part is known of."""
         return self._parts[address].partitions
+
+    def ends(self) -> dict[Address, int | None]:
+        """How parts of several partitions ended that others may ask for: commit timestamps."""
+        return {
+            address: part.commit_timestamp
+            for address, part in self._parts.items()
+            if part.ended and len(part.partitions) > 1
+        }
+
+    def one_phase(self, address: Address) -> bool:
+        """Whether a part that is known commits in one phase."""
+        return self._parts[address].one_phase
 
     @property
     def pending(self) -> list[Address]:
@@ -161,6 +175,16 @@ class Parts:
         """The answer to ``PrepareHere``: the part is registered."""
         part = self._parts[address]
         part.prepare_timestamp = timestamp
+        return self._spread(address, part)
+
+    def prepare_alone(self, address: Address, work: object, timestamp: int) -> list[Effect]:
+        """This member is near member and primary of a transaction of one part, and has validated
+        and registered it in this very step: what a Prepare in one phase and ``prepared_here`` do.
+        """
+        assert self._primary(address)
+        part = Part(State.PREPARING, (address[1],), work, one_phase=True)
+        part.prepare_timestamp = timestamp
+        self._parts[address] = part
         return self._spread(address, part)
 
     def refused_here(self, address: Address, refusal: RemudaError) -> list[Effect]:
@@ -429,6 +453,7 @@ class Parts:
             return self._ask_others(address, part)
         if part.unfinished is None:
             part.unfinished = set(part.partitions) - {partition}
+            self._recovering[address] = None
         part.unfinished = {p for p in part.unfinished if self.layout.primary(p) is not None}
         if not part.unfinished and not part.to_tell:
             del self._parts[address]
@@ -494,8 +519,11 @@ class Parts:
         return [*out, *self._spread(address, part), *self._recover(address, part)]
 
     def _other_finished(self, message: Finished) -> list[Effect]:
-        for (transaction, _), part in self._parts.items():
-            if transaction == message.transaction and part.unfinished is not None:
+        for address in list(self._recovering):
+            part = self._parts.get(address)
+            if part is None or part.unfinished is None:
+                del self._recovering[address]
+            elif address[0] == message.transaction:
                 part.unfinished.discard(message.partition)
         return []
 

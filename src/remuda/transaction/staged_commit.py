@@ -298,6 +298,11 @@ class Participant:
     def decided(self) -> bool:
         return self.phase in {ParticipantPhase.COMMITTED, ParticipantPhase.ABORTED}
 
+    @property
+    def primaries(self) -> tuple[int, ...]:
+        """The participants that are the primary of something that is written."""
+        return tuple(sorted({copies[0] for copies in self.parts})) or self.participants
+
     def step(self, now: float, event: Event) -> list[Effect]:
         match event:
             case PrepareAsked():

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from remuda.client import requests
 from remuda.client.address import format_address
 from remuda.client.asynchronous.cursor import Cursor
 from remuda.client.asynchronous.job_writer import JobWriter
 from remuda.client.asynchronous.jobs import Job
+from remuda.client.asynchronous.listener import BUFFER, Listener, watch
 from remuda.client.asynchronous.map import Map
+from remuda.client.asynchronous.near_map import NearMap
 from remuda.client.asynchronous.prepared import Statement
+from remuda.client.asynchronous.snapshots import Snapshots
 from remuda.client.asynchronous.transaction import (
     Transaction,
     again,
@@ -23,13 +27,17 @@ from remuda.client.asynchronous.transaction import (
 from remuda.client.backoff import conflict_pause
 from remuda.client.commit import abort_job, begin_job, commit_job
 from remuda.client.core import Core
+from remuda.client.feed_events import RowEvent
 from remuda.client.job_writer import JobTarget
 from remuda.client.known_headers import KnownHeaders
 from remuda.client.many import execute_many
+from remuda.client.near_cache import NearCache
 from remuda.client.reader import Reader
 from remuda.client.requests import NO_OPTIONS, ClusterInfo, JobTask, MapDescription, RunOptions
+from remuda.client.row import Row
 from remuda.client.transaction_requests import checked_options
 from remuda.client.values import one_sequence, parameters_of, statement_text, timeout_seconds
+from remuda.datatypes.map_options import changed
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import RemudaError
 from remuda.transaction.states import State
@@ -52,10 +60,33 @@ class Client:
 
     # --- maps and statements ---
 
+    @overload
     def map(
         self, name: str, value_type: type | None = None, *, key_type: type | None = None
+    ) -> Map: ...
+
+    @overload
+    def map(
+        self,
+        name: str,
+        value_type: type | None = None,
+        *,
+        key_type: type | None = None,
+        near_cache: NearCache,
+    ) -> NearMap: ...
+
+    def map(
+        self,
+        name: str,
+        value_type: type | None = None,
+        *,
+        key_type: type | None = None,
+        near_cache: NearCache | None = None,
     ) -> Map:
-        """A handle of the map ``name``; see ``Map`` for what the types do."""
+        """A handle of the map ``name``; see ``Map`` for what the types do. With ``near_cache``, its
+        gets look into the memory of this client first, see ``NearMap``."""
+        if near_cache is not None:
+            return NearMap(self._core, name, value_type, key_type, near_cache)
         return Map(self._core, name, value_type, key_type)
 
     async def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:
@@ -86,6 +117,18 @@ class Client:
         the other. What has been written before an error stays.
         """
         return await execute_many(self._core, await self.prepare(text), rows)
+
+    async def watch(
+        self, text: str, *params: Any, initial: bool = True, buffer: int = BUFFER
+    ) -> Listener[RowEvent]:
+        """A SELECT over one map that goes on: its result as it is now, in events INITIAL (unless
+        ``initial`` is False), then each change of it; see ``Listener``.
+
+        It may have expressions of the map's columns and a WHERE. A row that ceases to meet the
+        condition is told as removed. Raises NotSupported for other queries, and what ``sql``
+        raises.
+        """
+        return await watch(self._core, text, params, initial, buffer)
 
     # --- transactions ---
 
@@ -180,13 +223,28 @@ class Client:
         """Schema, and estimates of rows and bytes; UndefinedMap."""
         return await self._core.call(None, requests.describe_map(name), read=True)
 
-    async def create_map(self, schema: MapSchema, if_not_exists: bool = False) -> MapSchema:
-        """Create a map; the schema as the cluster has it then. DuplicateMap."""
+    async def create_map(
+        self, schema: MapSchema, if_not_exists: bool = False, **options: Any
+    ) -> MapSchema:
+        """Create a map; the schema as the cluster has it then. DuplicateMap. ``options`` are those
+        of ``CREATE TABLE ... WITH``: ``ttl="10 s"``, ``max_idle``, ``eviction``, ...;
+        InvalidDefinition if they cannot be."""
+        if options:
+            schema = replace(schema, options=changed(schema.options, options))
         return (await self._core.call(None, requests.create_map(schema, if_not_exists))).schema
 
     async def drop_map(self, name: str, if_exists: bool = False) -> None:
         """Drop a map with all its entries; UndefinedMap unless ``if_exists``."""
         await self._core.call(None, requests.drop_map(name, if_exists))
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """Snapshots of the whole grid: ``create``, ``list``, ``restore``, ..."""
+        return Snapshots(self._all_rows)
+
+    async def _all_rows(self, text: str) -> list[Row]:
+        cursor = await self.sql(text)
+        return await cursor.fetchall()
 
     # --- for Spark and tools ---
 

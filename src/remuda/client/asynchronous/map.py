@@ -7,51 +7,34 @@ from __future__ import annotations
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
-    Callable,
     Collection,
-    Coroutine,
     Iterable,
     Mapping,
     Sequence,
 )
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from remuda.client import bulk, requests
+from remuda.client.asynchronous.handle import AGAIN
+from remuda.client.asynchronous.map_aggregates import Aggregates
+from remuda.client.asynchronous.map_changes import NOT_GIVEN, ChangedEntries
+from remuda.client.asynchronous.map_lifetimes import Lifetimes, Ttl, checked_ttl
+from remuda.client.asynchronous.map_listening import Listening
 from remuda.client.binding import Binding
-from remuda.client.convert import python_values
-from remuda.client.core import Core
-from remuda.client.fields import class_shape
-from remuda.client.inference import infer_schema
-from remuda.client.latest import Latest
-from remuda.client.objects import ObjectCodec, PhysicalRow
+from remuda.client.objects import PhysicalRow
 from remuda.client.predicate import Condition, Operand, quote
-from remuda.client.reader import Reader
-from remuda.client.requests import NO_OPTIONS, MapDescription
-from remuda.client.row import Row
-from remuda.client.tries import MAYBE_AGAIN, STALE, Tries
-from remuda.client.values import parameters_of
-from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.values import require_unicode
-from remuda.errors import (
-    InputError,
-    ObjectMismatch,
-    RemudaError,
-    SchemaChanged,
-    UndefinedMap,
-)
+from remuda.client.requests import NO_OPTIONS
+from remuda.client.tries import STALE, Tries
+from remuda.errors import InputError, ObjectMismatch, SchemaChanged, UndefinedMap
 
 if TYPE_CHECKING:
     import pandas as pd
 
-T = TypeVar("T")
 
-_AGAIN = (*MAYBE_AGAIN, *STALE)
-
-
-class Map:
+class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
     """A handle of one map; cheap, may be made before the map exists.
 
     Keys are scalars, or objects with one field per key column (tuple, named tuple, dataclass,
@@ -65,27 +48,6 @@ class Map:
     not exist raises ``UndefinedMap``.
     """
 
-    def __init__(
-        self,
-        core: Core,
-        name: str,
-        value_type: type | None = None,
-        key_type: type | None = None,
-    ) -> None:
-        if not isinstance(name, str):
-            raise InputError(f"the name of a map is text, found {type(name).__name__}")
-        require_unicode(name, "the name of a map")
-        self.name = name
-        self._core = core
-        self._value_type = value_type
-        self._key_type = key_type
-        self._binding: Binding | None = None
-        self._described = Latest(core.ports, self._describe)
-
-    async def schema(self) -> MapSchema:
-        """The schema as the cluster has it now."""
-        return (await self._bind()).schema
-
     # --- one entry ---
 
     async def get(self, key: Any, default: Any = None) -> Any:
@@ -95,36 +57,64 @@ class Map:
             binding = await self._bound_now()
         try:
             row = await binding.get(binding.codec.key(key))
-        except _AGAIN as error:
+        except AGAIN as error:
             binding, row = await self._read_again(error, lambda b: b.get(b.codec.key(key)))
         return default if row is None else binding.codec.value(row)
 
-    async def put(self, key: Any, value: Any) -> None:
-        """Store ``value``, whether the key exists or not; ``get_and_put`` tells the old value."""
-        await self._put(key, value, requests.Condition.ALWAYS, want_old=False)
+    async def put(self, key: Any, value: Any, *, ttl: Ttl = None) -> None:
+        """Store ``value``, whether the key exists or not; ``get_and_put`` tells the old value.
 
-    async def get_and_put(self, key: Any, value: Any, default: Any = None) -> Any:
+        ``ttl``: how long the entry lives, in seconds, as a ``timedelta`` or like "10 s"; 0: until
+        it is removed; None: as the options of the map say.
+        """
+        await self._put(key, value, requests.Condition.ALWAYS, want_old=False, ttl=ttl)
+
+    async def get_and_put(
+        self, key: Any, value: Any, default: Any = None, *, ttl: Ttl = None
+    ) -> Any:
         """Store ``value``; the value before, or ``default``."""
-        binding, old = await self._put(key, value, requests.Condition.ALWAYS, want_old=True)
+        binding, old = await self._put(key, value, requests.Condition.ALWAYS, True, ttl)
         return default if old is None else binding.codec.value(old)
 
-    async def put_if_absent(self, key: Any, value: Any) -> bool:
+    async def put_if_absent(self, key: Any, value: Any, *, ttl: Ttl = None) -> bool:
         """Store ``value`` unless the key exists; whether it was stored."""
-        _, old = await self._put(key, value, requests.Condition.IF_ABSENT, want_old=True)
+        _, old = await self._put(key, value, requests.Condition.IF_ABSENT, True, ttl)
         return old is None
 
-    async def replace(self, key: Any, value: Any) -> bool:
-        """Store ``value`` if the key exists; whether it was stored."""
+    async def replace(
+        self, key: Any, value: Any, *, if_version: int | None = None, if_value: Any = NOT_GIVEN
+    ) -> bool:
+        """Store ``value`` if the key exists, and has the version (of ``get_versioned``) and the
+        value that are given; whether it was stored."""
+        if if_version is not None or if_value is not NOT_GIVEN:
+            _, old = await self._replace(key, value, if_version, if_value, want_old=False)
+            return old is not None
         _, old = await self._put(key, value, requests.Condition.IF_PRESENT, want_old=True)
         return old is not None
 
-    async def remove(self, key: Any, default: Any = None) -> Any:
-        """Remove the entry; its value, or ``default`` when there was none."""
+    async def remove(
+        self,
+        key: Any,
+        default: Any = None,
+        *,
+        if_version: int | None = None,
+        if_value: Any = NOT_GIVEN,
+    ) -> Any:
+        """Remove the entry, if it has the version (of ``get_versioned``) and the value that are
+        given; its value, or ``default`` when nothing was removed."""
+        if if_version is not None or if_value is not NOT_GIVEN:
+            binding, old = await self._remove_checked(key, if_version, if_value, want_old=True)
+            return default if old is None else binding.codec.value(old)
         binding, old = await self._remove(key, want_old=True)
         return default if old is None else binding.codec.value(old)
 
-    async def delete(self, key: Any) -> bool:
-        """Remove the entry; whether there was one."""
+    async def delete(
+        self, key: Any, *, if_version: int | None = None, if_value: Any = NOT_GIVEN
+    ) -> bool:
+        """As ``remove``; whether an entry was removed."""
+        if if_version is not None or if_value is not NOT_GIVEN:
+            _, old = await self._remove_checked(key, if_version, if_value, want_old=False)
+            return old is not None
         _, old = await self._remove(key, want_old=False)
         return old is not None
 
@@ -133,9 +123,21 @@ class Map:
         binding = await self._bound_now()
         try:
             return await binding.contains(binding.codec.key(key))
-        except _AGAIN as error:
+        except AGAIN as error:
             _, found = await self._read_again(error, lambda b: b.contains(b.codec.key(key)))
             return found
+
+    async def get_or_default(self, key: Any, default: Any) -> Any:
+        """``get`` by its other name."""
+        return await self.get(key, default)
+
+    async def get_and_remove(self, key: Any, default: Any = None) -> Any:
+        """``remove`` by its other name."""
+        return await self.remove(key, default)
+
+    async def contains_key(self, key: Any) -> bool:
+        """``contains`` by its other name."""
+        return await self.contains(key)
 
     # --- many entries ---
 
@@ -144,7 +146,7 @@ class Map:
         wanted = list(keys)
         try:
             return await self._get_all(await self._bound_now(), wanted)
-        except _AGAIN as error:
+        except AGAIN as error:
             _, found = await self._read_again(error, lambda b: self._get_all(b, wanted))
             return found
 
@@ -158,6 +160,7 @@ class Map:
         *,
         key: str | Sequence[str] | None = None,
         replicated: bool = False,
+        ttl: Ttl = None,
     ) -> int:
         """Store many entries; the number of entries given.
 
@@ -167,12 +170,13 @@ class Map:
         record batch or pandas DataFrame holds whole rows: all appear together or not at all, and
         two rows with the same key are a ``UniqueViolation``. For a map that does not exist yet,
         ``key`` names the key columns of the table, and ``replicated`` puts a full copy on each
-        member.
+        member. ``ttl`` is that of ``put``.
         """
+        lasting = checked_ttl(ttl)
         table = bulk.as_table(entries)
         if table is not None:
             names = (key,) if isinstance(key, str) else key
-            return await self._put_table(table, names, replicated)
+            return await self._put_table(table, names, replicated, lasting)
         if not isinstance(entries, Iterable):
             raise InputError(
                 "put_all takes a mapping, (key, value) pairs, or a table; "
@@ -184,12 +188,12 @@ class Map:
         first_key, first_value = _pair(pairs[0])
         binding = await self._bind_for(first_key, first_value)
         try:
-            await self._put_pairs(binding, pairs)
+            await self._put_pairs(binding, pairs, lasting)
         except ObjectMismatch as mismatch:
-            await self._put_pairs(await self._newer(binding, mismatch), pairs)
+            await self._put_pairs(await self._newer(binding, mismatch), pairs, lasting)
         except STALE:
-            self._binding = None
-            await self._put_pairs(await self._bind_for(first_key, first_value), pairs)
+            self._unbind()
+            await self._put_pairs(await self._bind_for(first_key, first_value), pairs, lasting)
         return len(pairs)
 
     async def entries(
@@ -313,85 +317,15 @@ class Map:
 
     # --- inside ---
 
-    async def _bind(self) -> Binding:
-        """Learn the schema from the cluster. UndefinedMap when there is none."""
-        return self._bound((await self._described.get()).schema)
-
-    async def _describe(self) -> MapDescription:
-        return await self._core.call(None, requests.describe_map(self.name), read=True)
-
-    async def _bound_now(self) -> Binding:
-        """The map as this handle knows it, in the view that the client knows."""
-        binding = self._binding
-        if binding is None:
-            return await self._bind()
-        if binding.view is not self._core.view:
-            self._binding = binding = self._rebuilt(binding)
-        return binding
-
-    async def _bind_again(self, error: RemudaError) -> Binding:
-        """The map as it is now, after a request met ``error``."""
-        if isinstance(error, STALE):
-            self._binding = None
-        return await self._bound_now()
-
-    async def _read_again(
-        self, error: RemudaError, ask: Callable[[Binding], Coroutine[Any, Any, T]]
-    ) -> tuple[Binding, T]:
-        """``ask`` once more, and again, while ``Tries`` allows it."""
-        tries = self._core.tries(self._core.settings.retry_reads)
-        while True:
-            await tries.after(error)
-            binding = await self._bind_again(error)
-            try:
-                return binding, await ask(binding)
-            except _AGAIN as another:
-                error = another
-
-    def _bound(self, schema: MapSchema) -> Binding:
-        binding = self._binding
-        if (
-            binding is None
-            or binding.schema != schema
-            or binding.router.view is not self._core.view
-        ):
-            binding = Binding(self._core, schema, self._value_type, self._key_type)
-            self._binding = binding
-        return binding
-
-    async def _bind_for(self, key: Any, value: Any) -> Binding:
-        """The binding for a write: creates the map from its first entry, learns the classes."""
-        binding = self._binding
-        if binding is None or binding.view is not self._core.view:
-            try:
-                binding = await self._bound_now()
-            except UndefinedMap:
-                inferred = infer_schema(self.name, key, value)
-                ObjectCodec(inferred).row(key, value)  # what does not fit makes no map
-                call = requests.create_map(inferred, True)
-                binding = self._bound((await self._core.call(None, call)).schema)
-        if self._value_type is None and _is_learned(type(value)):
-            self._value_type = type(value)
-            self._binding = binding = self._rebuilt(binding)
-        if self._key_type is None and _is_learned(type(key)):
-            self._key_type = type(key)
-            self._binding = binding = self._rebuilt(binding)
-        return binding
-
-    async def _newer(self, binding: Binding, error: ObjectMismatch) -> Binding:
-        """The map as it is now, if that is not what an object did not fit; raises ``error`` if it
-        is."""
-        newest = await self._bind()
-        if newest.schema.version == binding.schema.version:
-            raise error
-        return newest
-
-    def _rebuilt(self, binding: Binding) -> Binding:
-        return Binding(self._core, binding.schema, self._value_type, self._key_type)
-
     async def _put(
-        self, key: Any, value: Any, condition: requests.Condition, want_old: bool
+        self,
+        key: Any,
+        value: Any,
+        condition: requests.Condition,
+        want_old: bool,
+        ttl: Ttl = None,
     ) -> tuple[Binding, PhysicalRow | None]:
+        lasting = checked_ttl(ttl)
         binding = await self._bind_for(key, value)
         try:
             row = binding.codec.row(key, value)
@@ -401,13 +335,13 @@ class Map:
         tries: Tries | None = None
         while True:
             try:
-                return binding, await binding.put(row, condition, want_old)
-            except _AGAIN as error:
+                return binding, await binding.put(row, condition, want_old, lasting)
+            except AGAIN as error:
                 twice = condition is requests.Condition.ALWAYS and not want_old
                 tries = tries or self._core.tries(self._core.settings.retry_writes if twice else 0)
                 await tries.after(error)
                 if isinstance(error, STALE):
-                    self._binding = None
+                    self._unbind()
                 binding = await self._bind_for(key, value)
                 row = binding.codec.row(key, value)
 
@@ -417,7 +351,7 @@ class Map:
         while True:
             try:
                 return binding, await binding.remove(binding.codec.key(key), want_old)
-            except _AGAIN as error:
+            except AGAIN as error:
                 tries = tries or self._core.tries(0)
                 await tries.after(error)
                 binding = await self._bind_again(error)
@@ -431,31 +365,35 @@ class Map:
             if physical in rows
         }
 
-    async def _put_pairs(self, binding: Binding, pairs: Sequence[tuple[Any, Any]]) -> None:
+    async def _put_pairs(
+        self, binding: Binding, pairs: Sequence[tuple[Any, Any]], ttl: int | None
+    ) -> None:
         encode = binding.codec.row
         rows = [encode(*_pair(pair)) for pair in pairs]
         unique = list({binding.key_of(row): row for row in rows}.values())
         if binding.schema.checks:  # only the members can tell: all of the rows or none
-            await bulk.put_batches(self._core, binding.schema, [binding.batch(unique)])
+            await bulk.put_batches(self._core, binding.schema, [binding.batch(unique)], ttl)
             return
-        rest = await binding.put_all(unique)
+        rest = await binding.put_all(unique, ttl)
         tries: Tries | None = None
         while rest is not None:
             if isinstance(rest.error, STALE):
                 raise rest.error
             tries = tries or self._core.tries(self._core.settings.retry_writes)
             await tries.after(rest.error)
-            rest = await self._rebuilt(binding).put_all(rest.rows)
+            rest = await self._rebuilt(binding).put_all(rest.rows, ttl)
 
-    async def _put_table(self, table: pa.Table, key: Sequence[str] | None, replicated: bool) -> int:
+    async def _put_table(
+        self, table: pa.Table, key: Sequence[str] | None, replicated: bool, ttl: int | None
+    ) -> int:
         try:
-            return await self._put_table_once(table, key, replicated)
+            return await self._put_table_once(table, key, replicated, ttl)
         except SchemaChanged:
-            self._binding = None
-            return await self._put_table_once(table, key, replicated)
+            self._unbind()
+            return await self._put_table_once(table, key, replicated, ttl)
 
     async def _put_table_once(
-        self, table: pa.Table, key: Sequence[str] | None, replicated: bool
+        self, table: pa.Table, key: Sequence[str] | None, replicated: bool, ttl: int | None
     ) -> int:
         try:
             schema = (await self._bind()).schema
@@ -463,61 +401,7 @@ class Map:
             schema = await bulk.create_for(self._core, self.name, table.schema, key, replicated)
         else:
             bulk.check_key(schema, key)
-        return await bulk.put_table(self._core, schema, table)
-
-    def _all_columns(self, binding: Binding) -> tuple[str, ...]:
-        return tuple(column.name for column in binding.schema.columns)
-
-    def _select(
-        self, binding: Binding, columns: Sequence[str], where: Condition | Operand | None
-    ) -> _Selection:
-        listed = ", ".join(map(quote, columns))
-        text = f"SELECT {listed} FROM {quote(binding.schema.name)}"  # noqa: S608  (quoted)
-        values: tuple[Any, ...] = ()
-        if where is not None:
-            if not isinstance(where, Condition | Operand):
-                raise InputError(
-                    f"where= takes a condition, found {type(where).__name__}",
-                    hint='Like remuda.col("delay") > 30.',
-                )
-            text += f" WHERE {where.sql}"
-            values = where.parameters
-        return _Selection(self._core, text, values)
-
-    async def _run(self, text: str) -> None:
-        reader = await self._core.execute(text, (), (), NO_OPTIONS)
-        await reader.close()
-
-
-class _Selection:
-    """Runs a SELECT while it is entered, and gives its rows as Python values, batch by batch."""
-
-    def __init__(self, core: Core, text: str, values: Sequence[Any]) -> None:
-        self._core = core
-        self._text = text
-        self._values = values
-        self._reader: Reader
-
-    async def __aenter__(self) -> Self:
-        physical, types = parameters_of(self._values)
-        self._reader = await self._core.execute(self._text, physical, types, NO_OPTIONS)
-        return self
-
-    async def next(self) -> Iterable[tuple[Any, ...]] | None:
-        """The rows of the next batch; None at the end."""
-        batch = await self._reader.next_batch()
-        if batch is None:
-            return None
-        found = zip(batch.columns, self._reader.columns, strict=True)
-        return zip(*[python_values(array, column) for array, column in found], strict=True)
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._reader.close()
-
-
-def _is_learned(cls: type) -> bool:
-    """Classes worth remembering from a put: dataclasses and named tuples, not rows or mappings."""
-    return class_shape(cls) is not None and not issubclass(cls, Row)
+        return await bulk.put_table(self._core, schema, table, ttl)
 
 
 def _pair(entry: Any) -> tuple[Any, Any]:

@@ -123,6 +123,7 @@ class Transaction:
         except BaseException:
             self._over(core, State.UNKNOWN)
             raise
+        core.wrote()
         self._over(core, State.COMMITTED)
 
     async def rollback(self) -> None:

@@ -45,7 +45,7 @@ class HashAggregateOperator(Operator):
         always: Sequence[tuple[PhysicalValue, ...]] = (),
         overflow: Callable[[], RowPartitions] | None = None,
     ) -> None:
-        self._source = Upstream(source)
+        self._source = Upstream(source, memory)
         self._always = [
             values_to_array([key[place] for key in always], type_)
             for place, type_ in enumerate(group_types)

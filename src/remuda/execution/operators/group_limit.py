@@ -41,7 +41,7 @@ class GroupLimitOperator(Operator):
         limit: int,
         memory: Reservation,
     ) -> None:
-        self._source = Upstream(source)
+        self._source = Upstream(source, memory)
         self._partition = partition
         self._order = order
         self._limit = limit

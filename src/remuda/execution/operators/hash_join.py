@@ -156,7 +156,7 @@ class HashJoinOperator(Operator):
         is NULL."""
         self._kind = kind
         self._left = Upstream(left)
-        self._right = Upstream(right)
+        self._right = Upstream(right, memory)
         self._left_keys = left_keys
         self._right_keys = right_keys
         self._key_types = key_types

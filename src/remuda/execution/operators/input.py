@@ -19,24 +19,53 @@ EMPTY = Batch([], 0)
 
 
 class Upstream:
-    """An input that is not asked again after its end."""
+    """An input that is not asked again after its end. With ``memory``, that of an operator which
+    holds what it reads, larger batches come in pieces: nothing is spilled in the middle of one."""
 
-    __slots__ = ("done", "operator")
+    __slots__ = ("_ends", "_memory", "_rest", "done", "operator")
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, memory: Reservation | None = None) -> None:
         self.operator = operator
         self.done = False
+        self._memory = memory
+        self._rest: Outgoing | None = None
+        self._ends = False
+        """The input has ended, and pieces of its last batch are left."""
 
     def fetch(self) -> Batch | None:
         """The next batch, possibly empty; None to WAIT. ``done`` is set with the last one."""
+        if self._rest is not None:
+            return self._next_piece(self._rest)
         progress = self.operator.advance()
         if progress is Progress.WAIT:
             return None
-        self.done = progress is Progress.FETCHED_DONE
-        return self.operator.current_batch()
+        batch = self.operator.current_batch()
+        ends = progress is Progress.FETCHED_DONE
+        if self._memory is not None and batch.rows > 1:
+            rows = piece_rows(batch, self._memory.piece)
+            if rows < batch.rows:
+                self._ends = ends
+                self._rest = Outgoing(batch, rows)
+                return self._next_piece(self._rest)
+        self.done = ends
+        return batch
+
+    def _next_piece(self, rest: Outgoing) -> Batch:
+        piece = rest.next()
+        if not rest:
+            self._rest = None
+            self.done = self.done or self._ends
+        return piece
 
     def close(self) -> None:
+        self._rest = None
         self.operator.close()
+
+
+def piece_rows(batch: Batch, size_max: int) -> int:
+    """So many rows of ``batch`` have about ``size_max`` bytes; at least one."""
+    size = batch.estimated_bytes()
+    return batch.rows if size <= size_max else max(1, batch.rows * size_max // size)
 
 
 class Outgoing:

@@ -53,8 +53,8 @@ class NestedLoopJoinOperator(Operator):
         """MARK: ``output`` leaves out the mark, ``unknown`` finds the pairs for which the condition
         is NULL."""
         self._kind = kind
-        self._left = Upstream(left)
-        self._right = Upstream(right)
+        self._left = Upstream(left, memory)
+        self._right = Upstream(right, memory)
         self._left_types = left_types
         self._right_kept = right_kept
         self._right_types = right_types

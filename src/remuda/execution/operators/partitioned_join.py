@@ -57,7 +57,7 @@ class PartitionedJoinOperator(Operator):
         self._left_side = left
         self._right_side = right
         self._left = Upstream(left.operator)
-        self._right = Upstream(right.operator)
+        self._right = Upstream(right.operator, memory)
         self._key_types = key_types
         self._memory = memory
         self._depth = depth

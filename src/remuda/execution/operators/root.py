@@ -7,7 +7,7 @@ import pyarrow as pa
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.exchange.encoding import BatchForm
-from remuda.execution.operators.input import EMPTY, Upstream
+from remuda.execution.operators.input import EMPTY, Upstream, piece_rows
 from remuda.execution.root_sink import RootSink
 
 
@@ -20,14 +20,22 @@ class RootOperator(Operator):
         self._form = form
         self._rest: pa.RecordBatch | None = None
         self._offset = 0
+        self._page_rows = sink.page_rows
 
     def advance(self) -> Progress:
         while True:
             if not self._sink.wants_rows():
                 return Progress.WAIT
             if self._rest is not None:
-                if self._put_page():
+                last = self._last_of(self._rest)
+                if not self._sink.put(self._rest.slice(self._offset, self._page_rows), last):
+                    return Progress.WAIT
+                if last:
+                    self._rest = None
                     return Progress.FETCHED_DONE
+                self._offset += self._page_rows
+                if self._offset >= self._rest.num_rows:
+                    self._rest = None
                 continue
             if self._source.done:
                 self._sink.put(None, last=True)
@@ -41,17 +49,11 @@ class RootOperator(Operator):
                 return Progress.FETCHED
             self._rest = self._form.record_batch(batch)
             self._offset = 0
+            self._page_rows = min(self._sink.page_rows, piece_rows(batch, self._sink.page_size))
 
-    def _put_page(self) -> bool:
-        """Queue the next page; True if it is the last of all."""
-        assert self._rest is not None
-        page = self._rest.slice(self._offset, self._sink.page_rows)
-        self._offset += page.num_rows
-        if self._offset >= self._rest.num_rows:
-            self._rest = None
-        last = self._rest is None and self._source.done
-        self._sink.put(page, last)
-        return last
+    def _last_of(self, rest: pa.RecordBatch) -> bool:
+        """Whether the page that is next is the last of all."""
+        return self._source.done and self._offset + self._page_rows >= rest.num_rows
 
     def current_batch(self) -> Batch:
         return EMPTY

@@ -97,7 +97,7 @@ class SendOperator(Operator):
         form: BatchForm,
         memory: Reservation,
     ) -> None:
-        self._source = Upstream(source)
+        self._source = Upstream(source, memory)
         self._kind = kind
         self._splitter = splitter
         self._outbox = outbox
@@ -148,8 +148,9 @@ class SendOperator(Operator):
         self._flush_collected(_SMALL_ROWS)
 
     def _flush_collected(self, at_least: int) -> None:
+        bytes_max = self._memory.piece // len(self._collected)
         for receiver, collected in self._collected.items():
-            if collected.rows and collected.rows >= at_least:
+            if collected.rows and (collected.rows >= at_least or collected.bytes >= bytes_max):
                 self._outbox.put(receiver, collected.take())
         self._memory.resize(sum(collected.bytes for collected in self._collected.values()))
 

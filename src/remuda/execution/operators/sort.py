@@ -29,7 +29,7 @@ class SortOperator(Operator):
         limit: int | None,
         memory: Reservation,
     ) -> None:
-        self._source = Upstream(source)
+        self._source = Upstream(source, memory)
         self._keys = keys
         self._types = types
         self._limit = limit

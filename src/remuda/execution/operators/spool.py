@@ -33,7 +33,7 @@ class Spool:
         self._types = types
         self._batches: list[Batch] = []
         self._blocks: SpilledBlocks | None = None
-        self._memory = memory
+        self.memory = memory
         self._readers = readers
         self._lock = threading.Lock()
         self._waiting: list[Callable[[], None]] = []
@@ -49,7 +49,7 @@ class Spool:
 
     @property
     def usage(self) -> Usage:
-        return self._memory.usage
+        return self.memory.usage
 
     def add(self, batch: Batch) -> None:
         """Raises OutOfMemory where nothing spills, DiskFull."""
@@ -58,11 +58,11 @@ class Spool:
         with self._lock:
             if self.unwanted:
                 return
-            if self._blocks is None and self._memory.try_grow(size):
+            if self._blocks is None and self.memory.try_grow(size):
                 self._batches.append(Batch(columns, batch.rows))
                 return
             if self._blocks is None:
-                self._blocks = self._memory.blocks(self._types)
+                self._blocks = self.memory.blocks(self._types)
             self._blocks.write(Batch(columns, batch.rows))
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class Spool:
             if self.unwanted:
                 self._batches = []
                 self._waiting = []
-                self._memory.clear()
+                self.memory.clear()
                 if self._blocks is not None:
                     self._blocks.close()
 
@@ -97,7 +97,7 @@ class StoreOperator(Operator):
     """The root of a fragment that fills a spool."""
 
     def __init__(self, source: Operator, spool: Spool) -> None:
-        self._source = Upstream(source)
+        self._source = Upstream(source, spool.memory)
         self._spool = spool
 
     def advance(self) -> Progress:

@@ -35,7 +35,7 @@ class StreamingAggregateOperator(Operator):
         calls: Sequence[BoundCall],
         memory: Reservation,
     ) -> None:
-        self._source = Upstream(source)
+        self._source = Upstream(source, memory)
         self._group = group
         self._calls = calls
         self._memory = memory

@@ -53,7 +53,7 @@ class WindowOperator(Operator):
         calls: Sequence[BoundWindowCall],
         memory: Reservation,
     ) -> None:
-        self._source = Upstream(source)
+        self._source = Upstream(source, memory)
         self._types = types
         self._partition = partition
         self._order = order

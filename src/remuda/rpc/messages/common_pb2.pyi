@@ -162,8 +162,24 @@ class Index(_message.Message):
     ready: bool
     def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., descending: _Optional[_Iterable[bool]] = ..., index_id: _Optional[int] = ..., ready: _Optional[bool] = ...) -> None: ...
 
+class MapOptions(_message.Message):
+    __slots__ = ("ttl", "max_idle", "eviction", "max_entries", "max_bytes", "async_backups")
+    TTL_FIELD_NUMBER: _ClassVar[int]
+    MAX_IDLE_FIELD_NUMBER: _ClassVar[int]
+    EVICTION_FIELD_NUMBER: _ClassVar[int]
+    MAX_ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ASYNC_BACKUPS_FIELD_NUMBER: _ClassVar[int]
+    ttl: int
+    max_idle: int
+    eviction: str
+    max_entries: int
+    max_bytes: int
+    async_backups: bool
+    def __init__(self, ttl: _Optional[int] = ..., max_idle: _Optional[int] = ..., eviction: _Optional[str] = ..., max_entries: _Optional[int] = ..., max_bytes: _Optional[int] = ..., async_backups: _Optional[bool] = ...) -> None: ...
+
 class MapSchema(_message.Message):
-    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "indexes")
+    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "indexes", "options")
     NAME_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
@@ -177,6 +193,7 @@ class MapSchema(_message.Message):
     COLUMNS_MADE_FIELD_NUMBER: _ClassVar[int]
     KEY_NAME_FIELD_NUMBER: _ClassVar[int]
     INDEXES_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
     name: str
     columns: _containers.RepeatedCompositeFieldContainer[Column]
     key: _containers.RepeatedScalarFieldContainer[str]
@@ -190,23 +207,34 @@ class MapSchema(_message.Message):
     columns_made: int
     key_name: str
     indexes: _containers.RepeatedCompositeFieldContainer[Index]
-    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ...) -> None: ...
+    options: MapOptions
+    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ..., options: _Optional[_Union[MapOptions, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("number", "uuid", "host", "user_port", "control_port", "data_port")
+    __slots__ = ("number", "uuid", "host", "user_port", "control_port", "data_port", "labels")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     UUID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     USER_PORT_FIELD_NUMBER: _ClassVar[int]
     CONTROL_PORT_FIELD_NUMBER: _ClassVar[int]
     DATA_PORT_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
     number: int
     uuid: str
     host: str
     user_port: int
     control_port: int
     data_port: int
-    def __init__(self, number: _Optional[int] = ..., uuid: _Optional[str] = ..., host: _Optional[str] = ..., user_port: _Optional[int] = ..., control_port: _Optional[int] = ..., data_port: _Optional[int] = ...) -> None: ...
+    labels: _containers.RepeatedCompositeFieldContainer[Label]
+    def __init__(self, number: _Optional[int] = ..., uuid: _Optional[str] = ..., host: _Optional[str] = ..., user_port: _Optional[int] = ..., control_port: _Optional[int] = ..., data_port: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[Label, _Mapping]]] = ...) -> None: ...
+
+class Label(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class Replicas(_message.Message):
     __slots__ = ("members",)
@@ -215,15 +243,25 @@ class Replicas(_message.Message):
     def __init__(self, members: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class View(_message.Message):
-    __slots__ = ("number", "members", "replicas", "last_number", "backups")
+    __slots__ = ("number", "members", "replicas", "last_number", "backups", "emptied")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
     LAST_NUMBER_FIELD_NUMBER: _ClassVar[int]
     BACKUPS_FIELD_NUMBER: _ClassVar[int]
+    EMPTIED_FIELD_NUMBER: _ClassVar[int]
     number: int
     members: _containers.RepeatedCompositeFieldContainer[Member]
     replicas: _containers.RepeatedCompositeFieldContainer[Replicas]
     last_number: int
     backups: int
-    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., last_number: _Optional[int] = ..., backups: _Optional[int] = ...) -> None: ...
+    emptied: _containers.RepeatedCompositeFieldContainer[Emptied]
+    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., last_number: _Optional[int] = ..., backups: _Optional[int] = ..., emptied: _Optional[_Iterable[_Union[Emptied, _Mapping]]] = ...) -> None: ...
+
+class Emptied(_message.Message):
+    __slots__ = ("partition", "view")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    view: int
+    def __init__(self, partition: _Optional[int] = ..., view: _Optional[int] = ...) -> None: ...

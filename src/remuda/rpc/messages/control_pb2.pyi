@@ -33,6 +33,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEARTBEAT_ANSWER: _ClassVar[RpcType]
     AGREE: _ClassVar[RpcType]
     WISH: _ClassVar[RpcType]
+    RECOVER: _ClassVar[RpcType]
     CATALOG_CHANGE: _ClassVar[RpcType]
     CATALOG_INSTALL: _ClassVar[RpcType]
     INDEX_STATUS: _ClassVar[RpcType]
@@ -56,6 +57,12 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     KEY_UNLOCK: _ClassVar[RpcType]
     KEY_PROBE: _ClassVar[RpcType]
     KEY_VICTIM: _ClassVar[RpcType]
+    SNAPSHOT_WRITE: _ClassVar[RpcType]
+    SNAPSHOT_READ: _ClassVar[RpcType]
+    SNAPSHOT_REPLAY: _ClassVar[RpcType]
+    CUT_CLOCK: _ClassVar[RpcType]
+    CUT_MARK: _ClassVar[RpcType]
+    CUT_STORE: _ClassVar[RpcType]
     FORWARD: _ClassVar[RpcType]
 HANDSHAKE: RpcType
 ACK: RpcType
@@ -79,6 +86,7 @@ CLOCK: RpcType
 HEARTBEAT_ANSWER: RpcType
 AGREE: RpcType
 WISH: RpcType
+RECOVER: RpcType
 CATALOG_CHANGE: RpcType
 CATALOG_INSTALL: RpcType
 INDEX_STATUS: RpcType
@@ -102,6 +110,12 @@ KEY_LOCK: RpcType
 KEY_UNLOCK: RpcType
 KEY_PROBE: RpcType
 KEY_VICTIM: RpcType
+SNAPSHOT_WRITE: RpcType
+SNAPSHOT_READ: RpcType
+SNAPSHOT_REPLAY: RpcType
+CUT_CLOCK: RpcType
+CUT_MARK: RpcType
+CUT_STORE: RpcType
 FORWARD: RpcType
 
 class ControlHandshake(_message.Message):
@@ -275,26 +289,104 @@ class FragmentDone(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., instance: _Optional[int] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., fragment: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorProfile, _Mapping]]] = ..., seconds: _Optional[float] = ..., peak_memory: _Optional[int] = ...) -> None: ...
 
 class Join(_message.Message):
-    __slots__ = ("context", "member", "cluster", "view", "catalog")
+    __slots__ = ("context", "member", "cluster", "view", "catalog", "cluster_identity", "logs", "log")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     VIEW_FIELD_NUMBER: _ClassVar[int]
     CATALOG_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    LOGS_FIELD_NUMBER: _ClassVar[int]
+    LOG_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     member: _common_pb2.Member
     cluster: str
     view: _common_pb2.View
     catalog: CatalogState
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., cluster: _Optional[str] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., catalog: _Optional[_Union[CatalogState, _Mapping]] = ...) -> None: ...
+    cluster_identity: bytes
+    logs: bool
+    log: LogState
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., cluster: _Optional[str] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., catalog: _Optional[_Union[CatalogState, _Mapping]] = ..., cluster_identity: _Optional[bytes] = ..., logs: _Optional[bool] = ..., log: _Optional[_Union[LogState, _Mapping]] = ...) -> None: ...
 
 class ViewInstall(_message.Message):
-    __slots__ = ("context", "view")
+    __slots__ = ("context", "view", "cluster_identity")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     VIEW_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_IDENTITY_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     view: _common_pb2.View
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ...) -> None: ...
+    cluster_identity: bytes
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., cluster_identity: _Optional[bytes] = ...) -> None: ...
+
+class LogState(_message.Message):
+    __slots__ = ("cluster_identity", "member", "view", "accepted", "lost", "clock", "parts", "jobs", "replicated")
+    CLUSTER_IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    JOBS_FIELD_NUMBER: _ClassVar[int]
+    REPLICATED_FIELD_NUMBER: _ClassVar[int]
+    cluster_identity: bytes
+    member: int
+    view: _common_pb2.View
+    accepted: _common_pb2.View
+    lost: _containers.RepeatedCompositeFieldContainer[PartitionHolders]
+    clock: int
+    parts: _containers.RepeatedCompositeFieldContainer[PartEnd]
+    jobs: _containers.RepeatedScalarFieldContainer[str]
+    replicated: bool
+    def __init__(self, cluster_identity: _Optional[bytes] = ..., member: _Optional[int] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., accepted: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., lost: _Optional[_Iterable[_Union[PartitionHolders, _Mapping]]] = ..., clock: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[PartEnd, _Mapping]]] = ..., jobs: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ...) -> None: ...
+
+class PartitionHolders(_message.Message):
+    __slots__ = ("partition", "view", "members")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    view: int
+    members: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, partition: _Optional[int] = ..., view: _Optional[int] = ..., members: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class PartEnd(_message.Message):
+    __slots__ = ("began", "near", "partition", "state", "timestamp", "partitions")
+    BEGAN_FIELD_NUMBER: _ClassVar[int]
+    NEAR_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    began: int
+    near: int
+    partition: int
+    state: PartMessage.State
+    timestamp: int
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, began: _Optional[int] = ..., near: _Optional[int] = ..., partition: _Optional[int] = ..., state: _Optional[_Union[PartMessage.State, str]] = ..., timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Recover(_message.Message):
+    __slots__ = ("context", "parts", "jobs", "view", "catalog")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    JOBS_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    parts: _containers.RepeatedCompositeFieldContainer[PartEnd]
+    jobs: _containers.RepeatedCompositeFieldContainer[JobEnd]
+    view: _common_pb2.View
+    catalog: CatalogState
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., parts: _Optional[_Iterable[_Union[PartEnd, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[JobEnd, _Mapping]]] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., catalog: _Optional[_Union[CatalogState, _Mapping]] = ...) -> None: ...
+
+class JobEnd(_message.Message):
+    __slots__ = ("job", "timestamp")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    timestamp: int
+    def __init__(self, job: _Optional[str] = ..., timestamp: _Optional[int] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
     __slots__ = ("context", "memory_held", "memory_limit", "sent", "catalog_version", "probe", "leaving")
@@ -503,7 +595,7 @@ class StatisticsReply(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., maps: _Optional[_Iterable[_Union[MapStatistics, _Mapping]]] = ...) -> None: ...
 
 class CommitPrepare(_message.Message):
-    __slots__ = ("context", "job", "tasks", "overwrite", "map_id", "schema_version", "insert_only", "participants", "removed_keys", "unchanged_since", "parts", "commit_timestamp", "kept")
+    __slots__ = ("context", "job", "tasks", "overwrite", "map_id", "schema_version", "insert_only", "participants", "removed_keys", "unchanged_since", "parts", "commit_timestamp", "kept", "ttl")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
@@ -517,6 +609,7 @@ class CommitPrepare(_message.Message):
     PARTS_FIELD_NUMBER: _ClassVar[int]
     COMMIT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     KEPT_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     job: str
     tasks: _containers.RepeatedCompositeFieldContainer[_user_pb2.JobTask]
@@ -530,7 +623,8 @@ class CommitPrepare(_message.Message):
     parts: _containers.RepeatedCompositeFieldContainer[CommitPart]
     commit_timestamp: int
     kept: _containers.RepeatedCompositeFieldContainer[PartitionRows]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_user_pb2.JobTask, _Mapping]]] = ..., overwrite: _Optional[bool] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., insert_only: _Optional[bool] = ..., participants: _Optional[_Iterable[int]] = ..., removed_keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., unchanged_since: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[CommitPart, _Mapping]]] = ..., commit_timestamp: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[PartitionRows, _Mapping]]] = ...) -> None: ...
+    ttl: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_user_pb2.JobTask, _Mapping]]] = ..., overwrite: _Optional[bool] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., insert_only: _Optional[bool] = ..., participants: _Optional[_Iterable[int]] = ..., removed_keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., unchanged_since: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[CommitPart, _Mapping]]] = ..., commit_timestamp: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[PartitionRows, _Mapping]]] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class CommitPart(_message.Message):
     __slots__ = ("copies",)
@@ -681,7 +775,7 @@ class SystemStateRequest(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class SystemState(_message.Message):
-    __slots__ = ("context", "catalog_version", "gauges", "maps", "statements", "fragments", "transactions")
+    __slots__ = ("context", "catalog_version", "gauges", "maps", "statements", "fragments", "transactions", "snapshots", "subscriptions")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
     GAUGES_FIELD_NUMBER: _ClassVar[int]
@@ -689,6 +783,8 @@ class SystemState(_message.Message):
     STATEMENTS_FIELD_NUMBER: _ClassVar[int]
     FRAGMENTS_FIELD_NUMBER: _ClassVar[int]
     TRANSACTIONS_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOTS_FIELD_NUMBER: _ClassVar[int]
+    SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     catalog_version: int
     gauges: _containers.RepeatedCompositeFieldContainer[_user_pb2.Gauge]
@@ -696,7 +792,51 @@ class SystemState(_message.Message):
     statements: _containers.RepeatedCompositeFieldContainer[RunningStatement]
     fragments: _containers.RepeatedCompositeFieldContainer[RunningFragment]
     transactions: _containers.RepeatedCompositeFieldContainer[OpenTransaction]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ...) -> None: ...
+    snapshots: _containers.RepeatedCompositeFieldContainer[SnapshotTask]
+    subscriptions: _containers.RepeatedCompositeFieldContainer[Subscription]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., snapshots: _Optional[_Iterable[_Union[SnapshotTask, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[_Union[Subscription, _Mapping]]] = ...) -> None: ...
+
+class Subscription(_message.Message):
+    __slots__ = ("subscription", "kind", "map", "text", "user", "started", "position", "changes")
+    SUBSCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MAP_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    STARTED_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    subscription: str
+    kind: str
+    map: str
+    text: str
+    user: str
+    started: int
+    position: int
+    changes: int
+    def __init__(self, subscription: _Optional[str] = ..., kind: _Optional[str] = ..., map: _Optional[str] = ..., text: _Optional[str] = ..., user: _Optional[str] = ..., started: _Optional[int] = ..., position: _Optional[int] = ..., changes: _Optional[int] = ...) -> None: ...
+
+class SnapshotTask(_message.Message):
+    __slots__ = ("kind", "snapshot", "cut", "started", "attempt", "objects", "objects_total", "rows", "bytes")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    CUT_FIELD_NUMBER: _ClassVar[int]
+    STARTED_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    snapshot: str
+    cut: int
+    started: int
+    attempt: int
+    objects: int
+    objects_total: int
+    rows: int
+    bytes: int
+    def __init__(self, kind: _Optional[str] = ..., snapshot: _Optional[str] = ..., cut: _Optional[int] = ..., started: _Optional[int] = ..., attempt: _Optional[int] = ..., objects: _Optional[int] = ..., objects_total: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class OpenTransaction(_message.Message):
     __slots__ = ("transaction", "state", "isolation", "read_only", "user", "label", "started", "snapshot", "writes", "bytes", "reads", "savepoints")
@@ -727,18 +867,36 @@ class OpenTransaction(_message.Message):
     def __init__(self, transaction: _Optional[str] = ..., state: _Optional[str] = ..., isolation: _Optional[str] = ..., read_only: _Optional[bool] = ..., user: _Optional[str] = ..., label: _Optional[str] = ..., started: _Optional[int] = ..., snapshot: _Optional[int] = ..., writes: _Optional[int] = ..., bytes: _Optional[int] = ..., reads: _Optional[int] = ..., savepoints: _Optional[int] = ...) -> None: ...
 
 class MapPart(_message.Message):
-    __slots__ = ("map_id", "rows", "bytes", "backup_rows", "backup_bytes")
+    __slots__ = ("map_id", "rows", "bytes", "backup_rows", "backup_bytes", "gets", "misses", "puts", "removes", "evictions", "idle", "expirations", "last_access", "last_update")
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     BACKUP_ROWS_FIELD_NUMBER: _ClassVar[int]
     BACKUP_BYTES_FIELD_NUMBER: _ClassVar[int]
+    GETS_FIELD_NUMBER: _ClassVar[int]
+    MISSES_FIELD_NUMBER: _ClassVar[int]
+    PUTS_FIELD_NUMBER: _ClassVar[int]
+    REMOVES_FIELD_NUMBER: _ClassVar[int]
+    EVICTIONS_FIELD_NUMBER: _ClassVar[int]
+    IDLE_FIELD_NUMBER: _ClassVar[int]
+    EXPIRATIONS_FIELD_NUMBER: _ClassVar[int]
+    LAST_ACCESS_FIELD_NUMBER: _ClassVar[int]
+    LAST_UPDATE_FIELD_NUMBER: _ClassVar[int]
     map_id: int
     rows: int
     bytes: int
     backup_rows: int
     backup_bytes: int
-    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., backup_rows: _Optional[int] = ..., backup_bytes: _Optional[int] = ...) -> None: ...
+    gets: int
+    misses: int
+    puts: int
+    removes: int
+    evictions: int
+    idle: int
+    expirations: int
+    last_access: int
+    last_update: int
+    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., backup_rows: _Optional[int] = ..., backup_bytes: _Optional[int] = ..., gets: _Optional[int] = ..., misses: _Optional[int] = ..., puts: _Optional[int] = ..., removes: _Optional[int] = ..., evictions: _Optional[int] = ..., idle: _Optional[int] = ..., expirations: _Optional[int] = ..., last_access: _Optional[int] = ..., last_update: _Optional[int] = ...) -> None: ...
 
 class RunningStatement(_message.Message):
     __slots__ = ("query_id", "text", "state", "started", "rows", "bytes", "serving", "planning", "queued", "user")
@@ -935,16 +1093,18 @@ class PartWork(_message.Message):
     def __init__(self, partition: _Optional[int] = ..., snapshot: _Optional[int] = ..., writes: _Optional[_Iterable[_Union[PartWrite, _Mapping]]] = ..., reads: _Optional[_Iterable[_Union[PartRead, _Mapping]]] = ..., scans: _Optional[_Iterable[bytes]] = ..., owner: _Optional[_Union[TransactionName, _Mapping]] = ...) -> None: ...
 
 class PartWrite(_message.Message):
-    __slots__ = ("map_id", "schema_version", "key", "row")
+    __slots__ = ("map_id", "schema_version", "key", "row", "ttl")
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     ROW_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
     map_id: int
     schema_version: int
     key: _common_pb2.Row
     row: _common_pb2.Row
-    def __init__(self, map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., key: _Optional[_Union[_common_pb2.Row, _Mapping]] = ..., row: _Optional[_Union[_common_pb2.Row, _Mapping]] = ...) -> None: ...
+    ttl: int
+    def __init__(self, map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., key: _Optional[_Union[_common_pb2.Row, _Mapping]] = ..., row: _Optional[_Union[_common_pb2.Row, _Mapping]] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class PartRead(_message.Message):
     __slots__ = ("map_id", "key")
@@ -1005,3 +1165,147 @@ class KeyProbe(_message.Message):
     target: TransactionName
     waits_here: bool
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., round: _Optional[int] = ..., path: _Optional[_Iterable[_Union[TransactionName, _Mapping]]] = ..., target: _Optional[_Union[TransactionName, _Mapping]] = ..., waits_here: _Optional[bool] = ...) -> None: ...
+
+class SnapshotWrite(_message.Message):
+    __slots__ = ("context", "snapshot", "cut", "map_id", "schema_version", "group", "partitions", "at")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    CUT_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    snapshot: str
+    cut: int
+    map_id: int
+    schema_version: int
+    group: int
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    at: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., snapshot: _Optional[str] = ..., cut: _Optional[int] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., group: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., at: _Optional[int] = ...) -> None: ...
+
+class SnapshotWritten(_message.Message):
+    __slots__ = ("context", "key", "sha256", "size", "rows")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    key: str
+    sha256: str
+    size: int
+    rows: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., key: _Optional[str] = ..., sha256: _Optional[str] = ..., size: _Optional[int] = ..., rows: _Optional[int] = ...) -> None: ...
+
+class SnapshotRead(_message.Message):
+    __slots__ = ("context", "object", "map_id", "schema_version")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    object: SnapshotWritten
+    map_id: int
+    schema_version: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., object: _Optional[_Union[SnapshotWritten, _Mapping]] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ...) -> None: ...
+
+class CutClock(_message.Message):
+    __slots__ = ("context", "clock", "version", "cluster_identity", "log_identity")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    LOG_IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    clock: int
+    version: int
+    cluster_identity: bytes
+    log_identity: bytes
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., clock: _Optional[int] = ..., version: _Optional[int] = ..., cluster_identity: _Optional[bytes] = ..., log_identity: _Optional[bytes] = ...) -> None: ...
+
+class CutMark(_message.Message):
+    __slots__ = ("context", "version", "timestamp")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    version: int
+    timestamp: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., timestamp: _Optional[int] = ...) -> None: ...
+
+class CutDone(_message.Message):
+    __slots__ = ("context", "start", "finish", "needs")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    FINISH_FIELD_NUMBER: _ClassVar[int]
+    NEEDS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    start: int
+    finish: int
+    needs: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., start: _Optional[int] = ..., finish: _Optional[int] = ..., needs: _Optional[int] = ...) -> None: ...
+
+class CutStore(_message.Message):
+    __slots__ = ("context", "snapshot", "version", "needs")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NEEDS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    snapshot: str
+    version: int
+    needs: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., snapshot: _Optional[str] = ..., version: _Optional[int] = ..., needs: _Optional[int] = ...) -> None: ...
+
+class CutStored(_message.Message):
+    __slots__ = ("context", "segments")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    segments: _containers.RepeatedCompositeFieldContainer[LogSegment]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., segments: _Optional[_Iterable[_Union[LogSegment, _Mapping]]] = ...) -> None: ...
+
+class LogSegment(_message.Message):
+    __slots__ = ("key", "sha256", "size", "number", "first", "last")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    sha256: str
+    size: int
+    number: int
+    first: int
+    last: int
+    def __init__(self, key: _Optional[str] = ..., sha256: _Optional[str] = ..., size: _Optional[int] = ..., number: _Optional[int] = ..., first: _Optional[int] = ..., last: _Optional[int] = ...) -> None: ...
+
+class SnapshotReplay(_message.Message):
+    __slots__ = ("context", "snapshot", "cut", "moment", "log_identity", "maps")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    CUT_FIELD_NUMBER: _ClassVar[int]
+    MOMENT_FIELD_NUMBER: _ClassVar[int]
+    LOG_IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    MAPS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    snapshot: str
+    cut: int
+    moment: int
+    log_identity: str
+    maps: _containers.RepeatedCompositeFieldContainer[ReplayedMap]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., snapshot: _Optional[str] = ..., cut: _Optional[int] = ..., moment: _Optional[int] = ..., log_identity: _Optional[str] = ..., maps: _Optional[_Iterable[_Union[ReplayedMap, _Mapping]]] = ...) -> None: ...
+
+class ReplayedMap(_message.Message):
+    __slots__ = ("old_id", "map_id", "schema_version")
+    OLD_ID_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    old_id: int
+    map_id: int
+    schema_version: int
+    def __init__(self, old_id: _Optional[int] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ...) -> None: ...

@@ -55,6 +55,13 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TRANSACTION_END: _ClassVar[RpcType]
     TRANSACTION_SAVEPOINT: _ClassVar[RpcType]
     TRANSACTION_SUSPEND: _ClassVar[RpcType]
+    CHANGES_READ: _ClassVar[RpcType]
+    CHANGES_END: _ClassVar[RpcType]
+    MAP_COMPUTE: _ClassVar[RpcType]
+    MAP_GET_VERSIONED: _ClassVar[RpcType]
+    MAP_TTL: _ClassVar[RpcType]
+    MAP_SET_TTL: _ClassVar[RpcType]
+    MAP_CHECKED_WRITE: _ClassVar[RpcType]
     MEMBER_STATE: _ClassVar[RpcType]
 
 class RpcChannel(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -158,6 +165,13 @@ TRANSACTION_BEGIN: RpcType
 TRANSACTION_END: RpcType
 TRANSACTION_SAVEPOINT: RpcType
 TRANSACTION_SUSPEND: RpcType
+CHANGES_READ: RpcType
+CHANGES_END: RpcType
+MAP_COMPUTE: RpcType
+MAP_GET_VERSIONED: RpcType
+MAP_TTL: RpcType
+MAP_SET_TTL: RpcType
+MAP_CHECKED_WRITE: RpcType
 MEMBER_STATE: RpcType
 BIT_CONTROL: RpcChannel
 BIT_DATA: RpcChannel
@@ -636,14 +650,16 @@ class ClusterInfo(_message.Message):
     def __init__(self, view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., member: _Optional[int] = ...) -> None: ...
 
 class MapName(_message.Message):
-    __slots__ = ("name", "if_exists", "context")
+    __slots__ = ("name", "if_exists", "context", "schema_only")
     NAME_FIELD_NUMBER: _ClassVar[int]
     IF_EXISTS_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_ONLY_FIELD_NUMBER: _ClassVar[int]
     name: str
     if_exists: bool
     context: _common_pb2.Context
-    def __init__(self, name: _Optional[str] = ..., if_exists: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    schema_only: bool
+    def __init__(self, name: _Optional[str] = ..., if_exists: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., schema_only: _Optional[bool] = ...) -> None: ...
 
 class CreateMap(_message.Message):
     __slots__ = ("schema", "if_not_exists")
@@ -654,14 +670,16 @@ class CreateMap(_message.Message):
     def __init__(self, schema: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., if_not_exists: _Optional[bool] = ...) -> None: ...
 
 class MapDescription(_message.Message):
-    __slots__ = ("schema", "rows", "bytes")
+    __slots__ = ("schema", "rows", "bytes", "catalog_version")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
     schema: _common_pb2.MapSchema
     rows: int
     bytes: int
-    def __init__(self, schema: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
+    catalog_version: int
+    def __init__(self, schema: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., catalog_version: _Optional[int] = ...) -> None: ...
 
 class Count(_message.Message):
     __slots__ = ("count", "context")
@@ -672,7 +690,7 @@ class Count(_message.Message):
     def __init__(self, count: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class KeysRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "keys_only", "context", "transaction", "read_timestamp")
+    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "keys_only", "context", "transaction", "read_timestamp", "ttl")
     MAP_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -682,6 +700,7 @@ class KeysRequest(_message.Message):
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     READ_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
@@ -691,13 +710,18 @@ class KeysRequest(_message.Message):
     context: _common_pb2.Context
     transaction: str
     read_timestamp: int
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., read_timestamp: _Optional[int] = ...) -> None: ...
+    ttl: int
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., read_timestamp: _Optional[int] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class OptionalRow(_message.Message):
-    __slots__ = ("row",)
+    __slots__ = ("row", "version", "ttl")
     ROW_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
     row: bytes
-    def __init__(self, row: _Optional[bytes] = ...) -> None: ...
+    version: int
+    ttl: int
+    def __init__(self, row: _Optional[bytes] = ..., version: _Optional[int] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class RowsResponse(_message.Message):
     __slots__ = ("rows", "context")
@@ -708,7 +732,7 @@ class RowsResponse(_message.Message):
     def __init__(self, rows: _Optional[_Iterable[_Union[OptionalRow, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class PutRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "rows", "condition", "want_old", "context", "transaction")
+    __slots__ = ("map", "map_id", "schema_version", "rows", "condition", "want_old", "context", "transaction", "ttl")
     class Condition(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         ALWAYS: _ClassVar[PutRequest.Condition]
@@ -725,6 +749,7 @@ class PutRequest(_message.Message):
     WANT_OLD_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
@@ -733,21 +758,76 @@ class PutRequest(_message.Message):
     want_old: bool
     context: _common_pb2.Context
     transaction: str
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ..., condition: _Optional[_Union[PutRequest.Condition, str]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ...) -> None: ...
+    ttl: int
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ..., condition: _Optional[_Union[PutRequest.Condition, str]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., ttl: _Optional[int] = ...) -> None: ...
+
+class ComputeRequest(_message.Message):
+    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "context", "assignments", "condition", "parameter_types", "parameters", "rows", "transaction")
+    MAP_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    WANT_OLD_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNMENTS_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
+    PARAMETER_TYPES_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    map: str
+    map_id: int
+    schema_version: int
+    keys: _containers.RepeatedScalarFieldContainer[bytes]
+    want_old: bool
+    context: _common_pb2.Context
+    assignments: str
+    condition: str
+    parameter_types: bytes
+    parameters: bytes
+    rows: _containers.RepeatedScalarFieldContainer[bytes]
+    transaction: str
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., assignments: _Optional[str] = ..., condition: _Optional[str] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., rows: _Optional[_Iterable[bytes]] = ..., transaction: _Optional[str] = ...) -> None: ...
+
+class CheckedWrite(_message.Message):
+    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "context", "rows", "versions", "expected", "transaction")
+    MAP_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    WANT_OLD_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    map: str
+    map_id: int
+    schema_version: int
+    keys: _containers.RepeatedScalarFieldContainer[bytes]
+    want_old: bool
+    context: _common_pb2.Context
+    rows: _containers.RepeatedScalarFieldContainer[bytes]
+    versions: _containers.RepeatedScalarFieldContainer[int]
+    expected: _containers.RepeatedScalarFieldContainer[bytes]
+    transaction: str
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rows: _Optional[_Iterable[bytes]] = ..., versions: _Optional[_Iterable[int]] = ..., expected: _Optional[_Iterable[bytes]] = ..., transaction: _Optional[str] = ...) -> None: ...
 
 class PutBatchRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "context", "transaction")
+    __slots__ = ("map", "map_id", "schema_version", "context", "transaction", "ttl")
     MAP_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
     context: _common_pb2.Context
     transaction: str
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ...) -> None: ...
+    ttl: int
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class JobBegin(_message.Message):
     __slots__ = ("map", "overwrite", "label")
@@ -796,12 +876,14 @@ class JobTask(_message.Message):
     def __init__(self, task: _Optional[str] = ..., members: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class JobCommit(_message.Message):
-    __slots__ = ("job", "tasks")
+    __slots__ = ("job", "tasks", "ttl")
     JOB_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
     job: str
     tasks: _containers.RepeatedCompositeFieldContainer[JobTask]
-    def __init__(self, job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[JobTask, _Mapping]]] = ...) -> None: ...
+    ttl: int
+    def __init__(self, job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[JobTask, _Mapping]]] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class JobAbort(_message.Message):
     __slots__ = ("job",)
@@ -826,14 +908,16 @@ class TransactionBegin(_message.Message):
     def __init__(self, isolation: _Optional[_Union[TransactionIsolation, str]] = ..., read_only: _Optional[bool] = ..., pessimistic: _Optional[bool] = ..., timeout: _Optional[float] = ..., label: _Optional[str] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class TransactionStatus(_message.Message):
-    __slots__ = ("transaction", "member", "state")
+    __slots__ = ("transaction", "member", "state", "catalog_version")
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
     transaction: str
     member: int
     state: TransactionState
-    def __init__(self, transaction: _Optional[str] = ..., member: _Optional[int] = ..., state: _Optional[_Union[TransactionState, str]] = ...) -> None: ...
+    catalog_version: int
+    def __init__(self, transaction: _Optional[str] = ..., member: _Optional[int] = ..., state: _Optional[_Union[TransactionState, str]] = ..., catalog_version: _Optional[int] = ...) -> None: ...
 
 class TransactionEnd(_message.Message):
     __slots__ = ("transaction", "commit", "context")
@@ -878,6 +962,68 @@ class TransactionSuspend(_message.Message):
     transaction: str
     resume: bool
     def __init__(self, transaction: _Optional[str] = ..., resume: _Optional[bool] = ...) -> None: ...
+
+class ChangesRequest(_message.Message):
+    __slots__ = ("subscription", "kind", "text", "parameter_types", "parameters", "context", "positions", "wait", "rows", "keys_only", "map_id")
+    SUBSCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    PARAMETER_TYPES_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    WAIT_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    KEYS_ONLY_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    subscription: str
+    kind: str
+    text: str
+    parameter_types: bytes
+    parameters: bytes
+    context: _common_pb2.Context
+    positions: _containers.RepeatedCompositeFieldContainer[ChangesPosition]
+    wait: float
+    rows: int
+    keys_only: bool
+    map_id: int
+    def __init__(self, subscription: _Optional[str] = ..., kind: _Optional[str] = ..., text: _Optional[str] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., positions: _Optional[_Iterable[_Union[ChangesPosition, _Mapping]]] = ..., wait: _Optional[float] = ..., rows: _Optional[int] = ..., keys_only: _Optional[bool] = ..., map_id: _Optional[int] = ...) -> None: ...
+
+class ChangesPosition(_message.Message):
+    __slots__ = ("partitions", "timestamp", "hash")
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    timestamp: int
+    hash: int
+    def __init__(self, partitions: _Optional[_Iterable[int]] = ..., timestamp: _Optional[int] = ..., hash: _Optional[int] = ...) -> None: ...
+
+class ChangesPage(_message.Message):
+    __slots__ = ("context", "columns", "changes", "timestamp", "partition", "hash", "map_id", "confirmed")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    CONFIRMED_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    columns: _containers.RepeatedCompositeFieldContainer[_common_pb2.Column]
+    changes: bytes
+    timestamp: int
+    partition: int
+    hash: int
+    map_id: int
+    confirmed: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., changes: _Optional[bytes] = ..., timestamp: _Optional[int] = ..., partition: _Optional[int] = ..., hash: _Optional[int] = ..., map_id: _Optional[int] = ..., confirmed: _Optional[bool] = ...) -> None: ...
+
+class ChangesEnd(_message.Message):
+    __slots__ = ("subscription",)
+    SUBSCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    subscription: str
+    def __init__(self, subscription: _Optional[str] = ...) -> None: ...
 
 class Gauge(_message.Message):
     __slots__ = ("name", "value")

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from remuda.errors import IntervalOverflow
 
 _ARROW: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
-_DRILL: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("millis", "<i4")])
+_DRILL: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("millis", "<i4"), ("unused", "<i4")])
+"""Drill's Java and C++ clients step by 16 bytes from one interval to the next, and read 12."""
 _NANOS_PER_MILLI: Final = 1_000_000
 _DAY_MILLIS: Final = 24 * 60 * 60 * 1000
 _MAX: Final = 2**31 - 1

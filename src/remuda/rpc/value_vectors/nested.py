@@ -30,7 +30,9 @@ def vector(name: str, sql_type: SqlType, array: pa.Array, *, nullable: bool) -> 
     if sql_type.kind is Kind.ROW:
         major = MajorType(minor_type=MAP, mode=REQUIRED)
         return parent(name, major, len(array), _members(sql_type, array))
-    if not nullable and not array.null_count:
+    # The JDBC driver shows intervals as objects only where there may be NULLs.
+    optional = nullable or bool(array.null_count) or sql_type.kind is Kind.INTERVAL
+    if not optional:
         return required(name, sql_type, array)
     valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
     major = major_type(sql_type, OPTIONAL)

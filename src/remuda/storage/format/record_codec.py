@@ -1,5 +1,5 @@
 """Records of the log as bytes. A kind number is never given to another record; a record whose
-fields change gets a new number, so old logs stay readable."""
+fields change gets a new number, so old logs stay readable. (5 was never written by a member.)"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from remuda.errors import DataCorrupted
 from remuda.storage.format import records as log
+from remuda.storage.format.committed import decode_committed, encode_committed
 from remuda.storage.format.fields import (
     BLOB,
     FLAG,
@@ -76,17 +77,6 @@ _RECORDS: Final[Mapping[int, tuple[type[Any], Mapping[str, FieldCodec]]]] = {
             "rows": BLOB,
         },
     ),
-    5: (
-        log.JobPrepared,
-        {
-            "job": TEXT,
-            "timestamp": INTEGER,
-            "map_id": INTEGER,
-            "tasks": several(TEXT),
-            "overwrite": FLAG,
-            "participants": several(INTEGER),
-        },
-    ),
     6: (log.JobCommitted, {"job": TEXT, "timestamp": INTEGER, "entry": BLOB}),
     7: (log.JobRolledBack, {"job": TEXT}),
     8: (
@@ -120,6 +110,29 @@ _RECORDS: Final[Mapping[int, tuple[type[Any], Mapping[str, FieldCodec]]]] = {
     ),
     16: (log.Closed, {"timestamp": INTEGER}),
     17: (log.Stopped, {"timestamp": INTEGER}),
+    18: (
+        log.StagedKeys,
+        {
+            "job": TEXT,
+            "task": TEXT,
+            "number": INTEGER,
+            "map_id": INTEGER,
+            "schema_version": INTEGER,
+            "keys": BLOB,
+        },
+    ),
+    19: (
+        log.JobPrepared,
+        {
+            "job": TEXT,
+            "timestamp": INTEGER,
+            "map_id": INTEGER,
+            "tasks": several(TEXT),
+            "overwrite": FLAG,
+            "participants": several(INTEGER),
+            "ttl": INTEGER,
+        },
+    ),
 }
 _LAYOUTS: Final = {kind: composed(made, **items) for kind, (made, items) in _RECORDS.items()}
 _KINDS: Final = {made: kind for kind, (made, _) in _RECORDS.items()}
@@ -127,6 +140,8 @@ _KINDS: Final = {made: kind for kind, (made, _) in _RECORDS.items()}
 
 def encode_record(record: log.Record) -> tuple[int, bytes]:
     """The kind number and the payload."""
+    if type(record) is log.Committed:
+        return 2, encode_committed(record)
     kind = _KINDS[type(record)]
     out: list[bytes] = []
     _LAYOUTS[kind].write(out, record)
@@ -135,6 +150,8 @@ def encode_record(record: log.Record) -> tuple[int, bytes]:
 
 def decode_record(kind: int, payload: bytes) -> log.Record:
     """Raises ``DataCorrupted`` for a kind that this version does not know, or other fields."""
+    if kind == 2:
+        return decode_committed(payload)
     layout = _LAYOUTS.get(kind)
     if layout is None:
         raise DataCorrupted(

@@ -109,6 +109,21 @@ class StagedRows:
 
 
 @dataclass(frozen=True, slots=True)
+class StagedKeys:
+    """Keys of rows that the job removes, as an Arrow IPC stream of the key columns."""
+
+    job: str
+    task: str
+    number: int
+    map_id: int
+    schema_version: int
+    keys: bytes
+
+    def __str__(self) -> str:
+        return f"staged {self.job} task {self.task} #{self.number}, {len(self.keys)} bytes of keys"
+
+
+@dataclass(frozen=True, slots=True)
 class JobPrepared:
     """The rows of the accepted ``tasks`` may commit at ``timestamp`` or later; ``overwrite``: in
     place of all rows of the map. ``participants`` are members."""
@@ -119,6 +134,8 @@ class JobPrepared:
     tasks: tuple[str, ...]
     overwrite: bool
     participants: tuple[int, ...]
+    ttl: int = 0
+    """The rows live for so many microseconds from the commit on; 0: for ever."""
 
     def __str__(self) -> str:
         how = " overwriting" if self.overwrite else ""
@@ -282,6 +299,7 @@ Record: TypeAlias = (
     | Committed
     | RolledBack
     | StagedRows
+    | StagedKeys
     | JobPrepared
     | JobCommitted
     | JobRolledBack

@@ -149,7 +149,12 @@ class IndexBuilder:
 
     def observe(self, sequence: int, record: log.Record) -> None:
         match record:
-            case log.Prepared(part=unit) | log.StagedRows(job=unit) | log.JobPrepared(job=unit):
+            case (
+                log.Prepared(part=unit)
+                | log.StagedRows(job=unit)
+                | log.StagedKeys(job=unit)
+                | log.JobPrepared(job=unit)
+            ):
                 self._open.setdefault(unit, sequence)
             case (
                 log.Committed(part=unit, timestamp=timestamp)

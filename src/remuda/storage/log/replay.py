@@ -78,6 +78,9 @@ def find_cut(entries: Iterable[Entry], version: int) -> ToCut | None:
     return None
 
 
+Staged: TypeAlias = log.StagedRows | log.StagedKeys
+"""What a job writes, and what it removes."""
+
 # --- steps ----------------------------------------------------------------------------------------
 
 
@@ -105,8 +108,9 @@ class JobCommit:
     map_id: int
     overwrite: bool
     participants: tuple[int, ...]
-    rows: tuple[log.StagedRows, ...]
+    rows: tuple[Staged, ...]
     entry: bytes
+    ttl: int = 0
 
     def __str__(self) -> str:
         return f"job {self.job} at {self.timestamp}, {len(self.rows)} batches"
@@ -142,7 +146,7 @@ def stripe(step: Step, stripes: int) -> int | None:
 @dataclass(frozen=True, slots=True)
 class JobInDoubt:
     prepared: log.JobPrepared
-    rows: tuple[log.StagedRows, ...]
+    rows: tuple[Staged, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +175,7 @@ class Replay:
     answers_for: Collection[int] | None = None
     _last: int | None = None
     _prepared: dict[log.PartId, log.Prepared] = field(default_factory=dict)
-    _rows: dict[str, dict[tuple[str, int], log.StagedRows]] = field(default_factory=dict)
+    _rows: dict[str, dict[tuple[str, int], Staged]] = field(default_factory=dict)
     _jobs: dict[str, log.JobPrepared] = field(default_factory=dict)
     _closed: int = 0
     _highest: int = 0
@@ -241,7 +245,10 @@ class Replay:
                 self._highest = max(self._highest, timestamp)
             case log.RolledBack(part=part):
                 self._prepared.pop(part, None)
-            case log.StagedRows(job=job, task=task, number=number):
+            case (
+                log.StagedRows(job=job, task=task, number=number)
+                | log.StagedKeys(job=job, task=task, number=number)
+            ):
                 self._rows.setdefault(job, {}).setdefault((task, number), record)
             case log.JobPrepared(job=job, timestamp=timestamp):
                 self._jobs[job] = record
@@ -321,10 +328,11 @@ class Replay:
             prepared.participants,
             rows,
             record.entry,
+            prepared.ttl,
         )
 
-    def _accepted(self, prepared: log.JobPrepared) -> tuple[log.StagedRows, ...]:
-        by_task: dict[str, list[log.StagedRows]] = {}
+    def _accepted(self, prepared: log.JobPrepared) -> tuple[Staged, ...]:
+        by_task: dict[str, list[Staged]] = {}
         for (task, _), rows in sorted(self._rows.get(prepared.job, {}).items()):
             by_task.setdefault(task, []).append(rows)
         tasks = dict.fromkeys(prepared.tasks)

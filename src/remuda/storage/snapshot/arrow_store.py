@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyarrow import fs
 
 from remuda.errors import DuplicateObject, ResourceError, UndefinedObject
-from remuda.storage.snapshot.object_store import check_key
+from remuda.storage.snapshot.object_store import check_key, is_key
 
 
 class ArrowStore:
@@ -52,7 +52,7 @@ class ArrowStore:
             raise ResourceError(f"cannot list the objects of {prefix}: {problem}") from problem
         start = len(self._root) + 1
         keys = [info.path[start:] for info in found if info.type == fs.FileType.File]
-        return sorted(key for key in keys if key.startswith(prefix))
+        return sorted(key for key in keys if key.startswith(prefix) and is_key(key))
 
     def delete(self, key: str) -> None:
         path = self._path(key)

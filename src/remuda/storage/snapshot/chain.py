@@ -25,6 +25,8 @@ from remuda.storage.format.manifest import (
 from remuda.storage.snapshot.object_store import ObjectStore, check_name
 
 _NOTE: Final = re.compile(r"pending-(\d+)\.note")
+_TRIED: Final = re.compile(r"[^/]*/(?:cut|data|pending)-(\d+)[./].*")
+_MANIFEST: Final = re.compile(r".*/cut-(\d+)\.manifest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,12 @@ class Chain:
         notes = [_NOTE.fullmatch(key.removeprefix(f"{self.name}/")) for key in self.keys]
         return sorted(int(note[1]) for note in notes if note is not None)
 
+    @property
+    def highest(self) -> int:
+        """The last version that anybody has tried; 0: none has."""
+        found = (_TRIED.fullmatch(key) for key in self.keys)
+        return max((int(each[1]) for each in found if each is not None), default=0)
+
     def without(self, versions: frozenset[int]) -> Chain:
         """The same without these cuts; objects stay."""
         kept = {v: m for v, m in self.manifests.items() if v not in versions}
@@ -203,6 +211,12 @@ def _hole(found: list[SegmentObject], start: int, last: MemberLog) -> str:
         if next_one.number != one.number + 1 or next_one.first != one.last + 1:
             return f"has a hole behind segment {one.number}"
     return "" if found[-1].last >= last.finish else f"ends before record {last.finish}"
+
+
+def version_of(key: str) -> int:
+    """The cut that the key of a manifest stands for; 0 for one that is none's."""
+    found = _MANIFEST.fullmatch(key)
+    return 0 if found is None else int(found[1])
 
 
 def load(store: ObjectStore, name: str) -> Chain:

@@ -28,15 +28,19 @@ class ObjectStore(Protocol):
         """Raises ``UndefinedObject``."""
 
     def keys(self, prefix: str) -> list[str]:
-        """Of all objects whose key begins with it, sorted."""
+        """Of all objects whose key begins with it, sorted; what has no such key is none."""
 
     def delete(self, key: str) -> None:
         """For good; nothing happens when there is none."""
 
 
+def is_key(key: str) -> bool:
+    return _KEY.fullmatch(key) is not None
+
+
 def check_key(key: str) -> None:
     """Raises ``InputError``."""
-    if not _KEY.fullmatch(key):
+    if not is_key(key):
         raise InputError(f"{key!r} is no key of an object")
 
 
@@ -81,7 +85,8 @@ class DirectoryStore:
 
     def keys(self, prefix: str) -> list[str]:
         folder, _, _ = prefix.rpartition("/")
-        return sorted(key for key in self._below(folder) if key.startswith(prefix))
+        found = self._below(folder)
+        return sorted(key for key in found if key.startswith(prefix) and is_key(key))
 
     def delete(self, key: str) -> None:
         path = self._path(key)
@@ -101,6 +106,6 @@ class DirectoryStore:
                 continue
             if "." in name:
                 found.append(key)
-            else:
+            elif _NAME.fullmatch(name):  # what others keep there is not ours
                 found += self._below(key)
         return found

@@ -1,0 +1,327 @@
+"""The changes of the partitions that this member is the primary of, from its stores.
+
+A position is a timestamp up to which a reader knows everything of a partition. What has happened
+since lies in the versions of the map (``storage.change_log``), with two exceptions, both when a
+partition comes to this member while its former primary lives on:
+
+* its rows begin here at a *cut* (``member.copies``), whatever they are; so what was before the cut
+  is read from the backup store, in the moment in which the rows leave it, and kept for a while;
+* its rows ended here at a timestamp of this member when it was given away, which is no change
+  either: it lies below the next cut.
+
+So a reader who goes to the new primary with the position that the old one gave it misses nothing
+and hears nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from remuda.datatypes.timestamp import FOREVER, from_micros
+from remuda.errors import SnapshotTooOld, UndefinedMap, ViewChanged
+from remuda.limits import PARTITIONS
+from remuda.member.core import Core
+from remuda.member.offload import Offload
+from remuda.storage.change_log import (
+    ChangeLog,
+    Changes,
+    Place,
+    Scan,
+    changes_of,
+    in_order,
+    joined,
+)
+from remuda.storage.chunk import Flags, Times
+from remuda.storage.keys import KeyRule
+from remuda.storage.map_store import MapStore
+from remuda.storage.scan import partition_flags
+from remuda.storage.transfer import EVERY_PARTITION, Extraction
+
+KEPT = from_micros(10_000_000)
+"""As long as that the stores keep versions, at least (``member.VERSIONS_KEPT``)."""
+ROWS_HERE = 20_000
+"""So many rows may be looked at on the loop."""
+BLOCK = 8192
+WANTED_FOR = 5.0
+"""Seconds for which a reader who reads page by page is believed to go on."""
+EVERYTHING = (1 << 64) - 1
+NOT_ASKED = -1
+
+
+class Positions:
+    """How far a reader knows each partition: everything at or below ``times``; where ``hashes`` is
+    not ``EVERYTHING``, of ``times`` itself only the changes up to that hash."""
+
+    def __init__(self) -> None:
+        self.times = np.full(PARTITIONS, NOT_ASKED, dtype=np.int64)
+        self.hashes = np.full(PARTITIONS, EVERYTHING, dtype=np.uint64)
+
+    def set(self, partitions: Iterable[int], timestamp: int, hash_: int = EVERYTHING) -> None:
+        where = list(partitions)
+        self.times[where] = timestamp
+        self.hashes[where] = hash_
+
+    @property
+    def asked(self) -> Flags:
+        found: Flags = self.times != NOT_ASKED
+        return found
+
+    @property
+    def complete(self) -> Times:
+        """Everything at or below is known."""
+        return np.where(self.hashes == EVERYTHING, self.times, self.times - 1)
+
+    def advance(self, high: int) -> None:
+        """Everything at or below ``high`` is known now."""
+        behind = self.asked & (self.times <= high)
+        self.times[behind] = high
+        self.hashes[behind] = EVERYTHING
+
+    @property
+    def start(self) -> Place:
+        """Everything before this place in the order of changes, and at it, is known."""
+        begin = self.complete + 1
+        time = int(begin[self.asked].min())
+        partition = int(np.flatnonzero(self.asked & (begin == time))[0])
+        if self.hashes[partition] == EVERYTHING:
+            return time, partition - 1, EVERYTHING
+        return time, partition, int(self.hashes[partition])
+
+    def new(self, changes: Changes) -> Changes:
+        """Those of ``changes`` that the reader does not know."""
+        if not len(changes):
+            return changes
+        known = self.times[changes.partitions]
+        fresh = changes.times > known
+        here = (changes.times == known) & (changes.hashes > self.hashes[changes.partitions])
+        return changes.where((fresh | here) & (known != NOT_ASKED))
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """``changes`` that a reader does not know, in order, up to ``end``: a place, or, when it is
+    None, everything at or below the timestamp ``high``."""
+
+    changes: Changes
+    high: int
+    end: Place | None
+
+
+@dataclass(slots=True)
+class Moved:
+    """Of one map: ``since``, by partition, the cut above which its store tells everything (0: it
+    always does), ``floor`` where what was kept of before begins, ``earlier`` what that is, with the
+    time at which it was taken."""
+
+    since: Times
+    floor: Times
+    earlier: list[tuple[int, Changes]]
+
+
+def _nothing_moved() -> Moved:
+    return Moved(np.zeros(PARTITIONS, np.int64), np.zeros(PARTITIONS, np.int64), [])
+
+
+class ChangeLogs:
+    def __init__(self, core: Core, offload: Offload) -> None:
+        self._core = core
+        self._offload = offload
+        self._logs: dict[int, ChangeLog] = {}
+        self._wanted: dict[int, tuple[int, float]] = {}
+        """By map id: the lowest position that was read from lately, and when (monotonic)."""
+        self.on_found: Callable[[int], None] = lambda _: None
+        """Called with a map id when something has happened to it."""
+        self._advancing: set[int] = set()
+        """Maps that a read is looking at; others take what it finds."""
+        self._moved: dict[int, Moved] = {}
+
+    # --- reading ------------------------------------------------------------------------------
+
+    async def advance(self, map_id: int) -> bool:
+        """Take in what has happened to a map that somebody reads; whether anything has."""
+        log, store = self._logs.get(map_id), self._core.stores.get(map_id)
+        if log is None or store is None:
+            return False
+        closed = self._closed(store)
+        if closed is None or closed <= log.high:
+            return False
+        scan = await self._ran(log.ahead(store.extraction(EVERY_PARTITION), closed))
+        found = log.take(scan)
+        log.forget(min(closed - KEPT, self._wanted_of(map_id)))
+        if found:
+            self.on_found(map_id)
+        return found
+
+    def _wanted_of(self, map_id: int) -> int:
+        """From where on slow readers still need the log."""
+        start, at = self._wanted.get(map_id, (FOREVER, 0.0))
+        return start if self._core.world.clock.monotonic() - at < WANTED_FOR else FOREVER
+
+    def _want(self, map_id: int, start: int) -> None:
+        if start <= self._wanted_of(map_id):
+            self._wanted[map_id] = start, self._core.world.clock.monotonic()
+
+    async def read(self, map_id: int, name: str, positions: Positions, rows: int) -> News:
+        """What a reader with ``positions`` does not know yet: more than ``rows`` changes, if there
+        are so many. Raises UndefinedMap, ViewChanged (this member is not the primary of a
+        partition), SnapshotTooOld."""
+        start = self._start(map_id, name, positions)
+        self._want(map_id, start)
+        log = self._logs.get(map_id)
+        if log is None:
+            log = self._logs[map_id] = ChangeLog(start)
+        if start < log.low:
+            pinned = self._core.stores[map_id].extraction(EVERY_PARTITION)
+            log.take(await self._ran(log.behind(pinned, start)))
+        if map_id not in self._advancing:
+            self._advancing.add(map_id)
+            try:
+                await self.advance(map_id)
+            finally:
+                self._advancing.discard(map_id)
+        # Partitions may have moved meanwhile.
+        if self._logs.get(map_id) is not log or self._start(map_id, name, positions) < log.low:
+            return News(joined([]), 0, positions.start)
+        return self._news(log, positions, self._moved.get(map_id), start, rows)
+
+    def release(self, map_id: int) -> None:
+        """Nobody reads the map any more."""
+        self._logs.pop(map_id, None)
+        self._wanted.pop(map_id, None)
+
+    def _start(self, map_id: int, name: str, positions: Positions) -> int:
+        """From where on the log must reach."""
+        store = self._core.stores.get(map_id)
+        if store is None:
+            raise UndefinedMap(f'map "{name}" was dropped')
+        self._require_primary(map_id, store, positions)
+        moved = self._moved.get(map_id)
+        low = positions.complete
+        if moved is not None:
+            self._expire(moved)
+            low = np.maximum(low, moved.since)
+        start = int(low[positions.asked].min())
+        self._require_kept(store, name, positions, start, moved)
+        return start
+
+    async def _ran(self, scan: Scan) -> Scan:
+        """Many rows are looked at on another thread."""
+        return scan.run() if scan.rows <= ROWS_HERE else await self._offload.result(scan.run)
+
+    def _news(
+        self, log: ChangeLog, positions: Positions, moved: Moved | None, start: int, rows: int
+    ) -> News:
+        if moved is not None and moved.earlier:
+            found = self._with_earlier(joined(list(log.since(start))), moved, log.high)
+            return News(positions.new(found), log.high, None)
+        place, parts, count = positions.start, [], 0
+        for period in log.since(start):
+            at = period.after(place)
+            while at < len(period):
+                stop = period.whole(at + max(BLOCK, rows))
+                block = period.slice(at, stop)
+                if moved is not None:
+                    block = block.where(block.times > moved.since[block.partitions])
+                fresh = positions.new(block)
+                parts.append(fresh)
+                count += len(fresh)
+                at = stop
+                if count > rows:
+                    return News(joined(parts), log.high, period.place(stop - 1))
+        return News(joined(parts), log.high, None)
+
+    def _closed(self, store: MapStore) -> int | None:
+        """A timestamp at or below which nothing of the map can commit any more; None: a bulk write
+        is being committed."""
+        at = min(self._core.timestamp(), store.awaited - 1)
+        return None if store.pending_at_or_below(at) else at
+
+    def _require_primary(self, map_id: int, store: MapStore, positions: Positions) -> None:
+        core = self._core
+        if store.schema.replicated:
+            return
+        here = core.primary_here
+        if here is None:
+            here = frozenset(core.view.partitions_of(core.number))
+        here -= core.unmoved.get(map_id, frozenset())
+        for partition in np.flatnonzero(positions.asked).tolist():
+            if partition not in here:
+                raise ViewChanged(
+                    f"member {core.number} is not the primary of partition {partition}",
+                    hint="Ask the member that the newest view names.",
+                )
+
+    def _require_kept(
+        self, store: MapStore, name: str, positions: Positions, start: int, moved: Moved | None
+    ) -> None:
+        """The floor of a store is raised for all partitions when some come to it; those that were
+        here keep their versions all the same."""
+        asked = positions.asked
+        floor = min(store.floor, self._core.timestamp() - KEPT)
+        log = self._logs.get(store.schema.map_id)
+        kept = start >= floor or (log is not None and start >= log.low)
+        if kept and moved is not None:
+            kept = not (asked & (positions.complete < moved.floor)).any()
+        if not kept:
+            raise SnapshotTooOld(
+                f'the changes of map "{name}" since the last ones that were read are not kept any '
+                "more",
+                detail="Members keep them for ten seconds.",
+                hint="Read the map again, and go on from now; read changes sooner.",
+            )
+
+    # --- partitions that move -----------------------------------------------------------------
+
+    def on_moved(
+        self, source: MapStore, target: MapStore, partitions: frozenset[int], cut: int
+    ) -> None:
+        """Partitions are about to leave the backup store ``source`` for ``target``, where they
+        begin at ``cut`` (0: as they are)."""
+        map_id = target.schema.map_id
+        self._logs.pop(map_id, None)  # it has not seen what is below its end and comes now
+        moved = self._moved.setdefault(map_id, _nothing_moved())
+        where = sorted(partitions)
+        others = ~np.isin(np.arange(PARTITIONS), where)
+        moved.earlier = [(at, each.where(others[each.partitions])) for at, each in moved.earlier]
+        moved.floor[where] = source.floor
+        moved.since[where] = cut
+        if cut:
+            now = self._core.clock.last
+            low = max(source.floor, now - KEPT)
+            moved.floor[where] = low
+            earlier = _changes(source.extraction(EVERY_PARTITION), partitions, low, cut)
+            if len(earlier):
+                moved.earlier.append((now, earlier))
+
+    def on_dropped(self, map_id: int) -> None:
+        self._logs.pop(map_id, None)
+        self._moved.pop(map_id, None)
+
+    def _expire(self, moved: Moved) -> None:
+        now = self._core.clock.last
+        moved.earlier = [each for each in moved.earlier if each[0] > now - KEPT]
+        old = moved.since <= now - KEPT
+        moved.floor[old] = np.maximum(moved.floor[old], moved.since[old])
+
+    def _with_earlier(self, found: Changes, moved: Moved, high: int) -> Changes:
+        if len(found):
+            found = found.where(found.times > moved.since[found.partitions])
+        earlier = joined([changes for _, changes in moved.earlier])
+        if not len(earlier):
+            return found
+        earlier = earlier.where(
+            (earlier.times <= moved.since[earlier.partitions]) & (earlier.times <= high)
+        )
+        return in_order(joined([earlier, found]))
+
+    def gauges(self) -> dict[str, int]:
+        return {"change_logs": len(self._logs)}
+
+
+def _changes(pinned: Extraction, partitions: frozenset[int], low: int, high: int) -> Changes:
+    layouts = pinned.layouts
+    flags = partition_flags(partitions)
+    return changes_of(pinned.chunks, layouts, KeyRule(layouts.schema), low, high, flags)

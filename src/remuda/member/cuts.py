@@ -1,0 +1,343 @@
+"""Consistent cuts of members that keep logs (design rules 23 to 28).
+
+A cut is a version and a timestamp T above the clock of every member. Each member moves its clock
+above T, notes the start in its log, waits for what is prepared at or below T and notes the finish,
+with the commits that lie on another side of T than their place in the log says. So every log tells
+by its order and by its timestamps alike what belongs to the cut, and no transaction waits for it:
+the ones that are only active will prepare above T.
+
+The coordinator is the member that makes the snapshot; the next cut has a version above all that any
+member has heard of. A cut that is not finished on every member is in no manifest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+from remuda.errors import InputError, NotSupported, TransientError, ViewChanged
+from remuda.member.commits import Commits
+from remuda.member.core import Core
+from remuda.member.peers import Peers
+from remuda.member.routes import RequestHandler
+from remuda.member.snapshot_storage import SnapshotStorage
+from remuda.member.wal_writer import MemberWal
+from remuda.rpc.messages import control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.storage.format import records as log
+from remuda.storage.format.manifest import SegmentObject
+from remuda.storage.format.sealing import ObjectKey
+from remuda.storage.format.segment import Identity
+from remuda.storage.log.files import LogFiles
+from remuda.storage.log.index import CutEntry, LogIndex
+from remuda.storage.log.reader import LogReader
+from remuda.storage.snapshot.object_store import ObjectStore
+from remuda.storage.snapshot.writing import put_segment, segments_of_increment
+
+WATCHED = 60.0
+"""Seconds that a member remembers commits for a cut that it was asked to begin."""
+CUT_TIMEOUT = 60.0
+STORE_TIMEOUT = 600.0
+
+
+@dataclass(frozen=True)
+class CutMember:
+    """A member's part in a cut."""
+
+    member: int
+    identity: str
+    start: int
+    finish: int
+    needs: int
+
+
+@dataclass(frozen=True)
+class Cut:
+    version: int
+    timestamp: int
+    cluster: str
+    members: tuple[CutMember, ...]
+
+
+class Cuts:
+    def __init__(
+        self, core: Core, peers: Peers, commits: Commits, storage: SnapshotStorage
+    ) -> None:
+        self._core = core
+        self._peers = peers
+        self._commits = commits
+        self._storage = storage
+        self.version = 0
+        """Of the last cut that this member has heard of."""
+        self._learned = False
+        self._recent: OrderedDict[log.Unit, tuple[int, int]] = OrderedDict()
+        """Commits since the clock was asked for: sequence and timestamp."""
+        self._forget: asyncio.TimerHandle | None = None
+
+    @property
+    def wal(self) -> MemberWal | None:
+        wal = self._core.wal
+        return wal if isinstance(wal, MemberWal) and wal.group is not None else None
+
+    def close(self) -> None:
+        if self._forget is not None:
+            self._forget.cancel()
+
+    # --- the coordinator ----------------------------------------------------------------------
+
+    async def clocks(self) -> dict[int, control_pb2.CutClock]:
+        """Ask all members for clocks and logs; they remember commits from here on. Raises
+        TransientError."""
+        core = self._core
+        message = control_pb2.CutClock(context=core.context())
+        others = [number for number in core.view.by_number if number != core.number]
+        replies = await asyncio.gather(
+            *(
+                self._peers.request(number, RpcType.CUT_CLOCK, message, timeout=CUT_TIMEOUT)
+                for number in others
+            )
+        )
+        await self._learn_version()
+        found = {core.number: self._clock_here()}
+        for number, reply in zip(others, replies, strict=True):
+            found[number] = control_pb2.CutClock.FromString(reply.pbody)
+            core.observe(found[number].context)
+        return found
+
+    async def take(self, version: int, clocks: dict[int, control_pb2.CutClock]) -> Cut:
+        """The cut on all members. Raises TransientError when one of them cannot finish it."""
+        core = self._core
+        timestamp = max(answer.clock for answer in clocks.values())
+        mark = control_pb2.CutMark(context=core.context(), version=version, timestamp=timestamp)
+
+        async def member(number: int) -> CutMember:
+            if number == core.number:
+                done = await self._mark(mark)
+            else:
+                reply = await self._peers.request(
+                    number, RpcType.CUT_MARK, mark, timeout=CUT_TIMEOUT
+                )
+                done = control_pb2.CutDone.FromString(reply.pbody)
+                core.observe(done.context)
+            identity = clocks[number].log_identity.hex()
+            return CutMember(number, identity, done.start, done.finish, done.needs)
+
+        members = await asyncio.gather(*(member(number) for number in sorted(clocks)))
+        cluster = clocks[core.number].cluster_identity.hex()
+        return Cut(version, timestamp, cluster, tuple(members))
+
+    async def store(
+        self, name: str, cut: Cut, needs: dict[str, int]
+    ) -> dict[int, tuple[SegmentObject, ...]]:
+        """Have every member put what its log has since the cut before into the object store; by
+        log identity, ``needs`` is that of the cut before. Raises InputError where an increment
+        would not be restorable."""
+        core = self._core
+
+        async def member(each: CutMember) -> tuple[SegmentObject, ...]:
+            message = control_pb2.CutStore(
+                context=core.context(),
+                snapshot=name,
+                version=cut.version,
+                needs=needs[each.identity],
+            )
+            if each.member == core.number:
+                stored = await self._store(message)
+            else:
+                reply = await self._peers.request(
+                    each.member, RpcType.CUT_STORE, message, timeout=STORE_TIMEOUT
+                )
+                stored = control_pb2.CutStored.FromString(reply.pbody)
+                core.observe(stored.context)
+            return tuple(
+                SegmentObject(s.key, s.sha256, s.size, s.number, s.first, s.last)
+                for s in stored.segments
+            )
+
+        found = await asyncio.gather(*(member(each) for each in cut.members))
+        return {each.member: segments for each, segments in zip(cut.members, found, strict=True)}
+
+    # --- a member's part ----------------------------------------------------------------------
+
+    def routes(self) -> dict[int, RequestHandler]:
+        return {
+            RpcType.CUT_CLOCK: self.on_clock,
+            RpcType.CUT_MARK: self.on_mark,
+            RpcType.CUT_STORE: self.on_store,
+        }
+
+    def on_clock(self, request: Request) -> None:
+        message = control_pb2.CutClock.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        self._core.serve(request, self._answer_clock(request))
+
+    async def _answer_clock(self, request: Request) -> None:
+        await self._learn_version()
+        request.reply(RpcType.CUT_CLOCK, self._clock_here())
+
+    async def _learn_version(self) -> None:
+        """The last cut in the log, from before this process: no version is used twice in a log."""
+        wal = self.wal
+        if wal is None or self._learned:
+            return
+        index = await self._storage.aside(lambda: self._index(wal)[0])
+        found = (cut.version for each in index.summaries for cut in each.cuts)
+        self.version = max([self.version, *found])
+        self._learned = True
+
+    def _clock_here(self) -> control_pb2.CutClock:
+        core, wal = self._core, self.wal
+        answer = control_pb2.CutClock(version=self.version)
+        if wal is not None and wal.place is not None:
+            self._watch(wal)
+            answer.cluster_identity = wal.place[1].cluster
+            answer.log_identity = wal.place[1].member
+        answer.clock = core.timestamp()
+        answer.context.CopyFrom(core.context())
+        return answer
+
+    def _watch(self, wal: MemberWal) -> None:
+        if wal.watch is None:
+            self._recent.clear()
+            wal.watch = self._noted
+        self.close()
+        self._forget = asyncio.get_running_loop().call_later(WATCHED, self._unwatch, wal)
+
+    def _unwatch(self, wal: MemberWal) -> None:
+        wal.watch = None
+        self._recent.clear()
+
+    def _noted(self, sequence: int, record: log.Record) -> None:
+        match record:
+            case log.Committed(part=unit, timestamp=timestamp):
+                self._recent[unit] = sequence, timestamp
+            case log.JobCommitted(job=unit, timestamp=timestamp):
+                self._recent[unit] = sequence, timestamp
+            case _:
+                pass
+
+    def on_mark(self, request: Request) -> None:
+        message = control_pb2.CutMark.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        self._core.serve(request, self._answer_mark(request, message))
+
+    async def _answer_mark(self, request: Request, message: control_pb2.CutMark) -> None:
+        request.reply(RpcType.CUT_MARK, await self._mark(message))
+
+    async def _mark(self, message: control_pb2.CutMark) -> control_pb2.CutDone:
+        core, wal, timestamp = self._core, self.wal, message.timestamp
+        if wal is None or wal.watch is None or wal.group is None:
+            raise TransientError(f"member {core.number} was not asked for its clock before a cut")
+        if message.version <= self.version:
+            raise TransientError(
+                f"member {core.number} has heard of cut {self.version}, and"
+                f" {message.version} is to begin"
+            )
+        view = core.view.number
+        self.version = message.version
+        core.observe_clock(timestamp)
+        start = wal.append(log.CutStart(message.version, timestamp))
+        while (waiting := self._pending(timestamp)) is not None:
+            await self._commits.settled(waiting, timestamp)
+        if core.view.number != view:
+            raise ViewChanged("the members changed during a cut")
+        before, after = self._sides(start, timestamp)
+        finish = wal.append(log.CutFinish(message.version, before, after), sync=True)
+        self._unwatch(wal)
+        await wal.safe()
+        wal.group.writer.roll()
+        wal.append(log.Closed(0))  # begins another segment: the one of the finish is complete
+        await wal.safe()
+        entry = await self._storage.aside(lambda: self._entry(wal, message.version))
+        # What was before the cut before this one may go; this one's increment is still to come.
+        wal.keep_from = entry.needs
+        if entry.finish != finish:
+            raise TransientError(f"cut {message.version} is not in the log as it was written")
+        return control_pb2.CutDone(
+            context=core.context(), start=start, finish=finish, needs=entry.needs
+        )
+
+    def _pending(self, timestamp: int) -> int | None:
+        """A map with a write that may still commit at or below the timestamp."""
+        for map_id, store in self._core.stores.items():
+            if store.pending_at_or_below(timestamp):
+                return map_id
+        return None
+
+    def _sides(self, start: int, timestamp: int) -> tuple[frozenset[log.Unit], frozenset[log.Unit]]:
+        """Commits since the start that belong to the cut, and earlier ones that do not."""
+        recent = self._recent.items()
+        before = {unit for unit, (at, commit) in recent if at > start and commit <= timestamp}
+        after = {unit for unit, (at, commit) in recent if at < start and commit > timestamp}
+        return frozenset(before), frozenset(after)
+
+    # --- the log on the disk, on the thread of the store ----------------------------------------
+
+    def _place(self, wal: MemberWal) -> tuple[Path, Identity]:
+        if wal.place is None:
+            raise NotSupported("this member has no log")
+        return wal.place
+
+    def _index(self, wal: MemberWal) -> tuple[LogIndex, LogFiles]:
+        folder, identity = self._place(wal)
+        files = LogFiles(self._core.world.disk, folder)
+        reader = LogReader(files, identity)
+        return files.index(reader, reader.tail())[0], files
+
+    def _entry(self, wal: MemberWal, version: int) -> CutEntry:
+        entry = self._index(wal)[0].cut(version)
+        if entry is None:
+            raise TransientError(f"cut {version} is not in the log")
+        return entry
+
+    def on_store(self, request: Request) -> None:
+        message = control_pb2.CutStore.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        self._core.serve(request, self._answer_store(request, message))
+
+    async def _answer_store(self, request: Request, message: control_pb2.CutStore) -> None:
+        request.reply(RpcType.CUT_STORE, await self._store(message))
+
+    async def _store(self, message: control_pb2.CutStore) -> control_pb2.CutStored:
+        wal = self.wal
+        if wal is None:
+            raise InputError(f"member {self._core.number} keeps no log")
+
+        def put(store: ObjectStore, key: ObjectKey | None) -> list[SegmentObject]:
+            index, files = self._index(wal)
+            wanted = segments_of_increment(
+                index, message.needs, message.version, member=self._core.number
+            )
+            identity = self._place(wal)[1].member.hex()
+            return [
+                put_segment(
+                    store,
+                    message.snapshot,
+                    identity,
+                    summary,
+                    files.read(summary.number),
+                    key=key,
+                )
+                for summary in wanted
+            ]
+
+        answer = control_pb2.CutStored()
+        for each in await self._storage.work(put):
+            answer.segments.add(
+                key=each.key,
+                sha256=each.sha256,
+                size=each.size,
+                number=each.number,
+                first=each.first,
+                last=each.last,
+            )
+        answer.context.CopyFrom(self._core.context())
+        return answer
+
+
+def all_keep_logs(clocks: dict[int, control_pb2.CutClock]) -> bool:
+    """Whether a cut can be taken."""
+    return all(answer.log_identity for answer in clocks.values())

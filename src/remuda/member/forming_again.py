@@ -1,0 +1,224 @@
+"""Members that come back from their logs form their cluster again (the first member's side).
+
+The first member gathers those who come, and what their folders say. The last view that may have
+been decided says who had which copies; of each partition one copy is chosen, the primary's if it is
+there. When all are here (or enough of them, and the others have not come for a while; or all but
+those whose loss was accepted in words), they settle what is in doubt: a transaction that is
+committed in one log is committed, one that is prepared in all chosen copies may have been answered
+and is committed, all others are rolled back; a job of bulk rows stands where one log says so. The
+new view has the chosen copies alone; backups are made from them afterwards.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from remuda.cluster.decree import majority
+from remuda.datatypes.view import MemberInfo, View
+from remuda.errors import InvalidDefinition, MemberUnavailable
+from remuda.limits import PARTITIONS
+from remuda.member.wal_folder import Holders, lost_after
+from remuda.rpc import codec
+from remuda.rpc.messages import control_pb2
+
+log = logging.getLogger(__name__)
+
+PREPARED = control_pb2.PartMessage.PREPARED
+COMMITTED = control_pb2.PartMessage.COMMITTED
+ROLLED_BACK = control_pb2.PartMessage.ROLLED_BACK
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A member that is here again, and what its folder says."""
+
+    info: MemberInfo
+    state: control_pb2.LogState
+    view: View
+    """The last one that may have been decided, as far as it knows."""
+    lost: dict[int, Holders]
+    """Who had what that view has lost."""
+
+
+def returned(info: MemberInfo, state: control_pb2.LogState) -> Returned:
+    view = codec.decode_view(state.view)
+    lost = {each.partition: Holders(each.view, tuple(each.members)) for each in state.lost}
+    if state.HasField("accepted"):
+        accepted = codec.decode_view(state.accepted)
+        if accepted.number > view.number:
+            view, lost = accepted, lost_after(lost, view, accepted)
+    return Returned(replace(info, number=state.member), state, view, lost)
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What those that are here can make: ``copies`` are the chosen ones (0: there is none)."""
+
+    view: View
+    needed: frozenset[int]
+    copies: tuple[int, ...]
+    missing: frozenset[int]
+
+    @property
+    def gaps(self) -> int:
+        return sum(copy == 0 for copy in self.copies)
+
+
+class Gathering:
+    """Who has come so far. ``given_up``: members that the operator does not wait for."""
+
+    def __init__(self, cluster: bytes, given_up: frozenset[int]) -> None:
+        self.cluster = cluster
+        self.given_up = given_up
+        self.here: dict[int, Returned] = {}
+
+    def join(self, message: control_pb2.Join) -> MemberInfo:
+        """The member with the number that it had. Raises MemberUnavailable for a new one, which
+        may join when the cluster is there, InvalidDefinition for one of another cluster."""
+        if not message.HasField("log"):
+            raise MemberUnavailable(
+                f"the cluster starts again from its logs: {self.progress()}",
+                hint="A new member may join afterwards.",
+            )
+        if message.log.cluster_identity != self.cluster:
+            raise InvalidDefinition(
+                "data_dir of the member belongs to another cluster",
+                detail=f"it is of cluster {message.log.cluster_identity.hex()}, this one is "
+                f"{self.cluster.hex()}",
+                hint="Start the member with its own folder, or with an empty one.",
+            )
+        found = returned(codec.decode_member(message.member), message.log)
+        self.here[found.info.number] = found
+        return found.info
+
+    def prospect(self) -> Prospect:
+        view = max((each.view for each in self.here.values()), key=lambda each: each.number)
+        rows = list(view.replicas)
+        for partition, holders in self._lost().items():
+            if not rows[partition]:
+                rows[partition] = holders.members
+        needed = frozenset(view.by_number).union(*rows)
+        copies = tuple(next((m for m in row if m in self.here), 0) for row in rows)
+        return Prospect(view, needed, copies, needed - self.here.keys())
+
+    def _lost(self) -> dict[int, Holders]:
+        """Who had the last copies of lost partitions, as whoever saw them last tells."""
+        found: dict[int, Holders] = {}
+        for each in self.here.values():
+            for partition, holders in each.lost.items():
+                known = found.get(partition)
+                if known is None or known.view < holders.view:
+                    found[partition] = holders
+        return found
+
+    def complete(self, *, patient: bool) -> Prospect | None:
+        """What is to be formed now, if anything. ``patient``: those that are missing may come."""
+        found = self.prospect()
+        if not found.missing - self.given_up:
+            return found if self._replicated() else None
+        voters = found.view.by_number.keys()
+        enough = len(voters & self.here.keys()) >= majority(len(voters))
+        if patient or not enough or found.gaps or not self._replicated():
+            return None
+        return found
+
+    def _replicated(self) -> bool:
+        return any(each.state.replicated for each in self.here.values())
+
+    def progress(self) -> str:
+        """Who is missing, and what only they have."""
+        found = self.prospect()
+        if not found.missing:
+            return "all members are back"
+        names = ", ".join(str(number) for number in sorted(found.missing))
+        text = (
+            f"members {names} are not back yet"
+            if len(found.missing) > 1
+            else (f"member {names} is not back yet")
+        )
+        if found.gaps:
+            text += f"; only they have {found.gaps} of {PARTITIONS} partitions"
+        return text
+
+    def new_view(self, found: Prospect, first: int) -> View:
+        """With the chosen copies. The ``first`` member is in it in any case: when the others have
+        gone on without it before, as a new one."""
+        members = [
+            each.info for number, each in sorted(self.here.items()) if number in found.needed
+        ]
+        last = found.view.last_number
+        if first not in found.needed:
+            last += 1
+            members.append(replace(self.here[first].info, number=last))
+        return replace(
+            found.view,
+            number=found.view.number + 1,
+            members=tuple(members),
+            replicas=tuple((copy,) if copy else () for copy in found.copies),
+            last_number=last,
+        )
+
+    # --- what is in doubt ---------------------------------------------------------------------
+
+    def in_doubt(self) -> control_pb2.Recover:
+        """What every log is asked for."""
+        asked = control_pb2.Recover()
+        for each in self.here.values():
+            asked.parts.extend(each.state.parts)
+        jobs = sorted({job for each in self.here.values() for job in each.state.jobs})
+        for job in jobs:
+            asked.jobs.add(job=job)
+        return asked
+
+    def decide(self, found: Prospect, told: Iterable[control_pb2.Recover]) -> control_pb2.Recover:
+        """How it all ends; the view is to be added."""
+        ends: dict[tuple[int, int], int] = {}
+        rolled_back: set[tuple[int, int]] = set()
+        jobs: dict[str, int] = {}
+        decided = control_pb2.Recover()
+        for answer in told:
+            for part in answer.parts:
+                if part.state == COMMITTED:
+                    ends[part.began, part.near] = part.timestamp
+                else:
+                    rolled_back.add((part.began, part.near))
+            jobs |= {job.job: job.timestamp for job in answer.jobs}
+            if answer.catalog.version > decided.catalog.version:
+                decided.catalog.CopyFrom(answer.catalog)
+        prepared = self._prepared(found.copies)
+        for (began, near), parts in prepared.items():
+            end = ends.get((began, near))
+            wanted = self._expected(next(iter(parts.values())).partitions, found)
+            if end is None and (began, near) not in rolled_back and wanted <= parts.keys():
+                end = max(part.timestamp for part in parts.values())
+            for partition in parts:
+                one = decided.parts.add(began=began, near=near, partition=partition)
+                one.state = ROLLED_BACK if end is None else COMMITTED
+                if end is not None:
+                    one.timestamp = end
+        for asked in self.in_doubt().jobs:
+            one_job = decided.jobs.add(job=asked.job)
+            if asked.job in jobs:
+                one_job.timestamp = jobs[asked.job]
+        return decided
+
+    def _prepared(
+        self, copies: tuple[int, ...]
+    ) -> dict[tuple[int, int], dict[int, control_pb2.PartEnd]]:
+        """Of each transaction: the parts that the chosen copies have, by partition."""
+        found: dict[tuple[int, int], dict[int, control_pb2.PartEnd]] = {}
+        for number, each in self.here.items():
+            for part in each.state.parts:
+                if _holder(part.partition, copies) == number:
+                    found.setdefault((part.began, part.near), {})[part.partition] = part
+        return found
+
+    def _expected(self, partitions: Iterable[int], found: Prospect) -> set[int]:
+        """Parts without which a transaction was never promised: those of copies that are here."""
+        return {p for p in partitions if _holder(p, found.copies) in self.here}
+
+
+def _holder(partition: int, copies: tuple[int, ...]) -> int:
+    return copies[partition] if partition < PARTITIONS else partition - PARTITIONS

@@ -1,0 +1,364 @@
+"""A member with ``data_dir``: it opens its folder, makes its stores of what the log says, and, when
+the members that came back have agreed on how everything ended, goes on with the log.
+
+Three ways lead to the first view. A new folder begins a log. Members that form their cluster again
+go on with theirs (``forming_again``). A member that the others went on without begins anew, with a
+log of the next generation: what it had is theirs now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from remuda.datatypes.view import View
+from remuda.errors import InputError, RemudaError
+from remuda.limits import PARTITIONS
+from remuda.member.core import Core
+from remuda.member.hop import Hop
+from remuda.member.log import fields
+from remuda.member.offload import Offload
+from remuda.member.wal_checkpoint import Checkpoints
+from remuda.member.wal_folder import Folder, FolderState
+from remuda.member.wal_group import GroupCommit
+from remuda.member.wal_replay import (
+    Restored,
+    commit_job,
+    commit_part,
+    drop_job,
+    restored,
+    take_catalog,
+)
+from remuda.member.wal_writer import MemberWal
+from remuda.rpc import codec
+from remuda.rpc.messages import control_pb2
+from remuda.storage.format import records
+from remuda.storage.format.segment import Identity
+from remuda.storage.log.files import OpenedLog, open_log
+from remuda.storage.log.reader import Entry
+from remuda.storage.log.writer import SyncMode
+from remuda.transaction.parts import Address
+
+log = logging.getLogger(__name__)
+
+PREPARED = control_pb2.PartMessage.PREPARED
+COMMITTED = control_pb2.PartMessage.COMMITTED
+ROLLED_BACK = control_pb2.PartMessage.ROLLED_BACK
+
+
+class Recovery:
+    """``end`` is told why the member must end, when the disk fails. ``ends``: see Checkpoints."""
+
+    def __init__(
+        self,
+        core: Core,
+        end: Callable[[str], None],
+        ends: Callable[[], dict[Address, int | None]],
+    ) -> None:
+        self._core = core
+        self._end = end
+        self._ends = ends
+        self._flushing = Offload(core.world.workers, "log")
+        self._imaging = Offload(core.world.workers, "checkpoint")
+        core.wal = self.wal = MemberWal(core, self._begin, self._view_changed, self._voted)
+        self.checkpoints: Checkpoints | None = None
+        self._folder: Folder | None = None
+        self._opened: OpenedLog | None = None
+        self._group: GroupCommit | None = None
+        self.restored: Restored | None = None
+        self._settled = False
+        """The members that came back have agreed; the stores are as their logs say."""
+        self.cut_off = 0
+        """Bytes that a crash had left behind the end of the log."""
+
+    def _failed(self, error: RemudaError) -> None:
+        """What is not on the disk must not be told: nothing can be told any more."""
+        log.error("the log has failed", extra=fields(cause=error.message))
+        self._end(f"its log cannot be written: {error.message}")
+
+    # --- opening ------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Lock the folder and read what is in it. Raises ResourceError, DataCorrupted, DiskFull."""
+        hop = Hop(asyncio.get_running_loop())
+        self._flushing.start(hop)
+        self._imaging.start(hop)
+        core = self._core
+        folder = self._folder = Folder(core.world.disk, Path(core.config.data_dir))
+        state = folder.state
+        if state is None:
+            return
+        self.restored = await self._flushing.result(partial(self._restore, folder, state))
+        core.clock.observe(self.restored.clock)
+        log.info(
+            "data found",
+            extra=fields(
+                member=state.number,
+                view=state.view.number,
+                rows=self.restored.rows,
+                in_doubt=len(self.restored.parts) + len(self.restored.jobs),
+            ),
+        )
+
+    def _restore(self, folder: Folder, state: FolderState) -> Restored:
+        """On the thread."""
+        opened = self._opened = self._open_log(folder, state)
+        self.cut_off = opened.tail.lost
+        if opened.tail.lost:
+            log.warning("end of the log cut off", extra=fields(what=str(opened.tail)))
+
+        def read(start: int) -> Iterable[Entry]:
+            return opened.reader.entries(start, opened.tail)
+
+        return restored(folder.disk, folder.image(state.generation), read)
+
+    def _open_log(self, folder: Folder, state: FolderState) -> OpenedLog:
+        mode = SyncMode(self._core.config.log_sync)
+        return open_log(folder.disk, folder.log(state.generation), state.identity, mode)
+
+    @property
+    def state(self) -> FolderState | None:
+        return None if self._folder is None else self._folder.state
+
+    @property
+    def cluster(self) -> bytes:
+        """The identity of the cluster; b"" before it is known."""
+        state = self.state
+        return b"" if state is None else state.identity.cluster
+
+    def new_cluster(self) -> bytes:
+        return self._core.world.chance.bits(128).to_bytes(16)
+
+    # --- what the folder says -----------------------------------------------------------------
+
+    def log_state(self) -> control_pb2.LogState | None:
+        """None: the folder is new."""
+        state, made = self.state, self.restored
+        if state is None or made is None:
+            return None
+        message = control_pb2.LogState(
+            cluster_identity=state.identity.cluster,
+            member=state.number,
+            view=codec.encode_view(state.view),
+            clock=made.clock,
+            jobs=sorted(made.jobs),
+            replicated=made.replicated,
+        )
+        if state.accepted is not None:
+            message.accepted.CopyFrom(codec.encode_view(state.accepted))
+        for partition, holders in state.lost.items():
+            message.lost.add(partition=partition, view=holders.view, members=holders.members)
+        for part, prepared in made.parts.items():
+            message.parts.add(
+                began=part.began,
+                near=part.near,
+                partition=part.partition,
+                state=PREPARED,
+                timestamp=prepared.timestamp,
+                partitions=prepared.partitions,
+            )
+        return message
+
+    def ends_of(self, asked: control_pb2.Recover) -> control_pb2.Recover:
+        """How parts of these transactions, and these jobs, ended in this log, where it knows."""
+        made = self._require_data()
+        answer = control_pb2.Recover(context=self._core.context())
+        if made.catalog_state:
+            answer.catalog.ParseFromString(made.catalog_state)
+        transactions = {(part.began, part.near) for part in asked.parts}
+        for part, end in made.ends.items():
+            if part.transaction in transactions:
+                found = answer.parts.add(
+                    began=part.began,
+                    near=part.near,
+                    partition=part.partition,
+                    state=ROLLED_BACK if end is None else COMMITTED,
+                )
+                if end is not None:
+                    found.timestamp = end
+        for each in asked.jobs:
+            if each.job in made.job_ends:
+                answer.jobs.add(job=each.job, timestamp=made.job_ends[each.job])
+        return answer
+
+    def _require_data(self) -> Restored:
+        if self.restored is None:
+            raise InputError("this member has no log to start again from")
+        return self.restored
+
+    # --- forming again ------------------------------------------------------------------------
+
+    async def settle(self, decided: control_pb2.Recover) -> None:
+        """What was in doubt ends as was decided, and the view is the next one. On the disk when
+        this returns; done again, it changes nothing."""
+        made, folder, opened = self._require_data(), self._folder, self._opened
+        assert folder is not None
+        assert folder.state is not None
+        assert opened is not None
+        if self._group is None:
+            self._group = GroupCommit(opened.files, opened.writer, self._flushing, self._failed)
+        group, state, view = self._group, folder.state, codec.decode_view(decided.view)
+        before = state.view
+        if decided.catalog.version > made.catalog.version:
+            catalog = decided.catalog.SerializeToString()
+            group.append(
+                records.CatalogChanged(decided.catalog.version, made.clock, catalog, "recovered")
+            )
+            take_catalog(made, catalog)
+        mine = {p for p, row in enumerate(view.replicas) if state.number in row}
+        mine.add(PARTITIONS + state.number)
+        for part in decided.parts:
+            _settle_part(made, group, part, mine)
+        for job in decided.jobs:
+            _settle_job(made, group, job)
+        for job_id in list(made.staged):  # nobody was promised these
+            drop_job(made, job_id)
+            group.append(records.JobRolledBack(job_id))
+        made.parts.clear()
+        _leave(made, group, view, mine)
+        await group.safe()
+        folder.save(replace(state, accepted=None).in_view(view))
+        self._settled = True
+        log.info("recovered", extra=fields(view=view.number, before=before.number))
+
+    # --- the first view -----------------------------------------------------------------------
+
+    def _begin(self, view: View, cluster: bytes) -> GroupCommit:
+        """``wal.begin``: this process is in ``view``."""
+        core, folder = self._core, self._folder
+        assert folder is not None
+        group = self._adopt() if self._settled else self._begin_anew(folder, view, cluster)
+        self.wal.group = group
+        if folder.state is not None:
+            self.wal.place = folder.log(folder.state.generation), folder.state.identity
+        if not self._settled:
+            if core.catalog.version:
+                self.wal.catalog_changed(core.catalog.version, self.wal.catalog_state)
+            if view.number == 1 or len(view.members) == 1:
+                self.wal.replicated_whole()
+        state = folder.state
+        assert state is not None
+        opened = self._opened
+        assert opened is not None
+        image = folder.image(state.generation)
+        self.checkpoints = Checkpoints(
+            core, self.wal, opened.files, image, self._imaging, self._ends
+        )
+        core.spawn(self.checkpoints.run(), "checkpoints")
+        return group
+
+    def _begin_anew(self, folder: Folder, view: View, cluster: bytes) -> GroupCommit:
+        core, old = self._core, folder.state
+        if old is not None and old.identity.cluster != cluster:
+            raise self.another_cluster(cluster)
+        generation = 1
+        member = core.world.chance.bits(128).to_bytes(16)
+        if old is not None:
+            generation, member = old.generation + 1, old.identity.member
+            log.warning(
+                "the cluster went on without this member: its data comes from the others",
+                extra=fields(kept=str(folder.log(old.generation))),
+            )
+        self.restored = None
+        state = FolderState(Identity(cluster, member), core.number, view, generation=generation)
+        opened = self._opened = self._open_log(folder, state)
+        folder.save(state)
+        return GroupCommit(opened.files, opened.writer, self._flushing, self._failed)
+
+    def _adopt(self) -> GroupCommit:
+        """The stores of the log become those of the member."""
+        core, made, group = self._core, self._require_data(), self._group
+        assert group is not None
+        core.catalog = made.catalog
+        core.stores.update(made.stores)
+        for store in core.stores.values():
+            store.raise_floor(made.clock)
+        core.clock.observe(made.clock)
+        core.recovered = made.replicated
+        self.wal.packings = made.packings
+        self.wal.catalog_state = made.catalog_state
+        self.wal.replicated = made.replicated
+        self.wal.job_ends.update(made.job_ends)
+        self.restored = None
+        return group
+
+    def another_cluster(self, cluster: bytes) -> InputError:
+        return InputError(
+            f"data_dir {self._core.config.data_dir} belongs to another cluster",
+            detail=f"it is of cluster {self.cluster.hex()}, this one is"
+            f" {cluster.hex() if cluster else 'new'}",
+            hint="Start the member with its own folder, or with an empty one. A cluster starts"
+            " again when its first member is started with the folder of one of its members.",
+        )
+
+    # --- views --------------------------------------------------------------------------------
+
+    def _view_changed(self, _before: View, view: View) -> None:
+        """In the step that installs it: nothing is done in a view that a restart would not know."""
+        folder = self._folder
+        assert folder is not None
+        assert folder.state is not None
+        folder.save(replace(folder.state, accepted=None).in_view(view))
+
+    def _voted(self, view: View) -> None:
+        folder = self._folder
+        assert folder is not None
+        assert folder.state is not None
+        folder.save(replace(folder.state, accepted=view))
+
+    # --- the end ------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """Write what waits, and a mark that the member ended by itself."""
+        group = self.wal.group
+        if group is not None and group.writer.failure is None:
+            group.append(records.Stopped(self._core.clock.last), sync=True)
+            await group.safe()
+        self._flushing.close()
+        self._imaging.close()
+        if self._opened is not None:
+            self._opened.files.close()
+        if self._folder is not None:
+            self._folder.close()
+
+
+def _settle_part(
+    made: Restored, group: GroupCommit, end: control_pb2.PartEnd, mine: set[int]
+) -> None:
+    part = records.PartId(end.began, end.near, end.partition)
+    prepared = made.parts.get(part)
+    if prepared is None or part.partition not in mine:
+        return
+    if end.state == COMMITTED:
+        record = records.Committed(part, end.timestamp, prepared.partitions)
+        group.append(record)
+        commit_part(made, record)
+    else:
+        group.append(records.RolledBack(part))
+        made.ends[part] = None
+        del made.parts[part]
+
+
+def _settle_job(made: Restored, group: GroupCommit, end: control_pb2.JobEnd) -> None:
+    if end.job not in made.jobs:
+        return
+    if end.HasField("timestamp"):
+        group.append(records.JobCommitted(end.job, end.timestamp))
+        commit_job(made, end.job, end.timestamp)
+    else:
+        group.append(records.JobRolledBack(end.job))
+        drop_job(made, end.job)
+
+
+def _leave(made: Restored, group: GroupCommit, view: View, mine: set[int]) -> None:
+    """One copy of each partition counts; further ones are made anew from it."""
+    gone = frozenset(range(PARTITIONS)) - mine
+    for partition in sorted(gone):
+        group.append(records.PartitionLeft(view.number, partition))
+    for store in made.stores.values():
+        if gone and not store.schema.replicated:
+            store.discard_partitions(gone)

@@ -1,0 +1,36 @@
+"""The catalog in a snapshot's manifest: the message that members send each other, as JSON."""
+
+from __future__ import annotations
+
+from google.protobuf import json_format
+
+from remuda.catalog.catalog import Catalog
+from remuda.errors import DataCorrupted, RemudaError
+from remuda.rpc import codec
+from remuda.rpc.messages import control_pb2
+
+
+def catalog_text(catalog: Catalog) -> str:
+    state = control_pb2.CatalogState(
+        version=catalog.version,
+        maps=[codec.encode_schema(schema) for schema in catalog.shown.maps],
+        views=[codec.encode_view_definition(view) for view in catalog.views],
+    )
+    return json_format.MessageToJson(state, preserving_proto_field_name=True, indent=None)
+
+
+def read_catalog(text: str) -> Catalog:
+    """Raises DataCorrupted for what this version does not know."""
+    try:
+        state = json_format.Parse(text, control_pb2.CatalogState())
+        return Catalog(
+            state.version,
+            tuple(codec.decode_schema(each) for each in state.maps),
+            tuple(codec.decode_view_definition(each) for each in state.views),
+        )
+    except (json_format.ParseError, RemudaError, ValueError, KeyError) as problem:
+        raise DataCorrupted(
+            "the catalog of the snapshot cannot be read",
+            detail=str(problem)[:300],
+            hint="A newer version of Remuda may have made it.",
+        ) from problem

@@ -1,0 +1,225 @@
+"""What members do for a snapshot that another one (or this one) makes or restores: rows of their
+partitions at one timestamp become an object, rows of an object go into a map.
+
+Both are asked for object by object, and a member keeps nothing between two requests: when the
+coordinator is lost, nothing is left but an object that no manifest names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import (
+    DataCorrupted,
+    DuplicateObject,
+    RemudaError,
+    SnapshotTooOld,
+    TransientError,
+    ViewChanged,
+)
+from remuda.member.commits import Commits
+from remuda.member.core import Core
+from remuda.member.peers import Peers
+from remuda.member.routing import Router
+from remuda.member.snapshot_storage import SnapshotStorage
+from remuda.member.writes import StagedWrite, through_views
+from remuda.rpc.messages import control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.storage.format.manifest import DataObject
+from remuda.storage.format.rows_object import OWN_COLUMNS, decode_rows, with_times
+from remuda.storage.format.sealing import ObjectKey
+from remuda.storage.snapshot.object_store import ObjectStore
+from remuda.storage.snapshot.restoring import fetch
+from remuda.storage.snapshot.writing import put_rows
+from remuda.storage.transfer import ALWAYS, Extraction
+
+STAGED_ROWS = 64 * 1024
+"""Rows of an object that are routed to their owners in one step of the loop."""
+REQUEST_TIMEOUT = 300.0
+"""Seconds for one object: it may wait for prepared writes, and for a slow store."""
+
+
+class SnapshotRows:
+    def __init__(
+        self, core: Core, peers: Peers, commits: Commits, storage: SnapshotStorage
+    ) -> None:
+        self._core = core
+        self._peers = peers
+        self._commits = commits
+        self._storage = storage
+
+    # --- for whoever coordinates --------------------------------------------------------------
+
+    async def write(
+        self, member: int, message: control_pb2.SnapshotWrite
+    ) -> control_pb2.SnapshotWritten:
+        """Have ``member`` make an object."""
+        if member == self._core.number:
+            return await self._write(message)
+        reply = await self._peers.request(
+            member, RpcType.SNAPSHOT_WRITE, message, timeout=REQUEST_TIMEOUT
+        )
+        return self._answer(reply.pbody)
+
+    async def read(
+        self, member: int, message: control_pb2.SnapshotRead
+    ) -> control_pb2.SnapshotWritten:
+        """Have ``member`` read an object into a map."""
+        if member == self._core.number:
+            return await self._read(message)
+        reply = await self._peers.request(
+            member, RpcType.SNAPSHOT_READ, message, timeout=REQUEST_TIMEOUT
+        )
+        return self._answer(reply.pbody)
+
+    def _answer(self, pbody: bytes) -> control_pb2.SnapshotWritten:
+        answer = control_pb2.SnapshotWritten.FromString(pbody)
+        self._core.observe(answer.context)
+        return answer
+
+    # --- requests of others -------------------------------------------------------------------
+
+    def on_write(self, request: Request) -> None:
+        message = control_pb2.SnapshotWrite.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        self._core.serve(request, self._answer_write(request, message))
+
+    async def _answer_write(self, request: Request, message: control_pb2.SnapshotWrite) -> None:
+        request.reply(RpcType.SNAPSHOT_WRITE, await self._write(message))
+
+    def on_read(self, request: Request) -> None:
+        message = control_pb2.SnapshotRead.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        self._core.serve(request, self._answer_read(request, message))
+
+    async def _answer_read(self, request: Request, message: control_pb2.SnapshotRead) -> None:
+        request.reply(RpcType.SNAPSHOT_READ, await self._read(message))
+
+    # --- rows into an object ------------------------------------------------------------------
+
+    async def _write(self, message: control_pb2.SnapshotWrite) -> control_pb2.SnapshotWritten:
+        """As a scan at ``at`` reads (design rules 14 to 16): by the primary, when the clock is past
+        it and nothing that was prepared at or below it is undecided."""
+        core, view, at = self._core, self._core.view.number, message.at
+        core.observe_clock(at)
+        await core.until_ready()
+        await self._commits.settled(message.map_id, at)
+        core.require_lease()
+        self._require_view(view)
+        store = core.store(message.map_id, message.schema_version)
+        if at < store.floor:
+            raise SnapshotTooOld(
+                f'versions of map "{store.schema.name}" that the snapshot needs were collected',
+                hint="Try again; if it happens again, the members are short of memory or of time.",
+            )
+        extraction = store.extraction(frozenset(message.partitions), ALWAYS, at)
+        try:
+            put = await self._storage.work(
+                lambda store, key: write_rows(store, key, message, extraction)
+            )
+        except DuplicateObject as error:  # of an attempt that was given up: the next one has others
+            raise TransientError(error.message, detail=error.detail) from error
+        core.require_lease()
+        self._require_view(view)
+        answer = control_pb2.SnapshotWritten(context=core.context())
+        if put is not None:
+            answer.key, answer.sha256, answer.size, answer.rows = (
+                put.key,
+                put.sha256,
+                put.size,
+                put.rows,
+            )
+        return answer
+
+    def _require_view(self, number: int) -> None:
+        if self._core.view.number != number:
+            raise ViewChanged("partitions were moved while their rows were written to a snapshot")
+
+    # --- rows out of an object ----------------------------------------------------------------
+
+    async def _read(self, message: control_pb2.SnapshotRead) -> control_pb2.SnapshotWritten:
+        """Rows that are there already are replaced by themselves: an object may be read twice."""
+        core, wanted = self._core, object_of(message)
+        schema = core.store(message.map_id, message.schema_version).schema
+        batches = await self._storage.work(
+            lambda store, key: list(read_rows(store, key, wanted, schema))
+        )
+
+        async def write(_attempt: int) -> int:
+            staged = StagedWrite(core, self._peers, self._commits, schema)
+            try:
+                for batch in batches:
+                    await staged.add(batch)
+                return await staged.commit()
+            except RemudaError:
+                staged.abort()
+                raise
+
+        rows = await through_views(write)
+        return control_pb2.SnapshotWritten(context=core.context(), key=wanted.key, rows=rows)
+
+
+def write_rows(
+    store: ObjectStore,
+    key: ObjectKey | None,
+    message: control_pb2.SnapshotWrite,
+    extraction: Extraction,
+) -> DataObject | None:
+    """Put the rows that exist at ``message.at``; None when there are none. Any thread."""
+    schema, at = extraction.schema, message.at
+    router = Router(schema)
+    batches: list[pa.RecordBatch] = []
+    for versions in extraction.versions():
+        there = versions.ends > at  # also what ends by itself, later
+        batch, begins, ends = versions.batch, versions.begins, versions.ends
+        if not there.all():
+            if not there.any():
+                continue
+            batch, begins, ends = batch.filter(pa.array(there)), begins[there], ends[there]
+        assert int(begins.max()) <= at
+        batches.append(with_times(batch, router.partitions(batch), begins, ends))
+    if not batches:
+        return None
+    return put_rows(
+        store,
+        message.snapshot,
+        message.cut,
+        map_id=message.map_id,
+        schema_version=message.schema_version,
+        group=message.group,
+        partitions=message.partitions,
+        batches=batches,
+        schema=batches[0].schema,
+        key=key,
+    )
+
+
+def object_of(message: control_pb2.SnapshotRead) -> DataObject:
+    stored = message.object
+    return DataObject(stored.key, stored.sha256, stored.size, stored.rows, 0, 0, ())
+
+
+def read_rows(
+    store: ObjectStore, key: ObjectKey | None, wanted: DataObject, schema: MapSchema
+) -> Iterator[pa.RecordBatch]:
+    """The rows of an object as the map ``schema`` has them. Raises DataCorrupted unless it is the
+    object of the manifest, UndefinedObject. Any thread."""
+    table = decode_rows(fetch(store, wanted, key))
+    if table.num_rows != wanted.rows:
+        raise DataCorrupted(
+            f"object {wanted.key} has {table.num_rows} rows; the manifest says {wanted.rows}"
+        )
+    columns = engine_schema(schema)
+    rows = table.select(table.column_names[len(OWN_COLUMNS) :])
+    if rows.schema.types != columns.types or rows.schema.names != columns.names:
+        raise DataCorrupted(
+            f'object {wanted.key} has other columns than map "{schema.name}"',
+            detail=f"{rows.schema.names}; the catalog of the snapshot has {columns.names}",
+        )
+    for batch in rows.combine_chunks().to_batches(max_chunksize=STAGED_ROWS):
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=columns)

@@ -1,0 +1,270 @@
+"""Statements about snapshots on the member that runs them.
+
+One statement that writes to the store or to the catalog runs at a time in the cluster; others wait
+for their turn (design rule 28), by the turns that atomic writes of a map take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeAlias
+
+from remuda.catalog.system_relations import SYS, SYSTEM, SystemRelation
+from remuda.datatypes.datetimetext import parse_timestamp
+from remuda.datatypes.timestamp import from_micros
+from remuda.errors import QueryTimeout, UndefinedObject
+from remuda.execution.context import SuppliedRows
+from remuda.member.catalog_service import CatalogService
+from remuda.member.commits import Commits
+from remuda.member.core import Core
+from remuda.member.cuts import Cuts
+from remuda.member.index_service import IndexService
+from remuda.member.membership import Membership
+from remuda.member.peers import Peers
+from remuda.member.query_relations import moment
+from remuda.member.routes import RequestHandler
+from remuda.member.snapshot_making import SnapshotMaking
+from remuda.member.snapshot_replay import SnapshotReplays
+from remuda.member.snapshot_restoring import RestoredMap, SnapshotRestoring
+from remuda.member.snapshot_rows import SnapshotRows
+from remuda.member.snapshot_schedule import SnapshotSchedule
+from remuda.member.snapshot_storage import SnapshotStorage
+from remuda.member.snapshot_tasks import CREATE, RESTORE, VERIFY, SnapshotTask, SnapshotTasks
+from remuda.member.statement import Statement
+from remuda.member.statements import Statements
+from remuda.member.supplies import Supplier
+from remuda.member.system_relations import engine_rows
+from remuda.member.system_state import SystemState
+from remuda.member.transaction_pins import TransactionPins
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.session.answers import Answer
+from remuda.session.snapshot_answers import (
+    cut_row,
+    cut_rows,
+    cuts_answer,
+    findings_answer,
+    gone_answer,
+    maps_answer,
+    restored_answer,
+)
+from remuda.sql.snapshot_trees import (
+    CreateSnapshotTree,
+    DropSnapshotTree,
+    ExpireSnapshotTree,
+    RestoreSnapshotTree,
+    ShowSnapshotsTree,
+    SnapshotTree,
+    VerifySnapshotTree,
+)
+from remuda.storage.format.manifest import Manifest
+from remuda.storage.snapshot import expiring
+from remuda.storage.snapshot.chain import load
+from remuda.storage.snapshot.expiring import ExpirePlan
+from remuda.storage.snapshot.object_store import ObjectStore, check_name
+from remuda.storage.snapshot.verifying import Level, verify
+
+Rows: TypeAlias = Callable[[Statement], Awaitable[Iterable[tuple[Any, ...]]]]
+
+TURN: Final = 0
+"""In the place of a map's id: no map has it."""
+
+
+class Snapshots:
+    def __init__(  # noqa: PLR0917 (made in one place)
+        self,
+        core: Core,
+        peers: Peers,
+        membership: Membership,
+        commits: Commits,
+        catalog: CatalogService,
+        state: SystemState,
+    ) -> None:
+        self._core = core
+        self._commits = commits
+        self._state = state
+        self.tasks = SnapshotTasks(core.world.clock.wall_micros)
+        self.storage = SnapshotStorage(core.config, core.world)
+        self.rows = SnapshotRows(core, peers, commits, self.storage)
+        self.replays = SnapshotReplays(core, peers, commits, self.storage)
+        self.cuts = Cuts(core, peers, commits, self.storage)
+        self._making = SnapshotMaking(core, membership, state, self.storage, self.rows, self.cuts)
+        self.restoring = SnapshotRestoring(
+            core,
+            state=state,
+            catalog=catalog,
+            indexes=IndexService(core, peers, catalog),
+            storage=self.storage,
+            rows=self.rows,
+            replays=self.replays,
+        )
+
+        membership.on_view.append(self.restoring.on_view)
+
+    def start(self, statements: Statements, pins: TransactionPins) -> None:
+        """The first view is there."""
+        self.storage.start()
+        statements.about_snapshots = self.run
+        pins.others.append(self.tasks.oldest_read)
+        self._state.snapshots = self.tasks.described
+        for name, rows in (("snapshots", self._cuts), ("snapshot_tasks", self._running)):
+            relation = SYSTEM[SYS][name]
+            statements.supplies.register(relation.qualified, _supplier(relation, rows))
+        self.restoring.begin()
+        schedule = SnapshotSchedule(
+            self._core,
+            lambda name, increment: self._create(name, increment, lambda: None),
+            self._expire_before,
+        )
+        schedule.start()
+
+    def routes(self) -> dict[int, RequestHandler]:
+        """Of the control channel."""
+        return {
+            RpcType.SNAPSHOT_WRITE: self.rows.on_write,
+            RpcType.SNAPSHOT_READ: self.rows.on_read,
+            RpcType.SNAPSHOT_REPLAY: self.replays.on_replay,
+            **self.cuts.routes(),
+        }
+
+    def close(self) -> None:
+        self.cuts.close()
+        self.storage.close()
+
+    async def run(self, statement: Statement, tree: SnapshotTree) -> Answer:
+        """Raises InputError and its kinds, ResourceError of the store, TransientError."""
+        try:
+            async with asyncio.timeout(statement.timeout):
+                return await self._run(statement, tree)
+        except TimeoutError:
+            raise QueryTimeout(
+                f"the statement did not end within {statement.timeout:g} s; nothing is left of it"
+            ) from None
+
+    async def _run(self, statement: Statement, tree: SnapshotTree) -> Answer:
+        match tree:
+            case ShowSnapshotsTree(None):
+                return cuts_answer(await self._storage_rows())
+            case ShowSnapshotsTree(str(name)):
+                return maps_answer(await self.storage.work(lambda store, _: load(store, name)))
+            case VerifySnapshotTree():
+                with self.tasks.task(VERIFY, tree.name, statement.check) as task:
+                    return await self._verify(task, tree)
+            case CreateSnapshotTree(name):
+                manifest = await self._create(name, tree.increment, statement.check)
+                return cuts_answer([cut_row(manifest)])
+            case RestoreSnapshotTree():
+                with self.tasks.task(RESTORE, tree.name, statement.check) as task:
+                    async with self._turn():
+                        maps = await self.restoring.restore(task, tree)
+                return restored_answer(map(_restored_row, maps))
+            case ExpireSnapshotTree():
+                before = from_micros(parse_timestamp(tree.before, zoned=True))
+                async with self._turn():
+                    return await self._expire(
+                        tree.name,
+                        lambda store: expiring.plan_expire(load(store, tree.name), before=before),
+                        dry_run=tree.dry_run,
+                    )
+            case DropSnapshotTree():
+                async with self._turn():
+                    return await self._drop(tree)
+        raise AssertionError("the context managers above pass every error on")
+
+    async def _create(self, name: str, increment: bool, check: Callable[[], None]) -> Manifest:
+        with self.tasks.task(CREATE, name, check) as task:
+            task.increment = increment
+            async with self._turn():
+                return await self._making.create(task)
+        raise AssertionError("the context managers above pass every error on")
+
+    async def _expire_before(self, name: str, before: int) -> Answer:
+        async with self._turn():
+            return await self._expire(
+                name,
+                lambda store: expiring.plan_expire(load(store, name), before=before),
+                dry_run=False,
+            )
+        raise AssertionError("the context manager above passes every error on")
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        job = self._commits.new_job()
+        await self._commits.turn(TURN, job)
+        try:
+            yield
+        finally:
+            self._commits.end_turn(TURN, job)
+
+    async def _storage_rows(self) -> list[tuple[Any, ...]]:
+        return await self.storage.work(lambda store, _: _all_cuts(store))
+
+    async def _verify(self, task: SnapshotTask, tree: VerifySnapshotTree) -> Answer:
+        def progress(done: int, total: int) -> None:  # on the thread of the store
+            task.objects, task.objects_total = done, total
+            task.check()
+
+        check_name(tree.name)
+        report = await self.storage.work(
+            lambda store, key: verify(store, tree.name, Level(tree.level), key, progress)
+        )
+        return findings_answer(report)
+
+    async def _expire(self, name: str, make: Any, *, dry_run: bool) -> Answer:
+        check_name(name)
+
+        def expire(store: ObjectStore) -> ExpirePlan:
+            plan: ExpirePlan = make(store)
+            if not dry_run:
+                expiring.carry_out(store, plan)
+            return plan
+
+        return gone_answer(await self.storage.work(lambda store, _: expire(store)))
+
+    async def _drop(self, tree: DropSnapshotTree) -> Answer:
+        def plan(store: ObjectStore) -> ExpirePlan:
+            chain = load(store, tree.name)
+            cuts = tree.cuts or tuple(chain.manifests)
+            return expiring.plan_drop(chain, cuts, force=tree.cascade)
+
+        try:
+            return await self._expire(tree.name, plan, dry_run=tree.dry_run)
+        except UndefinedObject:
+            if not tree.if_exists:
+                raise
+            return gone_answer(ExpirePlan((), (), (), tree.name))
+
+    # --- system relations ---------------------------------------------------------------------
+
+    async def _cuts(self, _statement: Statement) -> Iterable[tuple[Any, ...]]:
+        """The rows of sys.snapshots; none where there is no store."""
+        return await self._storage_rows() if self.storage.configured else []
+
+    async def _running(self, _statement: Statement) -> Iterable[tuple[Any, ...]]:
+        """The rows of sys.snapshot_tasks."""
+        return [
+            (
+                number, task.kind, task.snapshot, task.cut or None, moment(task.started),
+                task.attempt, task.objects, task.objects_total, task.rows, task.bytes,
+            )
+            for number, state in (await self._state.all()).items()
+            for task in state.snapshots
+        ]  # fmt: skip
+
+
+def _supplier(relation: SystemRelation, rows: Rows) -> Supplier:
+    async def supply(statement: Statement) -> SuppliedRows:
+        return engine_rows(relation, list(await rows(statement)))
+
+    return supply
+
+
+def _restored_row(each: RestoredMap) -> tuple[str, str, int, int, int]:
+    size = sum(wanted.size for wanted in each.objects)
+    return each.schema.name, each.name, each.rows, len(each.objects), size
+
+
+def _all_cuts(store: ObjectStore) -> list[tuple[Any, ...]]:
+    names = sorted({key.partition("/")[0] for key in store.keys("") if "/" in key})
+    return [row for name in names for row in cut_rows(load(store, name))]

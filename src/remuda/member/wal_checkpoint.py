@@ -1,0 +1,139 @@
+"""Checkpoints of a member: when enough log has been written, an image of the stores takes its
+place, so that a start reads no more than that."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+from remuda.errors import RemudaError
+from remuda.member.core import Core
+from remuda.member.log import fields
+from remuda.member.offload import Offload
+from remuda.member.wal_group import GroupCommit
+from remuda.member.wal_image import ImageHead, Taking, remove_others
+from remuda.member.wal_writer import MemberWal, part_id
+from remuda.storage.format import records
+from remuda.storage.format.segment import decode_header
+from remuda.storage.log.files import LogFiles
+from remuda.storage.log.retention import Retention
+from remuda.transaction.parts import Address
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY = 1.0
+WAIT = 0.05
+KEPT_MAX = 64
+"""With more segments than this, those that only an increment still to come needs go as well: it
+will be a base then."""
+
+
+class Checkpoints:
+    """Of one log. ``ends`` are those of parts that others may still ask for."""
+
+    def __init__(  # noqa: PLR0917 (made in one place)
+        self,
+        core: Core,
+        wal: MemberWal,
+        files: LogFiles,
+        root: Path,
+        offload: Offload,
+        ends: Callable[[], dict[Address, int | None]],
+    ) -> None:
+        self._core = core
+        self._wal = wal
+        self._files = files
+        self._root = root
+        self._offload = offload
+        self._ends = ends
+        self._written = 0
+        self.number = 0
+        self.rows = 0
+        self.running = False
+
+    async def run(self) -> None:
+        """For ever: mark what is idle, and checkpoint what has grown."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            group = self._wal.group
+            assert group is not None
+            group.mark()
+            if group.bytes - self._written >= self._core.config.checkpoint_size:
+                try:
+                    await self.take()
+                except RemudaError as error:  # the log goes on; tried again when it has grown more
+                    self._written = group.bytes
+                    log.error("checkpoint failed", extra=fields(error=error.message))
+
+    async def take(self) -> None:
+        """Write an image, then give up what it replaces. Raises DiskFull, ResourceError."""
+        group = self._wal.group
+        assert group is not None
+        while self.running or not self._wal.may_checkpoint:
+            await asyncio.sleep(WAIT)
+        self.running = True
+        stores = [*self._core.stores.values(), *self._core.backup_stores.values()]
+        for store in stores:
+            store.resting += 1  # upkeep would rewrite what is being read
+        try:
+            head, taking = self._begin(group), Taking(stores)
+            work = partial(taking.write, self._files.disk, self._root, head)
+            digest, rows = await self._offload.result(work)
+        finally:
+            for store in stores:
+                store.resting -= 1
+            self.running = False
+        group.append(
+            records.Checkpoint(
+                head.number,
+                head.clock,
+                head.replay_from,
+                f"checkpoint {head.number}",
+                bytes.fromhex(digest),
+            ),
+            sync=True,
+        )
+        await group.safe()
+        self.number = self._wal.checkpoint = head.number
+        self.rows = rows
+        await self._offload.result(partial(self._retire, head))
+        log.info(
+            "checkpoint",
+            extra=fields(number=head.number, rows=rows, replay_from=head.replay_from),
+        )
+
+    def _begin(self, group: GroupCommit) -> ImageHead:
+        """In one step with the pinning of the stores."""
+        writer, wal = group.writer, self._wal
+        writer.roll()
+        self._written = group.bytes
+        sequence = writer.last + 1
+        opened = [*wal.prepared.values(), *wal.open_jobs.values()]
+        return ImageHead(
+            sequence,  # grows from checkpoint to checkpoint, over restarts, too
+            sequence,
+            min([sequence, *opened]),
+            self._core.clock.last,
+            wal.catalog_state,
+            wal.replicated,
+            {part_id(address): end for address, end in self._ends().items()},
+            dict(wal.job_ends),
+        )
+
+    def _retire(self, head: ImageHead) -> None:
+        """On the thread. The images before, and the segments that lie wholly before the replay."""
+        remove_others(self._files.disk, self._root, head.number)
+        numbers = self._files.numbers()
+        gone: list[int] = []
+        kept = self._wal.keep_from if len(numbers) <= KEPT_MAX else None
+        replay_from = head.replay_from if kept is None else min(kept, head.replay_from)
+        for number, follower in pairwise(numbers):
+            if decode_header(self._files.head(follower)).first > replay_from:
+                break
+            gone.append(number)
+        if gone:
+            self._files.apply(Retention((), (), tuple(gone)))

@@ -1,0 +1,114 @@
+"""Group commit: records go to the disk in a thread, many at a time, and whoever waits for them goes
+on when they are there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from remuda.errors import RemudaError
+from remuda.member.core import attempt
+from remuda.member.offload import Offload
+from remuda.storage.format.records import Record
+from remuda.storage.log.files import LogFiles
+from remuda.storage.log.writer import Flush, LogWriter
+
+
+class GroupCommit:
+    """Appends to one log. ``failed`` is told once when the disk fails: what waits then waits for
+    ever, so that nobody is told of what may not be there."""
+
+    def __init__(
+        self,
+        files: LogFiles,
+        writer: LogWriter,
+        offload: Offload,
+        failed: Callable[[RemudaError], None],
+    ) -> None:
+        self.writer = writer
+        self.bytes = 0
+        """Of all that was flushed."""
+        self.groups = 0
+        self._files = files
+        self._offload = offload
+        self._failed = failed
+        self._waiting: deque[tuple[int, Callable[[], object]]] = deque()
+        self._scheduled = False
+
+    def append(self, record: Record, *, sync: bool = False) -> int:
+        """The record's sequence. Raises LimitExceeded; when the disk has failed, nothing happens:
+        the member is about to end."""
+        if self.writer.failure is not None:
+            return self.writer.last
+        sequence = self.writer.append(record, sync=sync)
+        self._soon()
+        return sequence
+
+    def after(self, action: Callable[[], object]) -> None:
+        """Call ``action`` when all that was appended so far is acknowledged."""
+        if self.is_safe:
+            action()
+        else:
+            self._waiting.append((self.writer.last, action))
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether all is acknowledged (and nobody is ahead of who asks)."""
+        writer = self.writer
+        return not self._waiting and writer.acknowledged >= writer.last and not writer.failure
+
+    async def safe(self) -> None:
+        """Return when all that was appended so far is acknowledged."""
+        if not self.is_safe:
+            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.after(lambda: None if done.done() else done.set_result(None))
+            await done
+
+    def mark(self) -> None:
+        """When nothing else is to be written, tell the log that all before is durable."""
+        if self.writer.idle_mark(0) is not None:
+            self._soon()
+
+    def _soon(self) -> None:
+        """At the end of this turn of the loop: what its other steps append goes along."""
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        flush = self.writer.step()
+        if flush is not None:
+            self._offload(partial(self._carry_out, flush), self._go_on)
+
+    def _carry_out(self, flush: Flush) -> Callable[[], None]:
+        """On the thread."""
+        try:
+            self._files.carry_out(flush)
+        except RemudaError as error:
+            problem = error
+            return lambda: self._broken(problem)
+        size = sum(len(getattr(operation, "data", b"")) for operation in flush.operations)
+        return lambda: self._flushed(size)
+
+    def _flushed(self, size: int) -> None:
+        self.bytes += size
+        self.groups += 1
+        self.writer.on_flushed()
+
+    def _broken(self, error: RemudaError) -> None:
+        self.writer.on_failed(error)
+        self._failed(error)
+
+    def _go_on(self) -> None:
+        self._flush()  # first: the disk works while the others hear
+        acknowledged = self.writer.acknowledged
+        while self._waiting and self._waiting[0][0] <= acknowledged:
+            attempt("what waited for the log", self._waiting[0][1])
+            self._waiting.popleft()  # not before: what is said meanwhile comes behind it
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)

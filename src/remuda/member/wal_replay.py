@@ -1,0 +1,351 @@
+"""What a log makes of a member's stores: the image of the last checkpoint, and every record behind
+it, applied in the order in which the changes were made.
+
+The stores of a map are one store here: which partitions the member serves and which it backs up is
+said by the view that comes later. Parts and jobs that are prepared and not ended remain; what
+others may ask about the ends of parts is remembered.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from remuda.catalog.catalog import Catalog
+from remuda.datatypes.conformance import of_keys
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.timestamp import expiry
+from remuda.errors import DataCorrupted, RemudaError
+from remuda.limits import PARTITIONS
+from remuda.member.log import fields
+from remuda.member.wal_image import numbers, read_head, read_rows
+from remuda.member.wal_rows import Packings, decode_batches
+from remuda.rpc import codec
+from remuda.rpc.messages import control_pb2
+from remuda.storage import transfer
+from remuda.storage.format import records as log
+from remuda.storage.layout import Layout
+from remuda.storage.log.reader import Entry
+from remuda.storage.map_store import MapStore
+from remuda.world import Disk
+
+logger = logging.getLogger(__name__)
+
+TASK = "replayed"
+Staged = log.StagedRows | log.StagedKeys
+
+
+def decode_catalog(state: bytes) -> Catalog:
+    message = control_pb2.CatalogState.FromString(state)
+    return Catalog(
+        message.version,
+        tuple(codec.decode_schema(m) for m in message.maps),
+        tuple(codec.decode_view_definition(v) for v in message.views),
+    )
+
+
+@dataclass
+class Restored:
+    """A member's data, as far as its log goes."""
+
+    catalog: Catalog = field(default_factory=Catalog)
+    catalog_state: bytes = b""
+    stores: dict[int, MapStore] = field(default_factory=dict)
+    packings: Packings = field(default_factory=Packings)
+    parts: dict[log.PartId, log.Prepared] = field(default_factory=dict)
+    """Prepared and not ended."""
+    jobs: dict[str, log.JobPrepared] = field(default_factory=dict)
+    """The same."""
+    staged: dict[str, list[Staged]] = field(default_factory=dict)
+    ends: dict[log.PartId, int | None] = field(default_factory=dict)
+    """Of parts of several partitions: commit timestamps; None: rolled back."""
+    job_ends: dict[str, int] = field(default_factory=dict)
+    clock: int = 0
+    replicated: bool = False
+    """It has whole copies of the replicated maps."""
+    checkpoint: int = 0
+    sequence: int = 0
+    """Where the image ends."""
+    rows: int = 0
+    """That were applied."""
+
+
+def image_of(disk: Disk, root: Path) -> tuple[Restored, int]:
+    """The last checkpoint, and the sequence from which the log is to be read. Raises
+    DataCorrupted: an image that is damaged has no second one behind it."""
+    for number in reversed(numbers(disk, root)):
+        head, entries = read_head(disk, root, number)
+        made = Restored(
+            ends=dict(head.ends),
+            job_ends=dict(head.jobs),
+            clock=head.clock,
+            replicated=head.replicated,
+            checkpoint=head.number,
+            sequence=head.sequence,
+        )
+        take_catalog(made, head.catalog)
+        for entry in entries:
+            store = made.stores.get(entry.map_id)
+            if store is None or store.schema.version != entry.schema_version:
+                raise DataCorrupted(f"the image has rows of map {entry.map_id}, which is not there")
+            versions = read_rows(disk, root, entry, store.schema)
+            if versions.rows:
+                store.install(store.arrival([versions]))
+                made.rows += versions.rows
+        return made, head.replay_from
+    return Restored(), 0
+
+
+def replay(made: Restored, entries: Iterable[Entry]) -> None:
+    """Apply the log. Raises DataCorrupted with the record that cannot be applied."""
+    for entry in entries:
+        try:
+            if entry.sequence < made.sequence:
+                _note_earlier(made, entry.record)
+            else:
+                _apply(made, entry.record)
+        except DataCorrupted:
+            raise
+        except RemudaError as error:
+            raise DataCorrupted(
+                f"record {entry.sequence} of the log cannot be applied: {error.message}",
+                detail=str(entry.record),
+            ) from error
+
+
+def _note_earlier(made: Restored, record: log.Record) -> None:
+    """The image has what was committed; what was open is still to come."""
+    match record:
+        case log.Prepared() | log.StagedRows() | log.StagedKeys() | log.JobPrepared():
+            _note(made, record)
+        case log.Committed(part=part) | log.RolledBack(part=part):
+            made.parts.pop(part, None)
+        case log.JobCommitted(job=job) | log.JobRolledBack(job=job):
+            made.jobs.pop(job, None)
+            made.staged.pop(job, None)
+        case log.PartitionTaken(partition=partition) | log.PartitionLeft(partition=partition):
+            _drop_parts(made, partition)
+        case log.CatalogChanged(edits=state):
+            made.packings.learn(decode_catalog(state).maps)
+        case _:
+            pass
+
+
+def _note(made: Restored, record: log.Record) -> None:
+    match record:
+        case log.Prepared(part=part, timestamp=timestamp):
+            made.parts[part] = record
+            made.clock = max(made.clock, timestamp)
+        case log.StagedRows(job=job) | log.StagedKeys(job=job):
+            made.staged.setdefault(job, []).append(record)
+        case log.JobPrepared(job=job, timestamp=timestamp):
+            made.jobs[job] = record
+            made.clock = max(made.clock, timestamp)
+        case _:
+            raise AssertionError(f"{record} is handled elsewhere")
+
+
+def _apply(made: Restored, record: log.Record) -> None:
+    match record:
+        case log.Committed():
+            commit_part(made, record)
+        case log.RolledBack(part=part):
+            prepared = made.parts.pop(part, None)
+            if prepared is not None and len(prepared.partitions) > 1:
+                made.ends[part] = None
+        case log.JobCommitted(job=job, timestamp=timestamp):
+            commit_job(made, job, timestamp)
+        case log.JobRolledBack(job=job):
+            drop_job(made, job)
+        case log.CatalogChanged(edits=state, timestamp=timestamp):
+            made.clock = max(made.clock, timestamp)
+            take_catalog(made, state)
+        case log.PartitionTaken(partition=partition, timestamp=timestamp):
+            made.clock = max(made.clock, timestamp)
+            _discard(made, partition)
+        case log.PartitionLeft(partition=partition):
+            _discard(made, partition)
+        case log.PartitionReady(partition=partition):
+            made.replicated = made.replicated or partition == PARTITIONS
+        case log.CopiedRows():
+            _take_copies(made, record)
+        case log.Closed(timestamp) | log.Stopped(timestamp) | log.Checkpoint(timestamp=timestamp):
+            made.clock = max(made.clock, timestamp)
+        case log.CutStart(timestamp=timestamp):
+            made.clock = max(made.clock, timestamp)
+        case log.CutFinish():
+            pass
+        case _:
+            _note(made, record)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def commit_part(made: Restored, record: log.Committed) -> None:
+    """Apply the writes of a part."""
+    prepared = made.parts.pop(record.part, None)
+    made.clock = max(made.clock, record.timestamp)
+    if len(record.partitions) > 1:
+        made.ends[record.part] = record.timestamp
+    changes = record.changes
+    if changes is None:
+        if prepared is None:
+            raise DataCorrupted(f"{record.part} commits, and was not prepared in the log")
+        changes = prepared.changes
+    for change in changes:
+        _change(made, change, record.timestamp)
+
+
+def _change(made: Restored, change: log.Change, timestamp: int) -> None:
+    store = made.stores.get(change.map_id)
+    if store is None:
+        return  # dropped meanwhile
+    found = made.packings.write(change)
+    if found is None:
+        raise DataCorrupted(
+            f'a row of map "{store.schema.name}" is of version {change.schema_version} of it, which'
+            " the log does not tell"
+        )
+    schema, write = found
+    made.rows += 1
+    at = max(timestamp, store.floor)  # as when it was applied first
+    if write.row is None:
+        store.discard(write.key, at)
+        return
+    row = write.row
+    if schema.version != store.schema.version:
+        row = Layout(schema, store.schema).row(row)
+    until = expiry(timestamp, write.ttl or 0)
+    if until > at:
+        store.set(row, at, until)
+    else:
+        store.discard(write.key, at)
+
+
+def _drop_parts(made: Restored, partition: int) -> None:
+    for part in [part for part in made.parts if part.partition == partition]:
+        del made.parts[part]
+
+
+# --- jobs -----------------------------------------------------------------------------------------
+
+
+def commit_job(made: Restored, job: str, timestamp: int) -> None:
+    """Apply the rows of its accepted tasks."""
+    prepared, staged = made.jobs.pop(job, None), made.staged.pop(job, [])
+    made.clock = max(made.clock, timestamp)
+    made.job_ends[job] = timestamp
+    store = None if prepared is None else made.stores.get(prepared.map_id)
+    if prepared is None or store is None:
+        return  # only the coordinator's word, or the map was dropped
+    accepted = [each for each in staged if each.task in prepared.tasks]
+    for number, each in enumerate(accepted):
+        if isinstance(each, log.StagedKeys):
+            for keys in decode_batches(each.keys)[0]:
+                whole = of_keys(keys.columns, store.schema)
+                store.stage_removals(job, TASK, number, whole)
+                made.rows += whole.num_rows
+        else:
+            for batch in decode_batches(each.rows)[0]:
+                rows = _of_now(made, batch, store, each.schema_version)
+                store.stage(job, TASK, number, rows)
+                made.rows += rows.num_rows
+    store.prepare(job, (TASK,), overwrite=prepared.overwrite, insert_only=False, ttl=prepared.ttl)
+    store.mark_prepared(job, timestamp)
+    store.resolve(job, timestamp)
+
+
+def drop_job(made: Restored, job: str) -> None:
+    made.jobs.pop(job, None)
+    made.staged.pop(job, None)
+
+
+def _of_now(made: Restored, batch: pa.RecordBatch, store: MapStore, version: int) -> pa.RecordBatch:
+    if version == store.schema.version:
+        return batch
+    packing = made.packings.of(store.schema.map_id, version)
+    if packing is None:
+        raise DataCorrupted(
+            f'rows of map "{store.schema.name}" are of version {version} of it, which the log does'
+            " not tell"
+        )
+    layout = Layout(packing.schema, store.schema)
+    return layout.batch(batch, range(len(store.schema.columns)))
+
+
+# --- catalog and copies ---------------------------------------------------------------------------
+
+
+def take_catalog(made: Restored, state: bytes) -> None:
+    if not state:
+        return
+    catalog = decode_catalog(state)
+    if catalog.version < made.catalog.version:
+        return
+    made.catalog, made.catalog_state = catalog, state
+    made.packings.learn(catalog.maps)
+    for map_id in [map_id for map_id in made.stores if catalog.find_id(map_id) is None]:
+        del made.stores[map_id]
+    for schema in catalog.maps:
+        _take_schema(made, schema)
+
+
+def _take_schema(made: Restored, schema: MapSchema) -> None:
+    store = made.stores.get(schema.map_id)
+    if store is None:
+        made.stores[schema.map_id] = MapStore(schema)
+    elif store.schema.version < schema.version:
+        store.alter(schema)
+    elif store.schema != schema:
+        store.define_indexes(schema)
+
+
+def _discard(made: Restored, partition: int) -> None:
+    """The copy is void: of a partition of all maps, or (above) of a replicated map."""
+    if partition >= PARTITIONS:
+        store = made.stores.get(partition - PARTITIONS)
+        if store is not None:
+            store.discard_partitions(transfer.EVERY_PARTITION)
+        return
+    _drop_parts(made, partition)
+    for store in made.stores.values():
+        if not store.schema.replicated:
+            store.discard_partitions(frozenset((partition,)))
+
+
+def _take_copies(made: Restored, record: log.CopiedRows) -> None:
+    store = made.stores.get(record.map_id)
+    if store is None:
+        return
+    batches, (low, floor) = decode_batches(record.rows)
+    store.raise_floor(floor)
+    for batch in batches:
+        packing = made.packings.of(record.map_id, record.schema_version)
+        if packing is None:
+            raise DataCorrupted(f"copied rows are of an unknown version of map {record.map_id}")
+        versions = transfer.from_wire(batch, packing.schema)
+        columns = _of_now(made, versions.batch, store, record.schema_version)
+        fresh, ended = transfer.split(
+            transfer.Versions(store.schema, columns, versions.begins, versions.ends), low
+        )
+        if ended is not None:
+            store.end_versions(store.arrival([ended]), low)
+        if fresh is not None:
+            store.install(store.arrival([fresh]))
+            made.rows += fresh.rows
+
+
+def restored(disk: Disk, root: Path, read: Callable[[int], Iterable[Entry]]) -> Restored:
+    """``read(start)`` gives the log from record ``start`` on. Any thread."""
+    made, start = image_of(disk, root)
+    replay(made, read(start))
+    logger.info(
+        "log replayed",
+        extra=fields(rows=made.rows, maps=len(made.stores), checkpoint=made.checkpoint),
+    )
+    return made

@@ -1,0 +1,135 @@
+"""What ``map.compute`` says, bound once for each map and text; and computed for rows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
+from remuda.errors import InputError
+from remuda.execution.batch import Batch
+from remuda.execution.evaluate.compile import Compiler
+from remuda.execution.evaluate.predicate import Predicate
+from remuda.plan.expression import columns_of
+from remuda.session.client_session import ClientSession
+from remuda.session.parameters import (
+    check_count,
+    clock_values,
+    fitted,
+    with_clock_parameters,
+)
+from remuda.sql.entry_changes import EntryChange, bind_entry_change
+
+Row: TypeAlias = tuple[PhysicalValue, ...]
+Compute: TypeAlias = Callable[[Sequence[Row]], list[Row | None]]
+"""The new row for each, in schema order; None where the condition does not hold."""
+
+CHANGES_KEPT = 1000
+
+_Key: TypeAlias = tuple[int, int, str, str, tuple[SqlType, ...] | None]
+
+
+class EntryChanges:
+    """The changes that a member has bound, the last ones. On the loop's thread."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[_Key, EntryChange] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def fitting(
+        self,
+        schema: MapSchema,
+        assignments: str,
+        condition: str,
+        values: tuple[PhysicalValue, ...],
+        types: tuple[SqlType, ...],
+    ) -> tuple[EntryChange, tuple[PhysicalValue, ...]]:
+        """The change by the parameter types that the binder infers, if the values fit them exactly;
+        otherwise by the types that the client gave. With the values in these types."""
+        try:
+            found = self._bound(schema, assignments, condition, None)
+        except InputError:
+            if not types:
+                raise
+            found = None
+        if found is not None:
+            check_count(len(found.parameter_types), len(values))
+            suitable = fitted(values, types, found.parameter_types)
+            if suitable is not None:
+                return found, suitable
+        return self._bound(schema, assignments, condition, types), values
+
+    def _bound(
+        self,
+        schema: MapSchema,
+        assignments: str,
+        condition: str,
+        types: tuple[SqlType, ...] | None,
+    ) -> EntryChange:
+        key = (schema.map_id, schema.version, assignments, condition, types)
+        found = self._known.get(key)
+        if found is not None:
+            self._known.move_to_end(key)
+            return found
+        change = bind_entry_change(schema, assignments, condition, types)
+        found = change.rewritten(
+            *with_clock_parameters(change.expressions, len(change.parameter_types))
+        )
+        self._known[key] = found
+        if len(self._known) > CHANGES_KEPT:
+            self._known.popitem(last=False)
+        return found
+
+
+def compute_of(
+    schema: MapSchema,
+    change: EntryChange,
+    values: tuple[PhysicalValue, ...],
+    now_micros: int,
+    session: ClientSession,
+) -> Compute:
+    """``change`` with its parameters, at a moment (UTC). The function raises the DataErrors of the
+    expressions; whether a row conforms to the schema is for its caller to check."""
+    parameters = values + clock_values(change.clock_parameters, now_micros, session)
+    used = sorted({column for part in change.expressions for column in columns_of(part)})
+    compiler = Compiler({column: place for place, column in enumerate(used)}, parameters)
+    condition = None if change.condition is None else Predicate(change.condition, compiler)
+    targets = [
+        (position, schema.columns[position].type, compiler.column(value))
+        for position, value in zip(change.positions, change.values, strict=True)
+    ]
+
+    def batch_of(rows: Sequence[Row]) -> Batch:
+        arrays = [
+            values_to_array([row[column] for row in rows], schema.columns[column].type)
+            for column in used
+        ]
+        return Batch(arrays, len(rows))
+
+    def chosen(rows: Sequence[Row]) -> Sequence[int]:
+        places = None if condition is None else condition.select(batch_of(rows))
+        return range(len(rows)) if places is None else [int(place) for place in places]
+
+    def compute(rows: Sequence[Row]) -> list[Row | None]:
+        found: list[Row | None] = [None] * len(rows)
+        places = chosen(rows) if rows else ()
+        if not places:
+            return found
+        batch = batch_of([rows[place] for place in places])
+        columns = [
+            (position, array_to_values(value(batch), sql_type))
+            for position, sql_type, value in targets
+        ]
+        for index, place in enumerate(places):
+            changed = list(rows[place])
+            for position, results in columns:
+                changed[position] = results[index]
+            found[place] = tuple(changed)
+        return found
+
+    return compute

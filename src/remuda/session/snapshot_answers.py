@@ -1,0 +1,118 @@
+"""What statements about snapshots answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from remuda.datatypes.schema import Column
+from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, TIMESTAMPTZ, VARCHAR
+from remuda.session.answers import Answer, answer_rows
+from remuda.storage.format.manifest import Manifest
+from remuda.storage.snapshot.chain import Chain
+from remuda.storage.snapshot.expiring import ExpirePlan
+from remuda.storage.snapshot.verifying import VerifyReport
+
+CUT_COLUMNS = (
+    Column("snapshot", VARCHAR, nullable=False),
+    Column("cut", BIGINT),
+    Column("kind", VARCHAR),
+    Column("created", TIMESTAMPTZ),
+    Column("timestamp", BIGINT),
+    Column("maps", INTEGER),
+    Column("rows", BIGINT),
+    Column("objects", INTEGER),
+    Column("bytes", BIGINT),
+    Column("key", VARCHAR),
+    Column("problem", VARCHAR),
+)
+MAP_COLUMNS = (
+    Column("snapshot", VARCHAR, nullable=False),
+    Column("cut", BIGINT, nullable=False),
+    Column("map", VARCHAR, nullable=False),
+    Column("rows", BIGINT, nullable=False),
+    Column("objects", INTEGER, nullable=False),
+    Column("bytes", BIGINT, nullable=False),
+)
+FINDING_COLUMNS = (
+    Column("place", VARCHAR, nullable=False),
+    Column("problem", VARCHAR, nullable=False),
+)
+RESTORED_COLUMNS = (
+    Column("map", VARCHAR, nullable=False),
+    Column("restored_as", VARCHAR, nullable=False),
+    Column("rows", BIGINT, nullable=False),
+    Column("objects", INTEGER, nullable=False),
+    Column("bytes", BIGINT, nullable=False),
+)
+GONE_COLUMNS = (
+    Column("snapshot", VARCHAR, nullable=False),
+    Column("cut", BIGINT, nullable=False),
+    Column("kept", BOOLEAN, nullable=False),
+)
+
+
+def cut_row(manifest: Manifest, problem: str = "") -> tuple[Any, ...]:
+    """One of ``CUT_COLUMNS``."""
+    kind = "base" if manifest.is_base else "increment"
+    return (
+        manifest.name,
+        manifest.version,
+        kind,
+        datetime.fromtimestamp(manifest.created / 1e6, UTC),
+        manifest.timestamp,
+        len(manifest.maps),
+        sum(each.rows for each in manifest.maps),
+        len(manifest.objects),
+        sum(each.size for each in manifest.objects),
+        manifest.key or None,
+        problem or None,
+    )
+
+
+def cut_rows(chain: Chain) -> list[tuple[Any, ...]]:
+    """The cuts of a snapshot, then manifests that are damaged, and cuts that are being made or were
+    left in the middle."""
+    found = [cut_row(state.manifest, state.problem) for state in chain.states()]
+    nothing = (None,) * (len(CUT_COLUMNS) - 3)
+    for key, problem in chain.damaged:
+        found.append((chain.name, None, *nothing, f"{key}: {problem}"))
+    begun = [version for version in chain.pending() if version not in chain.manifests]
+    return found + [(chain.name, version, *nothing, "not finished") for version in begun]
+
+
+def cuts_answer(rows: Sequence[tuple[Any, ...]]) -> Answer:
+    return answer_rows(CUT_COLUMNS, rows)
+
+
+def maps_answer(chain: Chain) -> Answer:
+    """What each base of a snapshot holds."""
+    rows = [
+        (
+            chain.name,
+            version,
+            entry.name,
+            entry.rows,
+            sum(each.map_id == entry.map_id for each in manifest.data),
+            sum(each.size for each in manifest.data if each.map_id == entry.map_id),
+        )
+        for version, manifest in sorted(chain.manifests.items())
+        for entry in sorted(manifest.maps, key=lambda entry: entry.name)
+    ]
+    return answer_rows(MAP_COLUMNS, rows)
+
+
+def findings_answer(report: VerifyReport) -> Answer:
+    return answer_rows(FINDING_COLUMNS, [(each.place, each.problem) for each in report.findings])
+
+
+def restored_answer(rows: Iterable[tuple[str, str, int, int, int]]) -> Answer:
+    return answer_rows(RESTORED_COLUMNS, list(rows))
+
+
+def gone_answer(plan: ExpirePlan) -> Answer:
+    """Which cuts went, and which stayed."""
+    rows = [(plan.name, cut, False) for cut in plan.cuts]
+    rows += [(plan.name, cut, True) for cut in plan.kept]
+    return answer_rows(GONE_COLUMNS, sorted(rows))

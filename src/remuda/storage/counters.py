@@ -1,0 +1,39 @@
+"""What is counted of one map on one member: requests for entries, and when they came last.
+
+Only requests by key count (``get``, ``put``, ``remove`` and their kin); statements are counted as
+queries are. The numbers begin at 0 with the process, and are those of the member that served the
+request.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class MapCounters:
+    """``last_access`` and ``last_update`` are timestamps, 0 at first."""
+
+    gets: int = 0
+    """Keys that were asked for, found or not."""
+    misses: int = 0
+    puts: int = 0
+    removes: int = 0
+    evictions: int = 0
+    """Entries that went because the map was full."""
+    idle: int = 0
+    """Entries that went because nobody used them."""
+    last_access: int = 0
+    last_update: int = 0
+
+    def put(self, entries: int, at: int) -> None:
+        self.puts += entries
+        self.last_update = at
+
+    def remove(self, entries: int, at: int) -> None:
+        self.removes += entries
+        self.last_update = at
+
+    @property
+    def hits(self) -> int:
+        return self.gets - self.misses

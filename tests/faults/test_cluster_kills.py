@@ -1,0 +1,116 @@
+"""All members of a cluster killed at once, under load: started again from their folders, they have
+everything that was acknowledged."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import remuda
+from remuda.client.embedded import Cluster
+from remuda.errors import RemudaError, SerializationFailure
+
+pytestmark = pytest.mark.cluster
+
+KEYS = 20
+CLIENTS = 3
+
+
+@dataclass
+class Load:
+    """One client with its own keys: what it was told, and what was under way when the end came."""
+
+    base: int
+    random: Random
+    told: dict[int, int] = field(default_factory=dict)
+    under_way: dict[int, int] | None = None
+    done: int = 0
+
+    def work(self, cluster: Cluster, enough: threading.Semaphore) -> None:
+        try:
+            with cluster.connect() as client:
+                while True:
+                    self._one(client)
+                    self.done += 1
+                    enough.release()
+        except RemudaError:
+            return  # the members are gone
+
+    def _one(self, client: remuda.Client) -> None:
+        key = self.base + self.random.randrange(KEYS)
+        value = self.random.randrange(2**40)
+        what = self.random.choice(["put", "put", "pair", "transaction"])
+        after = self.told | {key: value}
+        if what != "put":
+            after |= {self.base + KEYS: value}
+        self.under_way = after
+        try:
+            if what == "put":
+                client.map("t").put(key, {"id": key, "x": value})
+            elif what == "pair":
+                client.sql(
+                    f"INSERT INTO t VALUES ({key}, {value}), ({self.base + KEYS}, {value})"
+                    " ON CONFLICT (id) DO UPDATE SET x = excluded.x"
+                )
+            else:
+                with client.transaction():
+                    for place in (key, self.base + KEYS):
+                        client.map("t").put(place, {"id": place, "x": value})
+        except SerializationFailure:
+            self.under_way = None
+            return
+        self.told, self.under_way = after, None
+
+    def settle(self, found: dict[int, int]) -> None:
+        mine = {key: x for key, x in found.items() if self.base <= key <= self.base + KEYS}
+        assert mine in (self.told, self.under_way), f"told {self.told}, under way {self.under_way}"
+        self.told, self.under_way = mine, None
+
+
+def killed(cluster: Cluster, loads: list[Load], operations: int) -> None:
+    enough = threading.Semaphore(0)
+    threads = [threading.Thread(target=load.work, args=(cluster, enough)) for load in loads]
+    for thread in threads:
+        thread.start()
+    for _ in range(operations):
+        assert enough.acquire(timeout=60)
+    for pid in cluster.pids:
+        os.kill(pid, signal.SIGKILL)
+    for thread in threads:
+        thread.join()
+
+
+def rounds(folder: Path, count: int, seed: int, **settings: object) -> None:
+    random = Random(seed)
+    loads = [Load(1000 * n, Random(random.random())) for n in range(1, CLIENTS + 1)]
+    settings = {"data_dir": str(folder), "backups": seed % 2, **settings}
+    for number in range(count + 1):
+        cluster = remuda.start(members=3, settings=settings)
+        try:
+            with cluster.connect(retry_reads=5) as client:
+                if not number:
+                    client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, x BIGINT)")
+                found = dict(client.sql("SELECT id, x FROM t").fetchall())
+            for load in loads:
+                load.settle(found)
+            if number < count:
+                killed(cluster, loads, random.randrange(20, 120))
+        finally:
+            cluster.stop()
+
+
+def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+    rounds(tmp_path, 1, seed=1)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(2))
+def test_many_rounds(tmp_path: Path, seed: int) -> None:
+    rounds(tmp_path, 50, seed, checkpoint_size=100_000)

@@ -1,0 +1,113 @@
+"""Clusters of real members that keep logs, in the event loop of the test. Their disk is copied at
+any moment, as the end of all processes would leave it, and members start again on the copy."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.member.conftest import FAST, TestCluster
+
+from remuda.config import MemberConfig
+from remuda.errors import TransientError, ViewChanged
+from remuda.member.member import Member
+from remuda.rpc.connection import ChannelKind
+from remuda.world import World, system_world
+
+_FOUND = importlib.util.spec_from_file_location(
+    "sim_disk", Path(__file__).parents[1] / "storage" / "sim_disk.py"
+)
+assert _FOUND is not None
+assert _FOUND.loader is not None
+sim_disk = importlib.util.module_from_spec(_FOUND)
+sys.modules["sim_disk"] = sim_disk
+_FOUND.loader.exec_module(sim_disk)
+
+
+@asynccontextmanager
+async def logged_cluster(
+    folders: Sequence[Path], world: World | None = None, late: Sequence[Path] = (), **settings: Any
+) -> AsyncIterator[TestCluster]:
+    """The first folder is that of the first member; ``late`` ones join when all others serve."""
+    world = world or system_world()
+
+    def config(folder: Path, join: str = "") -> MemberConfig:
+        made = {**FAST, "cluster_size": len(folders), "data_dir": str(folder), "join": join}
+        return MemberConfig(**{**made, **settings})
+
+    first = Member(config(folders[0]), world)
+    members = [first]
+    starts = [asyncio.ensure_future(first.start())]
+    try:
+        while ChannelKind.DATA not in first._servers and not starts[0].done():
+            await asyncio.sleep(0.001)
+        if starts[0].done():
+            starts[0].result()
+        seed = first.addresses()["control"]
+        members += [Member(config(folder, seed), world) for folder in folders[1:]]
+        starts += [asyncio.ensure_future(member.start()) for member in members[1:]]
+        await asyncio.gather(*starts)
+        for folder in late:
+            members.append(Member(config(folder, seed), world))
+            await members[-1].start()
+        cluster = TestCluster(members)
+        yield cluster
+        for client in cluster.clients:
+            client.channel.close()
+    finally:
+        for start in starts:
+            start.cancel()
+        await asyncio.gather(*starts, return_exceptions=True)
+        for member in reversed(members):
+            await member.stop()
+
+
+def memory_disk() -> Any:
+    """A disk in memory, on which a sync takes no time."""
+    return sim_disk.SimulatedDisk()
+
+
+def picture(disk: Any) -> Any:
+    """What is on the disk right now, as the end of all processes would leave it."""
+    while True:
+        try:
+            copied = deepcopy(disk)
+        except RuntimeError:  # a thread has just made a file
+            continue
+        copied.locked.clear()
+        return copied
+
+
+def on_disk(disk: Any) -> World:
+    return replace(system_world(), disk=disk)
+
+
+@asynccontextmanager
+async def late_member(
+    cluster: TestCluster, folder: Path, world: World, **settings: Any
+) -> AsyncIterator[Member]:
+    """A member more, at a cluster that runs. Raises what its start does."""
+    seed = cluster.members[0].addresses()["control"]
+    made = {**FAST, "data_dir": str(folder), "join": seed, "join_timeout": 5.0}
+    member = Member(MemberConfig(**{**made, **settings}), world)
+    try:
+        await member.start()
+        yield member
+    finally:
+        await member.stop()
+
+
+async def asked(client: Any, text: str) -> Any:
+    """The rows, also while views change."""
+    while True:
+        try:
+            return await client.sql(text)
+        except (TransientError, ViewChanged):
+            await asyncio.sleep(0.01)

@@ -1,0 +1,72 @@
+"""A write that meets a lost member says so as one of which nothing was done, where that is known:
+clients make it again by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from remuda.errors import NotServed
+from remuda.member import arrow_stream
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+
+InCluster = Callable[..., None]
+CREATE = "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)"
+ROWS = [(key, key) for key in range(40)]
+
+
+class Lost(dict[int, str]):
+    """Members that this one counts as lost, whatever it hears of them."""
+
+    def pop(self, *arguments: Any) -> Any:
+        return arguments[1] if len(arguments) > 1 else None
+
+    def __delitem__(self, _key: int) -> None:
+        """Heard from, but not in this test."""
+
+
+@pytest.fixture(params=["put", "put_batch", "one put", "replicated put"])
+def write(request: pytest.FixtureRequest) -> Any:
+    async def act(cluster: Any, client: Any) -> None:
+        schema = await client.schema("t")
+        if request.param == "put_batch":
+            batch = pa.record_batch([[k for k, _ in ROWS]] * 2, names=["k", "v"])
+            message = user_pb2.PutBatchRequest(
+                map="t", map_id=schema.map_id, schema_version=schema.version
+            )
+            body = [arrow_stream.encode(batch.schema, [batch])]
+            await client.channel.request(RpcType.MAP_PUT_BATCH, message, body)
+        elif request.param == "one put":
+            router = cluster.member(1).transactions.router(schema.map_id)
+            owners = cluster.member(1).core.view.owners
+            theirs = [row for row in ROWS if owners[router.key_partition(row[:1])] == 3]
+            await client.put(schema, theirs[0])
+        else:
+            await client.put(schema, *ROWS)
+
+    act.kind = " REPLICATED" if request.param == "replicated put" else ""  # type: ignore[attr-defined]
+    return act
+
+
+@pytest.mark.parametrize("backups", [0, 1])
+def test_nothing_is_written_when_an_owner_is_lost(
+    in_cluster: InCluster, write: Any, backups: int
+) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await client.sql(CREATE + write.kind)
+        core = cluster.member(1).core
+        core.lost = Lost({3: "it is silent"})
+        with pytest.raises(NotServed, match="lost") as caught:
+            await write(cluster, client)
+        assert not caught.value.may_have_run
+        map_id = (await client.schema("t")).map_id
+        copies = [store for m in cluster.members for store in m.core.copies_of(map_id)]
+        assert copies
+        assert not any(store.rows or store.job_pending for store in copies)
+
+    in_cluster(scenario, members=3, backups=backups)

@@ -1,0 +1,145 @@
+"""Ways to break the rules of ``sim_rules_commits``: each patches the code and names the scenario
+that must notice. Registered with those of ``sim_mutations``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sim_mutations import Patch, mutation, nothing
+
+from remuda.execution.context import ScanOf
+from remuda.member.copies import Copies
+from remuda.member.copies_giving import Giving
+from remuda.member.fragments import LocalSources
+from remuda.member.readiness import Readiness
+from remuda.member.takeover import Takeover
+from remuda.member.transaction_pins import TransactionPins
+from remuda.member.transaction_validation import Validation
+from remuda.storage.map_store import MapStore
+from remuda.transaction.parts import Parts
+
+
+@mutation
+def a_promoted_backup_goes_on_from_its_own_clock(patch: Patch) -> str:
+    original = Takeover._over
+
+    def over(self: Takeover) -> None:
+        self._ceiling = self._ceiling_unheard = 0
+        original(self)
+
+    patch.setattr(Takeover, "_over", over)
+    return "a_promoted_backup_starts_above_the_ceiling"
+
+
+@mutation
+def who_takes_over_serves_nothing(patch: Patch) -> str:
+    patch.setattr(Readiness, "partly", False)
+    return "who_takes_over_serves_what_it_had"
+
+
+@mutation
+def who_takes_over_serves_everything(patch: Patch) -> str:
+    patch.setattr(Readiness, "require_partitions", nothing)
+    return "who_takes_over_serves_what_it_had"
+
+
+@mutation
+def a_primary_does_not_wait_for_its_backup(patch: Patch) -> str:
+    original, alone = Parts.prepared_here, Parts.prepare_alone
+
+    def now(self: Parts, address: Any, timestamp: int, out: Any) -> Any:
+        part = self._parts[address]
+        if not part.ended and part.one_phase:
+            out += [*self._end(address, part, timestamp), *self._vote(address, part)]
+        return out
+
+    def prepared_here(self: Parts, address: Any, timestamp: int) -> Any:
+        return now(self, address, timestamp, original(self, address, timestamp))
+
+    def prepare_alone(self: Parts, address: Any, work: Any, timestamp: int) -> Any:
+        return now(self, address, timestamp, alone(self, address, work, timestamp))
+
+    patch.setattr(Parts, "prepared_here", prepared_here)
+    patch.setattr(Parts, "prepare_alone", prepare_alone)
+    return "what_is_acknowledged_is_on_the_backup"
+
+
+@mutation
+def reads_are_not_validated(patch: Patch) -> str:
+    patch.setattr(Validation, "_check_read", nothing)
+    return "who_rests_on_what_was_read_conflicts"
+
+
+@mutation
+def conditions_are_not_validated(patch: Patch) -> str:
+    patch.setattr(Validation, "_check_scan", nothing)
+    return "who_rests_on_a_condition_conflicts"
+
+
+@mutation
+def nobody_keeps_versions_for_others(patch: Patch) -> str:
+    patch.setattr(TransactionPins, "oldest_read", lambda _self: None)
+    return "versions_that_a_transaction_reads_are_kept"
+
+
+@mutation
+def collected_versions_are_read_all_the_same(patch: Patch) -> str:
+    """As if the floor had never been raised."""
+    original = MapStore.scan
+
+    def scan(self: MapStore, *arguments: Any) -> Any:
+        floor, self._upkeep.floor = self._upkeep.floor, 0
+        try:
+            return original(self, *arguments)
+        finally:
+            self._upkeep.floor = floor
+
+    patch.setattr(MapStore, "scan", scan)
+    return "what_was_collected_is_refused"
+
+
+@mutation
+def a_handover_ends_all_that_was_before(patch: Patch) -> str:
+    """The receiver refuses whatever is older than the handover, for the whole map."""
+    original = Copies._install
+
+    def install(self: Copies, source: MapStore, target: MapStore, *more: Any) -> None:
+        original(self, source, target, *more)
+        target.raise_floor(target.mixed_until)
+
+    patch.setattr(Copies, "_install", install)
+    return "old_versions_move_with_their_partition"
+
+
+@mutation
+def scans_do_not_wait_for_rows_that_move(patch: Patch) -> str:
+    patch.setattr(
+        LocalSources,
+        "ready",
+        lambda self, map_id, at: not self._core.stores[map_id].pending_at_or_below(at),
+    )
+    return "old_versions_move_with_their_partition"
+
+
+@mutation
+def promoted_rows_begin_when_they_are_promoted(patch: Patch) -> str:
+    patch.setattr(MapStore, "last_end_of", lambda self, _partitions: self._latest)
+    return "old_versions_are_there_after_a_loss"
+
+
+@mutation
+def rows_are_read_where_they_were_and_where_they_are(patch: Patch) -> str:
+    def of(_self: LocalSources, _store: MapStore, what: ScanOf) -> ScanOf:
+        return what
+
+    patch.setattr(LocalSources, "_of", of)
+    return "old_versions_move_with_their_partition"
+
+
+@mutation
+def partitions_move_without_staged_rows(patch: Patch) -> str:
+    async def at_once(_self: Giving, _move: Any) -> None:
+        return
+
+    patch.setattr(Giving, "_until_jobs_are_prepared", at_once)
+    return "a_job_commits_though_a_member_joins"

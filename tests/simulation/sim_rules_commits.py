@@ -1,0 +1,292 @@
+"""The rules of reads and commits over copies that change hands (design rules 16 to 20 and 22), each
+as a scenario that fails without the rule; registered with those of ``sim_rules``. The clients are
+the product's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from sim_network import LOST
+from sim_rules import GROUPS, ROWS, WIDE, Play, scenario
+from sim_users import connected, running, users_of
+
+from remuda.cluster import movement
+from remuda.errors import NoLease, RemudaError, SerializationFailure, SnapshotTooOld
+from remuda.member.routing import Router
+
+SUM = "SELECT sum(g), count(*) FROM t"
+BEFORE = [(sum(n % GROUPS for n in range(ROWS)), ROWS)]
+
+
+def users(play: Callable[[Play, Any], Awaitable[None]]) -> Callable[[Play], Awaitable[None]]:
+    """A scenario in which a process of its own uses the product's client."""
+
+    async def played(scene: Play) -> None:
+        with users_of(scene.sim):
+            client = await connected(scene.sim, "user")
+            try:
+                await asyncio.shield(running(scene.sim, client, play(scene, client)))
+            finally:
+                await client.close()
+
+    played.__name__, played.__doc__ = play.__name__, play.__doc__
+    return played
+
+
+async def rows(owner: Any, text: str, *params: Any) -> list[tuple[Any, ...]]:
+    cursor = await owner.sql(text, *params)
+    return [tuple(row) async for row in cursor]
+
+
+async def rows_at(client: Any, text: str, at: int) -> list[tuple[Any, ...]]:
+    cursor = await client.query(text, at=at)
+    return [tuple(row) async for row in cursor]
+
+
+def key_of(play: Play, member: int) -> int:
+    """A key that ``member`` is the primary of."""
+    core = play.sim.members[1].core
+    router = Router(core.catalog.get("t"))
+    return next(n for n in range(ROWS) if core.view.owners[router.partition([n])] == member)
+
+
+def whole(play: Play) -> bool:
+    """All are in one view, serve, and have the copies that they should have."""
+    live = play.sim.live()
+    view = max((m.core.view for m in live.values()), key=lambda view: view.number)
+    return (
+        all(m.core.view.number == view.number and m.core.ready for m in live.values())
+        and view.by_number.keys() == live.keys()
+        and not any(m.giving.gauges()["copies_outgoing"] for m in live.values())
+        and movement.progress(view, 2)["partitions_to_place"] == 0
+    )
+
+
+# ---- 16: copies ----
+
+
+@scenario(16, skew=4.0, backups=1)
+@users
+async def a_promoted_backup_starts_above_the_ceiling(play: Play, client: Any) -> None:
+    """Member 3's calendar is 8 s ahead, and nobody hears it any more when it serves a last read: at
+    the timestamp of that read, nothing may change."""
+    sim = play.sim
+    key = key_of(play, 3)
+    reader = await play.client(3)
+    text = f"SELECT g FROM t WHERE id = {key}"
+    await reader.run(text)  # planned from now on: nobody needs to be asked
+    await asyncio.sleep(1.0)
+    for other in (1, 2):
+        sim.network.silence(sim.nodes[3], sim.nodes[other], 100.0)
+    core = sim.members[3].core
+    at = 0
+    while core.ready:
+        try:
+            found = await reader.run(text)
+        except NoLease:  # it ended just now
+            break
+        assert found == [(key % GROUPS,)]
+        at = core.clock.last
+        await asyncio.sleep(0.05)
+    assert at
+    sim.crash(3, silently=True)
+    await play.until(lambda: sim.members[1].core.view.number > 1, 20.0)
+    await client.map("t").put(key, {"g": 77, "s": ""})
+    assert (await client.map("t").get(key)).g == 77
+    assert await rows_at(client, text, at) == [(key % GROUPS,)]
+
+
+# ---- 14: leases ----
+
+
+@scenario(14, backups=1)
+@users
+async def who_takes_over_serves_what_it_had(play: Play, client: Any) -> None:
+    """Only the partitions of the lost member wait until its lease is over."""
+    sim = play.sim
+    ours, theirs = key_of(play, 1), key_of(play, 3)
+    await client.map("t").put(ours, {"g": 1, "s": ""})
+    sim.crash(3)
+    await play.until(lambda: sim.members[1].core.view.number > 1, 10.0)
+    readiness = sim.members[1].core.readiness
+    assert "takeover" in readiness.holds
+    at_once = sim.loop.now + 0.3
+    getting = asyncio.get_running_loop().create_task(client.map("t").get(theirs))
+    await client.map("t").put(ours, {"g": 2, "s": ""})
+    assert (await client.map("t").get(ours)).g == 2
+    assert sim.loop.now < at_once
+    assert "takeover" in readiness.holds
+    assert not getting.done()
+    assert (await getting).g == theirs % GROUPS
+    assert "takeover" not in readiness.holds
+
+
+# ---- 17: prepare on all copies ----
+
+
+@scenario(17, backups=1)
+@users
+async def what_is_acknowledged_is_on_the_backup(play: Play, client: Any) -> None:
+    """The messages of the primary do not arrive; whatever the client is told, it is true later."""
+    sim, key = play.sim, key_of(play, 3)
+    play.fate("PARTS", LOST, sender=3)
+    told: list[bool] = []
+
+    async def put() -> None:
+        try:
+            await client.map("t").put(key, {"g": 77, "s": ""})
+            told.append(True)
+        except RemudaError:
+            told.append(False)
+
+    putting = asyncio.get_running_loop().create_task(put())
+    await asyncio.sleep(0.4)
+    acknowledged = told == [True]
+    sim.crash(3)
+    await play.until(lambda: sim.members[1].core.view.number > 1 and whole(play), 60.0)
+    await putting
+    found = await rows(client, f"SELECT g FROM t WHERE id = {key}")
+    assert found == [(77,)] or not acknowledged
+    assert found in ([(77,)], [(key % GROUPS,)])
+
+
+# ---- 18: serializable ----
+
+
+@scenario(18)
+@users
+async def who_rests_on_what_was_read_conflicts(play: Play, client: Any) -> None:
+    """Write skew: each reads both rows and writes the other one."""
+    one, other = client.transaction(), client.transaction()
+    for tx in (one, other):
+        await tx.begin()
+        assert len(await tx.map("t").get_all([1, 2])) == 2
+    await one.map("t").put(1, {"g": 50, "s": ""})
+    await other.map("t").put(2, {"g": 50, "s": ""})
+    await one.commit()
+    with pytest.raises(SerializationFailure):
+        await other.commit()
+
+
+@scenario(18)
+@users
+async def who_rests_on_a_condition_conflicts(play: Play, client: Any) -> None:
+    """A phantom: both count, and insert what the other one would have counted."""
+    one, other = client.transaction(), client.transaction()
+    for number, tx in enumerate((one, other)):
+        await tx.begin()
+        assert await rows(tx, "SELECT count(*) FROM t WHERE g = 70") == [(0,)]
+        await tx.sql(f"INSERT INTO t VALUES ({500 + number}, 70, '')")
+    await one.commit()
+    with pytest.raises(SerializationFailure):
+        await other.commit()
+    assert await rows(client, "SELECT count(*) FROM t WHERE g = 70") == [(1,)]
+
+
+# ---- 19: versions ----
+
+
+async def _change_all(client: Any, seconds: float) -> None:
+    for _ in range(int(seconds)):
+        await client.sql("UPDATE t SET g = g + 1")
+        await asyncio.sleep(1.0)
+
+
+@scenario(19)
+@users
+async def versions_that_a_transaction_reads_are_kept(play: Play, client: Any) -> None:
+    """On all members, for much longer than they keep versions that nobody asks for."""
+    async with client.transaction(isolation="repeatable read") as tx:
+        assert await rows(tx, SUM) == BEFORE
+        await _change_all(client, 16.0)
+        assert await rows(tx, SUM) == BEFORE
+
+
+@scenario(19)
+@users
+async def what_was_collected_is_refused(play: Play, client: Any) -> None:
+    at = (await client.cluster_info()).clock
+    assert await rows_at(client, SUM, at) == BEFORE
+    await _change_all(client, 16.0)
+    with pytest.raises(SnapshotTooOld):
+        await rows_at(client, SUM, at)
+
+
+# ---- 20: handover ----
+
+
+async def _moving(play: Play, client: Any, until: Callable[[], bool]) -> None:
+    """Somebody reads an old timestamp, and a transaction its own, while partitions move."""
+    at = (await client.cluster_info()).clock
+    async with client.transaction(isolation="repeatable read") as tx:
+        assert await rows(tx, SUM) == BEFORE
+        await client.sql("UPDATE t SET g = g + 1")
+        while not until():
+            assert await rows_at(client, SUM, at) == BEFORE
+            assert await rows(tx, SUM) == BEFORE
+            await asyncio.sleep(0.01)
+        assert await rows_at(client, SUM, at) == BEFORE
+        assert await rows(tx, SUM) == BEFORE
+
+
+@scenario(20, backups=1)
+@users
+async def old_versions_move_with_their_partition(play: Play, client: Any) -> None:
+    """A member joins, and is given a part of everything."""
+    sim = play.sim
+    joining = sim.loop.create_task(sim.join(1), context=sim.director.context)
+    await _moving(play, client, lambda: joining.done() and len(sim.live()) == 4 and whole(play))
+    owned = sim.members[4].core.view.partitions_of(4)
+    assert len(owned) > 50
+
+
+@scenario(20, backups=1)
+@users
+async def old_versions_are_there_after_a_loss(play: Play, client: Any) -> None:
+    """Its backups answer for member 3, at the timestamps that it would have answered at."""
+    sim = play.sim
+    near = client.transaction(isolation="repeatable read")
+    await near.begin()
+    assert await rows(near, SUM) == BEFORE
+    at = (await client.cluster_info()).clock
+    await client.sql("UPDATE t SET g = g + 1")
+    sim.crash(3)
+    await play.until(lambda: sim.members[1].core.view.number > 1, 10.0)
+    assert await rows_at(client, SUM, at) == BEFORE
+    await play.until(lambda: whole(play), 60.0)
+    assert await rows_at(client, SUM, at) == BEFORE
+    await near.rollback()
+
+
+# ---- 22: staged rows ----
+
+
+def _staged(start: int, count: int) -> pa.RecordBatch:
+    keys = range(start, start + count)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(keys, pa.int64()), pa.array([1] * count, pa.int32()), pa.array([WIDE] * count)],
+        names=["id", "g", "s"],
+    )
+
+
+@scenario(22, backups=1)
+@users
+async def a_job_commits_though_a_member_joins(play: Play, client: Any) -> None:
+    """Nothing of it is seen before; all of it at one moment; committing again changes nothing."""
+    sim = play.sim
+    job = await client.begin_job("t")
+    task = await job.write([_staged(1000, 300)])
+    joining = sim.loop.create_task(sim.join(1), context=sim.director.context)
+    await play.until(joining.done, 60.0)
+    await asyncio.sleep(3.0)
+    assert await rows(client, "SELECT count(*) FROM t") == [(ROWS,)]
+    assert await job.commit([task]) == 300
+    assert await rows(client, "SELECT count(*) FROM t") == [(ROWS + 300,)]
+    assert await job.commit([task]) == 300
+    await play.until(lambda: whole(play), 60.0)
+    assert await rows(client, "SELECT count(*) FROM t") == [(ROWS + 300,)]
