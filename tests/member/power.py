@@ -14,9 +14,9 @@ from random import Random
 from typing import Any
 
 from logged import logged_cluster, on_disk, sim_disk
+from tests.member.conftest import TestClient
 from transacting import Session
 
-from conftest import TestClient
 from remuda.errors import RemudaError, SerializationFailure
 
 KEYS = 12

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.member.conftest import TestClient, TestCluster, cluster_of
 
+from remuda.catalog.catalog import Catalog
+from remuda.catalog.users import ALL, Role
 from remuda.errors import (
     DataCorrupted,
     DuplicateMap,
@@ -20,6 +22,9 @@ from remuda.errors import (
     UndefinedObject,
 )
 from remuda.member import snapshot_making, snapshot_restoring
+from remuda.session.privileges import Need, needs_of
+from remuda.sql.binder import bind
+from remuda.sql.parser import parse
 
 QUERIES = (
     "SELECT id, item, price FROM {}orders ORDER BY id",
@@ -386,3 +391,19 @@ def test_a_member_that_is_lost_is_made_up_for(
         assert await contents(other, "x_") == before
 
     run(tmp_path, scenario, members=3, backups=1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE SNAPSHOT s INCREMENT",
+        "SHOW SNAPSHOTS",
+        "VERIFY SNAPSHOT s",
+        "RESTORE SNAPSHOT s",
+        "EXPIRE SNAPSHOT s BEFORE '2024-01-01'",
+        "DROP SNAPSHOT s",
+    ],
+)
+def test_statements_about_snapshots_are_for_administrators(text: str) -> None:
+    catalog = Catalog()
+    assert needs_of(bind(parse(text), catalog), catalog) == (Need(Role.ADMIN, ALL),)

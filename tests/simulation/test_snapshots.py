@@ -20,9 +20,7 @@ from sim_cluster import Violation
 from sim_snapshots import run_seed
 
 from remuda.member import snapshot_rows
-from remuda.member.commit_participants import CommitParticipants
 from remuda.member.cuts import Cuts
-from remuda.member.snapshot_making import SnapshotMaking
 from remuda.member.snapshot_restoring import SnapshotRestoring
 from remuda.storage.transfer import Extraction
 
@@ -71,32 +69,6 @@ def _without_the_moment(write_rows: Callable[..., Any]) -> Callable[..., Any]:
     return write
 
 
-def undecided_writes_are_left_out(patch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for what was prepared at or below T."""
-
-    async def settled(*_: Any) -> None:
-        return
-
-    patch.setattr(CommitParticipants, "settled", settled)
-    original = SnapshotMaking.__init__
-
-    def init(self: Any, *arguments: Any) -> None:
-        original(self, *arguments)
-        self._rows._commits.settled = settled
-
-    patch.setattr(SnapshotMaking, "__init__", init)
-
-
-def own_clock_alone(patch: pytest.MonkeyPatch) -> None:
-    """T is not above what the others have given out."""
-
-    async def timestamp(self: SnapshotMaking, task: Any) -> int:
-        task.reads_at = self._core.timestamp()
-        return int(task.reads_at)
-
-    patch.setattr(SnapshotMaking, "_timestamp", timestamp)
-
-
 def cuts_do_not_wait(patch: pytest.MonkeyPatch) -> None:
     """The finish is noted although something at or below T is undecided."""
     patch.setattr(Cuts, "_pending", lambda _self, _timestamp: None)
@@ -104,33 +76,6 @@ def cuts_do_not_wait(patch: pytest.MonkeyPatch) -> None:
 
 def sides_are_not_noted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Cuts, "_sides", lambda *_: (frozenset(), frozenset()))
-
-
-def cut_at_the_own_clock(patch: pytest.MonkeyPatch) -> None:
-    """T is not above the clocks of the others."""
-    original = Cuts.take
-
-    async def take(self: Cuts, version: int, clocks: Any) -> Any:
-        for answer in clocks.values():
-            answer.clock = clocks[self._core.number].clock
-        return await original(self, version, clocks)
-
-    patch.setattr(Cuts, "take", take)
-
-
-def clocks_stay_below_the_cut(patch: pytest.MonkeyPatch) -> None:
-    """Members do not move their clocks above T before they note the start."""
-    original = Cuts._mark
-
-    async def mark(self: Cuts, message: Any) -> Any:
-        message.timestamp += 1 << 34  # some seconds ahead of everybody
-        observe, self._core.observe_clock = self._core.observe_clock, lambda _clock: None
-        try:
-            return await original(self, message)
-        finally:
-            self._core.observe_clock = observe
-
-    patch.setattr(Cuts, "_mark", mark)
 
 
 def objects_are_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -161,18 +106,7 @@ def test_rows_of_now_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    "mutation",
-    [
-        undecided_writes_are_left_out,
-        own_clock_alone,
-        objects_are_forgotten,
-        cuts_do_not_wait,
-        sides_are_not_noted,
-        cut_at_the_own_clock,
-        clocks_stay_below_the_cut,
-    ],
-)
+@pytest.mark.parametrize("mutation", [objects_are_forgotten, cuts_do_not_wait, sides_are_not_noted])
 def test_further_mutations_are_noticed(monkeypatch: pytest.MonkeyPatch, mutation: Patch) -> None:
     _caught(monkeypatch, mutation, range(60))
 

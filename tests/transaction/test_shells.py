@@ -63,7 +63,7 @@ def test_writes_that_ignore_the_scans_of_others_are_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(PendingParts, "scans_of", lambda *_: iter(()))
-    assert caught(82)
+    assert caught(344)
 
 
 def test_locks_that_are_not_held_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:

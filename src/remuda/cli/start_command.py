@@ -143,7 +143,7 @@ def _gateway(port: int | None, cluster: Cluster) -> AbstractContextManager[str]:
             f"--http-port needs the package {error.name}, which is not installed",
             hint='Install "remuda[gateway]".',
         ) from error
-    return beside(cluster.address, port, **cluster.connect_options)
+    return beside(cluster.address, port, None, **cluster.connect_options)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

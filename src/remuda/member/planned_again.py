@@ -13,8 +13,8 @@ VIEW_PATIENCE = 5.0
 """Seconds after which all members should be in the same view: as long it is run again because they
 are not. Where the client has named the partitions, it knows better who has them now."""
 _PAUSE = 0.002
-"""Seconds before the first time, and so much more before each further one."""
-_LONGEST_PAUSE = 0.05
+"""Seconds before the first time, then four times as long, nine times, ..."""
+_LONGEST_PAUSE = 0.1
 
 
 def pause_before_next(statement: Statement, error: RemudaError, now: float) -> float | None:
@@ -31,4 +31,4 @@ def pause_before_next(statement: Statement, error: RemudaError, now: float) -> f
     else:
         progress.outdated += 1
         again = progress.outdated < SCHEMA_ATTEMPTS
-    return min(_PAUSE * progress.tries, _LONGEST_PAUSE) if again else None
+    return min(_PAUSE * progress.tries**2, _LONGEST_PAUSE) if again else None

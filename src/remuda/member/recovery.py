@@ -72,6 +72,8 @@ class Recovery:
         self.restored: Restored | None = None
         self._settled = False
         """The members that came back have agreed; the stores are as their logs say."""
+        self._replayed: dict[int, int] = {}
+        """Bytes of segments that this start has read."""
         self.cut_off = 0
         """Bytes that a crash had left behind the end of the log."""
 
@@ -112,7 +114,9 @@ class Recovery:
             log.warning("end of the log cut off", extra=fields(what=str(opened.tail)))
 
         def read(start: int) -> Iterable[Entry]:
-            return opened.reader.entries(start, opened.tail)
+            for entry in opened.reader.entries(start, opened.tail):
+                self._replayed[entry.segment] = entry.offset
+                yield entry
 
         return restored(folder.disk, folder.image(state.generation), read)
 
@@ -248,6 +252,8 @@ class Recovery:
         self.checkpoints = Checkpoints(
             core, self.wal, opened.files, image, self._imaging, self._ends
         )
+        if self._settled:
+            self.checkpoints.behind(sum(self._replayed.values()))
         core.spawn(self.checkpoints.run(), "checkpoints")
         return group
 

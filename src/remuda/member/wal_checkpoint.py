@@ -55,6 +55,10 @@ class Checkpoints:
         self.rows = 0
         self.running = False
 
+    def behind(self, size: int) -> None:
+        """So many bytes lie between the last checkpoint and the start of the process."""
+        self._written -= size
+
     async def run(self) -> None:
         """For ever: mark what is idle, and checkpoint what has grown."""
         while True:
