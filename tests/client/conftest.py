@@ -202,7 +202,11 @@ class FakeMember:
         schema = self.grid.maps[message.map]
         answers = []
         for row in map(rows_of(schema).unpack, message.rows):
-            key = self.owned(message.map, tuple(row[i] for i in schema.key_positions))
+            key = tuple(row[i] for i in schema.key_positions)
+            if len(message.rows) == 1:
+                self.owned(message.map, key)
+            else:
+                rows = self.home(message.map, key)
             old = rows.get(key)
             condition = user_pb2.PutRequest.Condition.Name(message.condition)
             if condition == "ALWAYS" or (condition == "IF_ABSENT") == (old is None):
@@ -212,9 +216,9 @@ class FakeMember:
 
     def on_map_put_batch(self, request: transport.Request) -> None:
         message = user_pb2.PutBatchRequest.FromString(request.pbody)
-        rows = self.table(message)
+        self.table(message)
         with pa.ipc.open_stream(pa.py_buffer(request.dbody)) as reader:
-            count = self.store(rows, message.map, list(reader))
+            count = self.store(message.map, list(reader))
         request.reply(user_pb2.MAP_PUT_BATCH, user_pb2.Count(count=count))
 
     def on_job_begin(self, request: transport.Request) -> None:
@@ -247,7 +251,7 @@ class FakeMember:
             for number in task.members:
                 member = self.grid.members[number - 1]
                 batches = list(member.staged[message.job][task.task].values())
-                count += member.store(member.rows.setdefault(name, {}), name, batches)
+                count += self.store(name, batches)
         request.reply(user_pb2.JOB_COMMIT, user_pb2.Count(count=count))
 
     def on_job_abort(self, request: transport.Request) -> None:
@@ -291,16 +295,25 @@ class FakeMember:
         self.grid.clocks.append(message.context.clock)
         return self.rows.setdefault(message.map, {})
 
-    def owned(self, name: str, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    def owner(self, name: str, key: tuple[Any, ...]) -> int:
         schema = self.grid.maps[name]
         types = [schema.columns[i].type for i in schema.key_positions]
-        owner = self.grid.view.owners[partition_of(hash_values(key, types))]
+        return self.grid.view.owners[partition_of(hash_values(key, types))]
+
+    def home(self, name: str, key: tuple[Any, ...]) -> Rows:
+        """Where a row of a write of many goes: whoever gets it commits it on all owners."""
+        owner = self.owner(name, key)
+        member = next(member for member in self.grid.members if member.number == owner)
+        return member.rows.setdefault(name, {})
+
+    def owned(self, name: str, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        owner = self.owner(name, key)
         if owner != self.number and self.grid.view.number > 1:
             raise ViewChanged(f"member {self.number} does not own the keys of the request")
         assert owner == self.number, f"key {key} of member {owner} came to member {self.number}"
         return key
 
-    def store(self, rows: Rows, name: str, batches: list[pa.RecordBatch]) -> int:
+    def store(self, name: str, batches: list[pa.RecordBatch]) -> int:
         schema = self.grid.maps[name]
         count = 0
         for batch in batches:
@@ -310,7 +323,8 @@ class FakeMember:
                 for array, column in zip(batch.columns, schema.columns, strict=True)
             ]
             for row in zip(*values, strict=True):
-                rows[self.owned(name, tuple(row[i] for i in schema.key_positions))] = row
+                key = tuple(row[i] for i in schema.key_positions)
+                self.home(name, key)[key] = row
                 count += 1
         return count
 

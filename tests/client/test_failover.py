@@ -192,7 +192,7 @@ def test_refusals_for_ever_end_with_the_request_timeout(face, grid, monkeypatch)
         with pytest.raises(NoLease, match="no majority") as caught:
             await numbers.put(1, {"v": 2})
         assert not caught.value.may_have_run
-        assert len(seen) > 2
+        assert len(seen) > 1
 
     face(scenario, request_timeout=0.2)
 
@@ -285,16 +285,17 @@ class TestViews:
 
         face(scenario)
 
-    def test_a_write_of_many_is_sent_again_only_where_it_was_refused(self, face, grid, monkeypatch):
+    def test_a_write_of_many_that_was_refused_is_sent_again(self, face, grid, monkeypatch):
         async def scenario(client):
             numbers = client.map("m")
             entries = {key: {"v": key} for key in range(30)}
             await numbers.put_all(entries)
             before = [member.requests.count(PUT) for member in grid.members]
-            refuse(monkeypatch, grid, "on_map_put", [MemberNotReady("x")], [grid.members[1]])
+            assert sum(before) == 1
+            asked = [member for member in grid.members if member.requests.count(PUT)]
+            refuse(monkeypatch, grid, "on_map_put", [MemberNotReady("x")], asked)
             await numbers.put_all(entries)
-            after = [member.requests.count(PUT) for member in grid.members]
-            assert [b - a for a, b in zip(before, after, strict=True)] == [1, 2, 1]
+            assert sum(member.requests.count(PUT) for member in grid.members) == 3
 
         face(scenario)
 

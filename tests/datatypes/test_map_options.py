@@ -35,6 +35,9 @@ SECOND = 10**6
         ("250ms", SECOND // 4),
         (" 2 Hours ", 7200 * SECOND),
         ("none", 0),
+        (1e-9, 1),  # more than 0 stays so: 0 is for ever
+        ("0.0000001 s", 1),
+        (0.0, 0),
         (timedelta(days=1), 86_400 * SECOND),
     ],
 )

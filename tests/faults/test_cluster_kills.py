@@ -59,9 +59,9 @@ class Load:
                     " ON CONFLICT (id) DO UPDATE SET x = excluded.x"
                 )
             else:
-                with client.transaction():
+                with client.transaction() as transaction:
                     for place in (key, self.base + KEYS):
-                        client.map("t").put(place, {"id": place, "x": value})
+                        transaction.map("t").put(place, {"id": place, "x": value})
         except SerializationFailure:
             self.under_way = None
             return
@@ -69,7 +69,8 @@ class Load:
 
     def settle(self, found: dict[int, int]) -> None:
         mine = {key: x for key, x in found.items() if self.base <= key <= self.base + KEYS}
-        assert mine in (self.told, self.under_way), f"told {self.told}, under way {self.under_way}"
+        told, under_way = self.told, self.under_way
+        assert mine in (told, under_way), f"found {mine}, told {told}, under way {under_way}"
         self.told, self.under_way = mine, None
 
 

@@ -20,6 +20,7 @@ from transacting import Session
 from remuda.errors import RemudaError, SerializationFailure
 
 KEYS = 12
+TURNS = 20
 FOLDERS = [Path("/disk/a"), Path("/disk/b")]
 State = dict[int, int]
 
@@ -91,6 +92,9 @@ class Camera(sim_disk.SimulatedDisk):  # type: ignore[misc, name-defined]
         self.moments: list[Moment] = []
         self.lock_all = threading.RLock()
         self.wanted = 0
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """While it is set, each operation of a thread lets it turn first, as a disk that takes its
+        time does: who does not wait for the disk is then ahead of it."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         plain = sim_disk.SimulatedDisk(Random(self.random.random()))
@@ -99,6 +103,10 @@ class Camera(sim_disk.SimulatedDisk):  # type: ignore[misc, name-defined]
         return plain
 
     def _operation(self) -> None:
+        if self.loop is not None and threading.current_thread() is not threading.main_thread():
+            turned = threading.Event()
+            self.loop.call_soon_threadsafe(_turn, self.loop, turned, TURNS)
+            turned.wait(1)  # at most: a loop that joins the thread turns no more
         with self.lock_all:
             super()._operation()
             if len(self.moments) < self.wanted and self.random.random() < self.chance:
@@ -108,6 +116,13 @@ class Camera(sim_disk.SimulatedDisk):  # type: ignore[misc, name-defined]
                 self.moments.append(Moment(deepcopy(self), told, done))
 
 
+def _turn(loop: asyncio.AbstractEventLoop, turned: threading.Event, left: int) -> None:
+    if left:
+        loop.call_soon(_turn, loop, turned, left - 1)
+    else:
+        turned.set()
+
+
 async def record(seed: int, moments: int, **settings: Any) -> list[Moment]:
     random = Random(seed)
     disk = Camera(random, chance=0.04)
@@ -115,13 +130,14 @@ async def record(seed: int, moments: int, **settings: Any) -> list[Moment]:
         client = await cluster.client()
         await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, x BIGINT)")
         disk.writers = [Writer(1000 * n, Random(f"{seed}/{n}")) for n in (1, 2, 3)]
-        disk.wanted = moments
+        disk.wanted, disk.loop = moments, asyncio.get_running_loop()
         works = [
             asyncio.ensure_future(writer.work(await cluster.client(1 + place % len(FOLDERS))))
             for place, writer in enumerate(disk.writers)
         ]
         while len(disk.moments) < moments and not any(work.done() for work in works):
             await asyncio.sleep(0.005)
+        disk.loop = None
         for work in works:
             if work.done():
                 work.result()

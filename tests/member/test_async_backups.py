@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import remuda.aio
 from remuda.errors import InvalidDefinition, SerializationFailure
 from remuda.rpc.messages import user_pb2
 from remuda.transaction import states as tx
@@ -81,6 +82,28 @@ def test_a_write_that_was_lost_after_its_answer_is_not_written_later(
         await asyncio.sleep(0.05)
         assert len(ends) == 1
         assert "lost after its answer" in caplog.text
+
+    in_cluster(scenario, members=2, backups=1)
+
+
+def test_contended_writes_are_answered_when_they_are_decided(
+    in_cluster: InCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Entries that expire are validated like those of transactions, perhaps in a later step."""
+
+    async def scenario(cluster: Any) -> None:
+        addresses = [(m.info.host, m.info.user_port) for m in cluster.members]
+        options = "async_backups = true, ttl = '1 h'"
+        async with remuda.aio.connect(addresses) as client:
+            await client.sql(f"CREATE TABLE n (id INT PRIMARY KEY, v INT) WITH ({options})")
+            found = client.map("n")
+            await found.put(1, {"v": 0})
+            seen = [found.compute(1, "v = v + 1") for _ in range(60)]
+            values = sorted(value.v for value in await asyncio.gather(*seen))
+            assert values == list(range(1, 61))
+            absent = await asyncio.gather(*(found.put_if_absent(2, {"v": 0}) for _ in range(20)))
+            assert absent.count(True) == 1
+        assert "lost after its answer" not in caplog.text
 
     in_cluster(scenario, members=2, backups=1)
 

@@ -97,8 +97,13 @@ def test_any_moment_between_cuts_restores(tmp_path: Path) -> None:
             await client.sql(f"RESTORE SNAPSHOT s TO '{moment.isoformat()}' PREFIX 'm{number}_'")
             rows = await client.sql(f"SELECT k FROM m{number}_m ORDER BY k")
             assert rows == [(k,) for k in range(number + 1)]
-        with pytest.raises(InputError, match="does not reach"):
+        with pytest.raises(InputError, match="does not reach 2001-01-01") as refused:
             await client.sql("RESTORE SNAPSHOT s TO '2001-01-01' PREFIX 'x_'")
+        reached = refused.value.detail.removeprefix("it reaches ").split(" to ")
+        for prefix, end in zip("xy", reached, strict=True):  # what the error names is reached
+            await client.sql(f"RESTORE SNAPSHOT s TO '{end}' PREFIX '{prefix}_'")
+        assert await client.sql("SELECT count(*) FROM x_m") == [(0,)]
+        assert await client.sql("SELECT count(*) FROM y_m") == [(4,)]
 
     run(tmp_path, scenario, members=2)
 

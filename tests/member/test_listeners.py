@@ -20,6 +20,7 @@ from remuda import col
 from remuda.client.asynchronous.listener import Listener
 from remuda.errors import (
     ConnectionBroken,
+    DivisionByZero,
     InputError,
     LimitExceeded,
     NotSupported,
@@ -400,6 +401,29 @@ def test_nothing_is_left_of_clients_that_are_gone(in_cluster: Any) -> None:
             await asyncio.sleep(0.005)
         while any(m.subscriptions._waiting or m.subscriptions._ticking for m in cluster.members):
             await asyncio.sleep(0.005)
+
+    in_cluster(scenario, members=2)
+
+
+def test_nothing_is_left_of_listeners_that_have_ended(in_cluster: Any) -> None:
+    """A request that is under way when a listener is stopped does not begin it anew."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        async with client_of(cluster) as client:
+            numbers = client.map("numbers")
+            await numbers.put(1, 1)
+            for turns in range(4):
+                listener = await numbers.listen()
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                await listener.stop()
+            failing = await numbers.listen(where=1 / col("this") > 0)
+            await numbers.put(2, 0)
+            with pytest.raises(DivisionByZero):
+                await failing.take(1)
+            async with asyncio.timeout(10):
+                while any(m.gauges()["subscriptions"] for m in cluster.members):
+                    await asyncio.sleep(0.005)
 
     in_cluster(scenario, members=2)
 

@@ -23,15 +23,8 @@ def test_with_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answer_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the sync, which takes its time."""
-
-    def later(group: GroupCommit) -> None:
-        if not group._scheduled:
-            group._scheduled = True
-            asyncio.get_running_loop().call_later(0.02, group._flush)
-
+    """Before the sync."""
     monkeypatch.setattr(GroupCommit, "after", lambda _self, action: action())
-    monkeypatch.setattr(GroupCommit, "_soon", later)
 
 
 def no_votes(monkeypatch: pytest.MonkeyPatch) -> None:

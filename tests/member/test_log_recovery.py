@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from logged import asked, late_member, logged_cluster, memory_disk, on_disk, picture
+from logged import asked, late_member, logged_cluster, memory_disk, on_disk, picture, sim_disk
+from tests.member.conftest import TestCluster
+from transacting import Session
 
-from remuda.errors import RemudaError
+from remuda.datatypes.timestamp import FOREVER
+from remuda.errors import DiskFull, RemudaError
+from remuda.member.forming import Forming
+from remuda.member.recovery import Recovery
+from remuda.storage.transfer import EVERY_PARTITION
 
 
 def test_one_member_comes_back_with_everything() -> None:
@@ -226,6 +233,24 @@ def test_damage_is_refused_with_its_place() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_empty_logs_are_refused_at_once(count: int) -> None:
+    """As the end of all processes leaves them before the cluster is there, and as a wrong hand
+    does."""
+
+    async def scenario() -> None:
+        disk, folders = memory_disk(), [Path("/a"), Path("/b")][:count]
+        async with logged_cluster(folders, on_disk(disk)):
+            pass
+        for folder in folders:
+            for name in disk.names(folder / "log-0001"):
+                disk.remove(folder / "log-0001" / name)
+        error = await refused(disk, folders, join_timeout=30.0)
+        assert error.message == "all members are back, and their logs are empty"
+
+    asyncio.run(scenario())
+
+
 def test_a_full_disk_ends_the_member_and_loses_nothing() -> None:
     async def scenario() -> None:
         disk, folder, told = memory_disk(), Path("/a"), [-1]
@@ -257,3 +282,160 @@ def test_a_full_disk_ends_the_member_and_loses_nothing() -> None:
             assert told[0] > 0
 
     asyncio.run(scenario())
+
+
+# --- the disk and the loop ------------------------------------------------------------------------
+
+
+class Witness(sim_disk.SimulatedDisk):  # type: ignore[misc, name-defined]
+    """Notes operations that hold the loop up, from ``serving`` on."""
+
+    serving = False
+    held_up = 0
+    off_the_loop = 0
+
+    def _operation(self) -> None:
+        on_loop = threading.current_thread() is threading.main_thread()
+        self.held_up += on_loop and self.serving
+        self.off_the_loop += not on_loop
+        super()._operation()
+
+
+def test_votes_views_and_checkpoints_do_not_hold_heartbeats_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("remuda.member.wal_checkpoint.LOOK_EVERY", 0.01)
+
+    async def scenario() -> None:
+        disk, folders = Witness(), [Path(f"/{name}") for name in "abc"]
+        settings = {"backups": 1, "checkpoint_size": 1000}
+        async with logged_cluster(folders, on_disk(disk), **settings) as cluster:
+            disk.serving = True
+            await fill(await cluster.client())
+            gone, first = cluster.members[-1], cluster.member(1)
+            await gone.stop()
+            while (
+                len(first.core.view.members) == 3 or not first.core.wal.gauges()["log_checkpoint"]
+            ):
+                await asyncio.sleep(0.01)
+            disk.serving = False
+        assert disk.off_the_loop > 10
+        assert disk.held_up == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_view_that_cannot_be_kept_ends_the_member() -> None:
+    """Its vote must not count: nobody hears of it."""
+
+    async def scenario() -> None:
+        disk, folders = memory_disk(), [Path(f"/{name}") for name in "abc"]
+        async with logged_cluster(folders, on_disk(disk), backups=1) as cluster:
+            ended: list[str] = []
+            cluster.member(2).on_given_up.append(ended.append)
+            write = disk.write
+
+            def full(path: Path, content: bytes) -> None:
+                if path == Path("/b/member.json"):
+                    raise DiskFull(f"cannot write {path}: No space left on device")
+                write(path, content)
+
+            disk.write = full
+            await cluster.member(3).stop()
+            while not ended:
+                await asyncio.sleep(0.01)
+            assert "its log cannot be written: cannot write /b/member.json" in ended[0]
+            disk.write = write
+
+    asyncio.run(scenario())
+
+
+# --- times to live --------------------------------------------------------------------------------
+
+
+def ends(cluster: TestCluster) -> dict[int, int]:
+    """When each entry of t ends, as the primaries have it."""
+    found: dict[int, int] = {}
+    for member in cluster.members:
+        core = member.core
+        schema = core.catalog.find("t")
+        assert schema is not None
+        for versions in core.stores[schema.map_id].extraction(EVERY_PARTITION).versions():
+            for key, end in zip(versions.batch.column(0).to_pylist(), versions.ends, strict=True):
+                if end > core.clock.last:
+                    found[key] = int(end)
+    return found
+
+
+@pytest.mark.parametrize("checkpoint_size", [1000, 2**30])
+def test_entries_end_when_they_would_have(
+    checkpoint_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("remuda.member.wal_checkpoint.LOOK_EVERY", 0.01)
+
+    async def scenario() -> None:
+        disk, folders = memory_disk(), [Path("/a"), Path("/b")]
+        settings = {"backups": 1, "checkpoint_size": checkpoint_size}
+        async with logged_cluster(folders, on_disk(disk), **settings) as cluster:
+            client = await cluster.client()
+            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, x BIGINT) WITH (ttl = '1 h')")
+            schema = await client.schema("t")
+            await client.sql("INSERT INTO t VALUES " + ", ".join(f"({n}, 1)" for n in range(50)))
+            await client.put(schema, (100, 1))
+            session = Session(client)
+            for text in ("BEGIN", *(f"INSERT INTO t VALUES ({n}, 1)" for n in (200, 201))):
+                await session.sql(text)
+            await session.sql("COMMIT")
+            await client.sql("ALTER TABLE t SET (ttl = '2 h')")
+            await client.put(schema, (101, 1))
+            await client.sql("UPDATE t SET x = 2 WHERE id < 10")
+            await client.sql("ALTER TABLE t RESET (ttl)")
+            await client.put(schema, (102, 1))
+            wal = cluster.member(1).core.wal
+            while checkpoint_size == 1000 and not wal.gauges()["log_checkpoint"]:
+                await asyncio.sleep(0.01)
+            before = ends(cluster)
+            killed = picture(disk)
+        assert len(before) == 55
+        assert before[102] == FOREVER
+        async with logged_cluster(folders, on_disk(killed), backups=1) as cluster:
+            assert ends(cluster) == before
+
+    asyncio.run(scenario())
+
+
+# --- long logs ------------------------------------------------------------------------------------
+
+
+def test_members_wait_for_the_first_one_to_read_its_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it takes: their ``join_timeout`` counts from when it has."""
+    asks: list[int] = []
+    read_on = threading.Event()
+    restore, answer = Recovery._restore, Forming.answer_join
+
+    def slowly(recovery: Recovery, folder: Any, state: Any) -> Any:
+        if str(folder.path) == "/a":
+            read_on.wait(10)
+        return restore(recovery, folder, state)
+
+    def counted(forming: Forming, request: Any, ask: Any) -> Any:
+        answered = answer(forming, request, ask)
+        asks.append(answered.reading)
+        if sum(asks) > 8:  # of a member that asks five times in its join_timeout
+            read_on.set()
+        return answered
+
+    async def scenario() -> None:
+        disk, folders = memory_disk(), [Path("/a"), Path("/b")]
+        async with logged_cluster(folders, on_disk(disk), backups=1) as cluster:
+            await fill(await cluster.client())
+        monkeypatch.setattr(Recovery, "_restore", slowly)
+        monkeypatch.setattr(Forming, "answer_join", counted)
+        async with logged_cluster(folders, on_disk(disk), backups=1, join_timeout=1.0) as cluster:
+            await holds(await cluster.client())
+        assert sum(asks) > 8
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        read_on.set()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing, asynccontextmanager
 from decimal import Decimal
+from unittest.mock import AsyncMock
 
 import pyarrow as pa
 import pytest
 
 import remuda.aio
 from remuda import col
+from remuda.client.routing import Router
 from remuda.errors import (
     CheckViolation,
     DivisionByZero,
@@ -24,9 +26,11 @@ from remuda.errors import (
     SerializationFailure,
     SqlSyntaxError,
     StringTooLong,
+    TransientError,
     TypeMismatch,
     UndefinedColumn,
     UndefinedMap,
+    ViewChanged,
     WrongParameters,
 )
 from remuda.limits import PAGE_ROWS, PAGES_IN_FLIGHT
@@ -172,6 +176,32 @@ def test_many_keys_are_computed_each_for_itself(in_cluster):
             assert await found.sum("balance") == 200 * 100 + 50 + 1
 
     in_cluster(scenario, backups=1)
+
+
+def test_what_was_computed_at_one_member_is_not_sent_again_for_another(in_cluster, monkeypatch):
+    """A client with an old view takes one member for the owner of all keys."""
+
+    async def scenario(cluster):
+        async with accounts(cluster) as (_, found):
+            here = cluster.member(1)
+            router = here.maps.open("accounts").router
+            owners = [here.core.view.owners[router.key_partition((key,))] for key in range(20)]
+            first = next(key for key in range(20) if owners[key] == 1)
+            second = next(key for key in range(20) if owners[key] == 2)
+            monkeypatch.setattr(Router, "owner", lambda *_: 1)
+            with monkeypatch.context() as patched:
+                refused = ViewChanged("it has just changed")
+                patched.setattr(here.maps._forwarding, "ask", AsyncMock(side_effect=refused))
+                with pytest.raises(TransientError, match="some of the entries were changed") as e:
+                    await found.compute_all([first, second], "balance = balance + 1")
+            assert type(e.value) is TransientError
+            changed = await found.compute_all([first, second], "balance = balance + 1")
+            assert {key: value.balance for key, value in changed.items()} == {
+                first: 102,
+                second: 101,
+            }
+
+    in_cluster(scenario, members=2, backups=1)
 
 
 def test_a_text_is_bound_once_and_anew_for_another_schema(in_cluster):
@@ -327,8 +357,9 @@ def test_about_all_entries(in_cluster):
             assert await found.max("id", by=["owner", "rate"]) == {("o", 0.5): 99}
             with pytest.raises(UndefinedColumn):
                 await found.sum("nothing")
-            with pytest.raises(remuda.errors.InputError):
-                await found.count(by=[])
+            for by in ([], 5, {"owner": 1}):
+                with pytest.raises(remuda.errors.InputError):
+                    await found.count(by=by)
             with pytest.raises(remuda.errors.InputError):
                 await found.remove_all(None)
             assert await found.remove_all(col("id") > 9) == 90

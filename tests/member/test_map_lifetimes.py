@@ -16,7 +16,13 @@ from tests.member.conftest import TestCluster
 from tests.member.test_backups import QUICK, join, placed, until
 
 from remuda import col
-from remuda.errors import InvalidDefinition, NotSupported, SerializationFailure, UniqueViolation
+from remuda.errors import (
+    InputError,
+    InvalidDefinition,
+    NotSupported,
+    SerializationFailure,
+    UniqueViolation,
+)
 
 
 def test_entries_end_on_all_paths_and_all_copies_agree(in_cluster: Any) -> None:
@@ -59,6 +65,8 @@ def test_entries_end_on_all_paths_and_all_copies_agree(in_cluster: Any) -> None:
             assert await found.put_if_absent(1, {"v": 7})
             await found.set_ttl(3, 0)
             assert not await found.set_ttl(1600, 5)
+            with pytest.raises(InputError, match="set_ttl needs a time"):
+                await found.set_ttl(3, None)
             # An update lets the row live anew; a removal ends it at once.
             await client.sql("UPDATE t SET v = 50 WHERE k = 20")
             await found.delete(21)

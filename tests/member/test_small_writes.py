@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from remuda.datatypes import sql
-from remuda.errors import RemudaError, SchemaChanged, SerializationFailure, TransientError
+from remuda.errors import (
+    InputError,
+    OutcomeUnknown,
+    RemudaError,
+    SchemaChanged,
+    SerializationFailure,
+    TransientError,
+    ViewChanged,
+)
+from remuda.member.map_writes import Gathered
 from remuda.member.transaction_sets import ReadSet, Scan, Write
 from remuda.plan.expression import Call, ColumnRef, Literal
 from remuda.rpc.messages import user_pb2
@@ -245,3 +254,25 @@ def test_a_lost_member_takes_no_acknowledged_write_with_it(in_cluster: InCluster
         assert [each for each in found.values() if each != each[:1] * len(each)] == []
 
     in_cluster(scenario, members=3, backups=1)
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ([ViewChanged("moved"), ViewChanged("moved")], ViewChanged),
+        ([ViewChanged("moved"), OutcomeUnknown("silent")], OutcomeUnknown),
+        ([OutcomeUnknown("silent"), ViewChanged("moved")], OutcomeUnknown),
+        ([[None], ViewChanged("moved")], TransientError),
+        ([SchemaChanged("altered"), [None]], TransientError),
+        ([[None], InputError("no number")], InputError),
+    ],
+)
+def test_what_was_written_in_part_is_not_repeated(
+    answers: list[list[None] | RemudaError], told: type[RemudaError]
+) -> None:
+    """The error of some partitions is repeated by nobody when others have, or may have, written."""
+    heard: list[object] = []
+    gathered = Gathered(len(answers), len(answers), heard.append)
+    for place, answer in enumerate(answers):
+        gathered.part([place])(answer)
+    assert [type(answer) for answer in heard] == [told]

@@ -25,6 +25,7 @@ from remuda.member import snapshot_making, snapshot_restoring
 from remuda.session.privileges import Need, needs_of
 from remuda.sql.binder import bind
 from remuda.sql.parser import parse
+from remuda.sql.snapshot_trees import RestoreSnapshotTree
 
 QUERIES = (
     "SELECT id, item, price FROM {}orders ORDER BY id",
@@ -225,6 +226,38 @@ def test_without_a_store_snapshots_say_what_to_do(in_cluster: Callable[..., None
     in_cluster(scenario, 1)
 
 
+def test_a_restore_that_is_cancelled_too_late_says_that_it_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(client: TestClient, cluster: TestCluster) -> None:
+        await client.sql("CREATE TABLE m (k INTEGER PRIMARY KEY)")
+        await client.sql("INSERT INTO m VALUES (1)")
+        await client.sql("CREATE SNAPSHOT s")
+        snapshots = cluster.members[0].snapshots
+        edit = snapshots.restoring._edit
+        edits = 0
+
+        async def cancelled_meanwhile(made: Any) -> None:
+            nonlocal edits
+            edits += 1
+            if edits == 2:  # all rows are there; this gives the map its name
+                running.cancel()
+                await asyncio.sleep(0)
+            await edit(made)
+
+        async def restore() -> None:
+            tree = RestoreSnapshotTree("s", None, maps=(("m", "n"),))
+            with snapshots.tasks.task("restore", "s", lambda: None) as task:
+                await snapshots.restoring.restore(task, tree)
+
+        monkeypatch.setattr(snapshots.restoring, "_edit", cancelled_meanwhile)
+        running = asyncio.create_task(restore())
+        await running
+        assert await client.sql("SELECT k FROM n") == [(1,)]
+
+    run(tmp_path, scenario, members=1)
+
+
 def test_objects_are_encrypted_and_another_key_is_refused(tmp_path: Path) -> None:
     key, other = tmp_path / "key", tmp_path / "other"
     for path, text in ((key, "ab" * 32), (other, "cd" * 32)):
@@ -235,7 +268,9 @@ def test_objects_are_encrypted_and_another_key_is_refused(tmp_path: Path) -> Non
     async def make(client: TestClient, _cluster: TestCluster) -> None:
         await client.sql("CREATE TABLE m (k INTEGER PRIMARY KEY, v TEXT)")
         await client.sql("INSERT INTO m VALUES (1, 'a word that is secret')")
-        await client.sql("CREATE SNAPSHOT s")
+        [made] = await client.sql("CREATE SNAPSHOT s")
+        assert made[9]  # the key
+        assert await client.sql("SHOW SNAPSHOTS") == [made]
         assert await client.sql("VERIFY SNAPSHOT s") == []
         await client.sql("RESTORE SNAPSHOT s MAPS m AS again")
         assert await client.sql("SELECT v FROM again") == [("a word that is secret",)]

@@ -22,6 +22,7 @@ from remuda.errors import (
     UniqueViolation,
 )
 from remuda.storage.chunk import rows_to_batch
+from remuda.storage.entry_version import entry_version
 from remuda.storage.key_index import TIER
 from remuda.storage.map_store import MapStore
 from remuda.storage.staging import PreparedRows
@@ -402,6 +403,17 @@ def test_collected_versions_are_refused_and_their_memory_is_freed() -> None:
         store.get((5,), 19)
     with pytest.raises(SnapshotTooOld):
         store.scan(19, [0])
+
+
+def test_upkeep_keeps_the_versions_of_entries() -> None:
+    store = MapStore(SCHEMA)
+    for number in range(1, 21):
+        store.upsert_batch(batch(np.arange(100 * number, 100 * number + 100)), 10 * number)
+    store.put((107, "later"), 250)
+    maintain(store, 1000)
+    assert len(store._table.snapshot()) < 20
+    found = [entry_version(store, (key,), 1000) for key in (100, 107, 399, 2099)]
+    assert found == [10, 250, 30, 200]
 
 
 def test_upkeep_keeps_what_a_pending_job_may_need() -> None:

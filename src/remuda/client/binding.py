@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
-from remuda.client.arrow_stream import encode_stream, pieces
+from remuda.client import bulk
+from remuda.client.arrow_stream import encode_stream
 from remuda.client.core import Core
 from remuda.client.objects import ObjectCodec, PhysicalRow
 from remuda.client.requests import Call, Condition, MapRequests
@@ -21,22 +22,12 @@ from remuda.datatypes.conformance import check_row_size, check_row_sizes, too_la
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import values_to_array
 from remuda.errors import FrameTooLarge, RemudaError
+from remuda.limits import ENCODED_BATCH_SIZE_MAX
 
 KEYS_PER_REQUEST = 4096
 ROWS_AS_MESSAGES = 64
-"""Up to this many rows for one member travel as protobuf rows; more as an Arrow batch."""
-
-
-Rows: TypeAlias = Sequence[PhysicalRow] | pa.RecordBatch
-"""Rows with different keys; a batch is in the engine's form."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unserved:
-    """The rows of a write of many that were not written, or of which it is not known, and why."""
-
-    rows: Rows
-    error: RemudaError
+"""Up to this many rows travel as protobuf rows and are committed as a transaction; more as an Arrow
+batch and a staged commit."""
 
 
 def worst(errors: Sequence[RemudaError]) -> RemudaError:
@@ -44,11 +35,6 @@ def worst(errors: Sequence[RemudaError]) -> RemudaError:
     lasting = [error for error in errors if not isinstance(error, MAYBE_AGAIN)]
     unknown = [error for error in errors if error.may_have_run]
     return of_write((lasting or unknown or list(errors))[0])
-
-
-def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Batches of one schema, at least one, as one."""
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 class Binding:
@@ -136,57 +122,25 @@ class Binding:
         answer = await self.core.write(self.router.owner(key), self.requests.set_ttl(key, ttl))
         return answer[0] is not None
 
-    async def put_all(self, rows: Rows, ttl: int | None = None) -> Unserved | None:
-        """Upsert; what was not done, None when all is."""
-        if isinstance(rows, pa.RecordBatch):
-            return await self._put_batch(rows, ttl)
+    async def put_all(self, rows: Sequence[PhysicalRow], ttl: int | None = None) -> None:
+        """Upsert rows with different keys, all or none: the member that is asked commits them on
+        all owners; what does not fit one frame is a staged job."""
+        owner = self.core.next_member()
+        if not self.schema.replicated:
+            owner = self.router.owner(self.key_of(rows[0]))  # of all of them, often
         if len(rows) <= ROWS_AS_MESSAGES:
-            by_owner: dict[int, list[PhysicalRow]] = defaultdict(list)
             for row in rows:
                 check_row_size(self.schema, row)
-                by_owner[self.router.owner(self.key_of(row))].append(row)
-            parts = list(by_owner.values())
-            answers = await self.core.scatter(
-                [(owner, self.requests.put(part, ttl=ttl)) for owner, part in by_owner.items()]
-            )
-            self.core.wrote(self.schema.name)
-            if not any(isinstance(answer, FrameTooLarge) for answer in answers):
-                left = [
-                    (part, answer)
-                    for part, answer in zip(parts, answers, strict=True)
-                    if isinstance(answer, RemudaError)
-                ]
-                if not left:
-                    return None
-                unserved = [row for part, _ in left for row in part]
-                return Unserved(unserved, worst([error for _, error in left]))
-        batch = self.batch(rows)  # it travels in pieces
+            with contextlib.suppress(FrameTooLarge):
+                await self.core.write(owner, self.requests.put(rows, ttl=ttl), self.schema.name)
+                return
+        batch = self.batch(rows)
         check_row_sizes(self.schema, batch)
-        return await self._put_batch(batch, ttl)
-
-    async def _put_batch(self, batch: pa.RecordBatch, ttl: int | None) -> Unserved | None:
-        schema = batch.schema
-        if self.schema.replicated:  # whoever gets it copies it to the others
-            parts = [(self.core.next_member(), batch)]
-        else:
-            parts = self.router.split(batch)
-        queues = [(member, list(pieces(part))) for member, part in parts]
-        while queues:
-            calls = [
-                (member, self.requests.put_batch(encode_stream(schema, [queue[0]]), ttl))
-                for member, queue in queues
-            ]
-            answers = await self.core.scatter(calls)
-            self.core.wrote(self.schema.name)
-            errors = [answer for answer in answers if isinstance(answer, RemudaError)]
-            for (_, queue), answer in zip(queues, answers, strict=True):
-                if not isinstance(answer, RemudaError):
-                    del queue[0]
-            if errors:
-                rest = [piece for _, queue in queues for piece in queue]
-                return Unserved(joined(rest), worst(errors))
-            queues = [(member, queue) for member, queue in queues if queue]
-        return None
+        if batch.nbytes > ENCODED_BATCH_SIZE_MAX:
+            await bulk.put_batches(self.core, self.schema, [batch], ttl)
+            return
+        call = self.requests.put_batch(encode_stream(batch.schema, [batch]), ttl)
+        await self.core.write(owner, call, self.schema.name)
 
     def batch(self, rows: Sequence[PhysicalRow]) -> pa.RecordBatch:
         """Physical rows as one engine-form batch."""

@@ -238,13 +238,11 @@ class Map:
     ) -> int:
         """Store many entries; the number of entries given.
 
-        A mapping or pairs: each object is checked before anything is sent; of pairs with the same
-        key the last one counts; the members' parts appear one after the other (all together or not
-        at all if the map has CHECK constraints). An Arrow table,
-        record batch or pandas DataFrame holds whole rows: all appear together or not at all, and
-        two rows with the same key are a ``UniqueViolation``. For a map that does not exist yet,
-        ``key`` names the key columns of the table, and ``replicated`` puts a full copy on each
-        member. ``ttl`` is that of ``put``.
+        All appear together or not at all, and each is checked before anything is sent. Of pairs
+        with the same key the last one counts. An Arrow table, record batch or pandas DataFrame
+        holds whole rows; two with the same key are a ``UniqueViolation``. For a map that does not
+        exist yet, ``key`` names the key columns of the table, and ``replicated`` puts a full copy
+        on each member. ``ttl`` is that of ``put``.
         """
         return finish(self._map.put_all(entries, key=key, replicated=replicated, ttl=ttl))
 

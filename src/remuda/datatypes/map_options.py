@@ -90,7 +90,7 @@ def read_duration(value: Any) -> int:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         if not math.isfinite(value):
             raise ValueError
-        micros = round(value * 10**6)
+        micros = _whole(value * 10**6)
     else:
         micros = _amount(value, _TIME_UNITS, _TIME_NAMES, "s")
     if not 0 <= micros <= DURATION_MAX:
@@ -143,7 +143,12 @@ def _amount(value: Any, units: Mapping[str, int], names: Mapping[str, str], unit
     factor = units.get(names.get(name, name))
     if factor is None:
         raise ValueError
-    return round(float(found[1]) * factor) if "." in found[1] else int(found[1]) * factor
+    return _whole(float(found[1]) * factor) if "." in found[1] else int(found[1]) * factor
+
+
+def _whole(amount: float) -> int:
+    """0 means that there is no limit, so what is more than 0 stays so."""
+    return round(amount) or math.ceil(amount)
 
 
 def _in_units(amount: int, units: Mapping[str, int]) -> str:

@@ -235,7 +235,8 @@ class CatalogService:
                 listener(map_id)
             core.forget_map(map_id)
         state.ClearField("context")
-        core.wal.catalog_changed(state.version, state.SerializeToString())
+        if core.wal.active:
+            core.wal.catalog_changed(state.version, state.SerializeToString())
         log.info("catalog installed", extra=fields(version=catalog.version, maps=len(catalog.maps)))
 
 

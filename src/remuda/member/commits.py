@@ -19,7 +19,7 @@ from remuda.member.commit_work import (
     read_rows,
     rows_message,
 )
-from remuda.member.core import Core, attempt
+from remuda.member.core import Core, attempt, to_its_end
 from remuda.member.offload import Offload
 from remuda.member.peers import Peers
 from remuda.rpc import codec
@@ -88,9 +88,8 @@ class Commits:
         all that take part) and their backups; ``partitions`` are those that may be written, if not
         all. The number of rows, summed over the primaries. Raises what a participant refused with,
         or MemberUnavailable. Goes on to its end when the caller is cancelled."""
-        return await asyncio.shield(
-            asyncio.ensure_future(self._commit(work, primaries, partitions))
-        )
+        commit = asyncio.ensure_future(self._commit(work, primaries, partitions))
+        return await to_its_end(commit, f'the commit of a write of map "{work.schema.name}"')
 
     async def _commit(
         self, work: Work, primaries: Sequence[int], partitions: Collection[int] | None

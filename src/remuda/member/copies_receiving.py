@@ -97,11 +97,10 @@ class Receiving:
                 store.end_versions(ended, message.low)
             if fresh is not None:
                 store.install(fresh)
-            replicated = incoming.partitions is None
-            rows = each.on_wire()
-            self._core.wal.rows_copied(
-                schema, rows, message.low, message.floor, replicated=replicated
-            )
+            wal, replicated = self._core.wal, incoming.partitions is None
+            if wal.active:
+                rows = each.on_wire()
+                wal.rows_copied(schema, rows, message.low, message.floor, replicated=replicated)
         self._core.wal.after(lambda: request.reply(RpcType.ACK, common_pb2.Ack(ok=True)))
 
     def _target(self, message: control_pb2.CopyRows) -> tuple[MapStore, Incoming]:

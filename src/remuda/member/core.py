@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from google.protobuf.message import DecodeError
 
@@ -46,6 +47,7 @@ from remuda.storage.map_store import MapStore
 from remuda.world import World
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 DROPPED_NAMES_KEPT = 1000
 CANCEL_AGAIN = 0.1
@@ -430,6 +432,24 @@ def bug(error: Exception, what: str) -> RemudaError:
         return ProtocolError(f"{what} cannot be read: {error}")
     log.error("bug in %s", what, exc_info=error)
     return InternalError(f"{type(error).__name__}: {error}", detail=f"while a member served {what}")
+
+
+async def to_its_end(task: asyncio.Future[T], what: str) -> T:
+    """The result of ``task``, which goes on when the caller is cancelled; its error is logged then,
+    as nobody else hears of it."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(partial(_alone, what))
+        raise
+
+
+def _alone(what: str, task: asyncio.Future[Any]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, RemudaError):
+        log.info("%s failed after its caller had gone: %s", what, error.message)
+    elif isinstance(error, Exception):
+        bug(error, what)
 
 
 @contextmanager

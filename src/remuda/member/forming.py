@@ -60,6 +60,8 @@ class Forming:
         """This process is a member."""
         self.decided = asyncio.Event()
         """A view may have this process: it asks again at once."""
+        self._limit: asyncio.Timeout
+        """Of forming as a whole."""
         self._cause = ""
         """Why it was not let in when it asked last."""
         self.catalog_state: Callable[[], control_pb2.CatalogState]
@@ -70,7 +72,7 @@ class Forming:
         """Return when a view is installed here. Raises MemberUnavailable after join_timeout."""
         timeout = self._core.config.join_timeout
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(timeout) as self._limit:
                 if self._core.config.join:
                     await self._join()
                 elif self.recovery is not None and self.recovery.state is not None:
@@ -153,6 +155,7 @@ class Forming:
             found = gathering.complete(patient=now() < patience)
             if found is not None and await self._agreed(recovery, gathering, found):
                 return
+            gathering.require_logs()
             progress = gathering.progress()
             if progress != told:
                 told = progress
@@ -300,6 +303,10 @@ class Forming:
             view = codec.decode_view(answer.view)
             self.catalog_received(answer.catalog)
             self.install(view, answer.cluster_identity)
+        elif answer.reading:
+            self._cause = "the first member reads its log"
+            patience = self._core.config.join_timeout
+            self._limit.reschedule(asyncio.get_running_loop().time() + patience)
         elif answer.member.number:
             core.number = answer.member.number
             core.info = replace(core.info, number=core.number)
@@ -345,6 +352,10 @@ class Forming:
         if not self.formed.is_set():
             if self._gathering is not None:
                 return self._gather(self._gathering, request)
+            if self.recovery is not None and self.recovery.reading and not core.config.join:
+                return control_pb2.Join(
+                    context=core.context(), cluster=core.config.cluster, reading=True
+                )
             if self._founding is None:
                 raise MemberUnavailable(
                     f"member {core.number or core.uuid} is not in a cluster yet",

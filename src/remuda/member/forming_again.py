@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from remuda.cluster.decree import majority
 from remuda.datatypes.view import MemberInfo, View
-from remuda.errors import InvalidDefinition, MemberUnavailable
+from remuda.errors import DataCorrupted, InvalidDefinition, MemberUnavailable
 from remuda.limits import PARTITIONS
 from remuda.member.wal_folder import Holders, lost_after
 from remuda.rpc import codec
@@ -123,6 +123,17 @@ class Gathering:
         if patient or not enough or found.gaps or not self._replicated():
             return None
         return found
+
+    def require_logs(self) -> None:
+        """Raises DataCorrupted when all are here, and no log has even the beginning of a cluster:
+        to wait longer would not help."""
+        if not self.prospect().missing and not self._replicated():
+            raise DataCorrupted(
+                "all members are back, and their logs are empty",
+                detail="They ended before the cluster was there, and nothing was acknowledged; or"
+                " the logs were taken out of their folders.",
+                hint="Put the logs back, or start all members with empty folders.",
+            )
 
     def _replicated(self) -> bool:
         return any(each.state.replicated for each in self.here.values())

@@ -28,7 +28,7 @@ from remuda.limits import JOB_IDLE_TIMEOUT
 from remuda.member import arrow_stream
 from remuda.member.calls import Forwarding
 from remuda.member.commits import Commits, Work
-from remuda.member.core import Call, Core
+from remuda.member.core import Call, Core, to_its_end
 from remuda.member.log import fields
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
@@ -122,7 +122,7 @@ class Jobs:
         self._core.serve(call, self._await_commit(call, job.commit))
 
     async def _await_commit(self, call: Call, commit: asyncio.Task[int]) -> None:
-        count = await asyncio.shield(commit)
+        count = await to_its_end(commit, "the commit of a job")
         call.reply(RpcType.JOB_COMMIT, user_pb2.Count(count=count, context=self._core.context()))
 
     def _answer_ended(self, call: Call, job: str) -> None:

@@ -16,6 +16,7 @@ from remuda.errors import InputError, NotSupported, ProtocolError
 from remuda.member.calls import Forwarding
 from remuda.member.commits import Commits
 from remuda.member.core import Call, Core
+from remuda.member.map_writes import one_of_several
 from remuda.member.maps import Key, Maps, OpenMap, Row
 from remuda.member.peers import Peers
 from remuda.member.small_writes import PAUSE
@@ -263,14 +264,15 @@ class MapChanges:
             groups.setdefault(owners[found.router.key_partition(key)], []).append(place)
         answer = user_pb2.RowsResponse(context=self._core.context())
         entries = [answer.rows.add() for _ in keys]
-        for owner, places in groups.items():
+        for served, (owner, places) in enumerate(groups.items()):
             part = copy.deepcopy(message)
             for name in _BY_KEY & set(message.DESCRIPTOR.fields_by_name):
                 values = getattr(message, name)
                 if values:
                     del getattr(part, name)[:]
                     getattr(part, name).extend(values[place] for place in places)
-            body = await self._maps.ask(owner, call.rpc_type, part)
+            with one_of_several(served and call.rpc_type != MAP_GET_VERSIONED):
+                body = await self._maps.ask(owner, call.rpc_type, part)
             rows = user_pb2.RowsResponse.FromString(body).rows
             for place, row in zip(places, rows, strict=True):
                 entries[place].CopyFrom(row)

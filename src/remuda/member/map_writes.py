@@ -4,7 +4,8 @@ them first, or others are about to change the same keys."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from remuda.datatypes.map_options import DURATION_MAX
@@ -241,9 +242,32 @@ class MapWrites:
         return answered
 
 
+def not_repeated(error: RemudaError) -> RemudaError:
+    """The error of some entries when others are changed already: one after which nobody repeats
+    the request by himself."""
+    if not isinstance(error, TransientError) or error.may_have_run:
+        return error
+    return TransientError(
+        "some of the entries were changed, others were not",
+        detail=error.message,
+        hint="Read them before you change them again.",
+    )
+
+
+@contextmanager
+def one_of_several(changed: object) -> Iterator[None]:
+    """Around the question to one of several owners; ``changed``: another one has answered."""
+    try:
+        yield
+    except RemudaError as error:
+        if not changed:
+            raise
+        raise not_repeated(error) from error
+
+
 class Gathered:
     """The answers of several partitions, put together in the order of the request; one error is
-    the error of the whole."""
+    the error of the whole, before all one after which nobody knows what was written."""
 
     def __init__(
         self,
@@ -263,7 +287,8 @@ class Gathered:
         def answered(answer: list[Row | None] | RemudaError) -> None:
             self._left -= 1
             if isinstance(answer, RemudaError):
-                self._error = self._error or answer
+                if self._error is None or (answer.may_have_run and not self._error.may_have_run):
+                    self._error = answer
             else:
                 self._written = True
                 for place, row in zip(places, answer, strict=True):
@@ -275,10 +300,6 @@ class Gathered:
 
     def _end(self) -> None:
         error = self._error
-        if error is not None and self._written and isinstance(error, ViewChanged):
-            error = TransientError(
-                "some of the entries were written, others have got another primary meanwhile",
-                detail=error.message,
-                hint="Write them again.",
-            )
+        if error is not None and self._written:
+            error = not_repeated(error)
         self._answered(self._rows if error is None else error)

@@ -26,7 +26,7 @@ from remuda.member.calls import ForwardedCall, Forwarding, LocalCall
 from remuda.member.commits import Commits
 from remuda.member.constraints import Constraints
 from remuda.member.core import Call, Core, bug, nothing_done
-from remuda.member.map_writes import MapWrites, chosen, ttl_of
+from remuda.member.map_writes import MapWrites, chosen, one_of_several, ttl_of
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
 from remuda.member.transactions import Transactions
@@ -185,12 +185,10 @@ class Maps:
             return
         pack = _present if message.keys_only else found.rows.pack
         rows = [None if (row := store.get(key, at)) is None else pack(row) for key in keys]
-        counters = store.counters
-        counters.gets += len(rows)
-        counters.misses += rows.count(None)
-        counters.last_access = at
-        if store.accesses is not None:
-            store.accesses.touch_all(keys, rows, at)
+        if not message.for_write:
+            store.counters.get(len(rows), rows.count(None), at)
+            if store.accesses is not None:
+                store.accesses.touch_all(keys, rows, at)
         call.reply(MAP_GET, encode_rows(rows, core.encoded_context()))
 
     def _get_waits(
@@ -234,13 +232,13 @@ class Maps:
         for index, partition in enumerate(partitions):
             groups.setdefault(owners[partition], []).append(index)
         answers: list[user_pb2.OptionalRow] = [user_pb2.OptionalRow()] * len(partitions)
-        for owner, indexes in groups.items():
+        for served, (owner, indexes) in enumerate(groups.items()):
             part = copy.deepcopy(message)
-            chosen = [items[index] for index in indexes]
             field = part.rows if isinstance(part, user_pb2.PutRequest) else part.keys
             del field[:]
-            field.extend(chosen)
-            body = await self.ask(owner, call.rpc_type, part)
+            field.extend(items[index] for index in indexes)
+            with one_of_several(served and call.rpc_type != MAP_GET):
+                body = await self.ask(owner, call.rpc_type, part)
             rows = user_pb2.RowsResponse.FromString(body).rows
             for index, row in zip(indexes, rows, strict=True):
                 answers[index] = row
@@ -355,6 +353,7 @@ class Maps:
         """Rows of several members: all or none. Old rows are those of just before."""
         schema = found.schema
         keyed = [(found.key_of(row), row) for row in rows]
+        found.store.counters.put(len(rows), self._core.clock.last)
         if not schema.replicated:
             read = partial(self.read, found)
             olds = await self.writes.put_atomically(
@@ -385,8 +384,9 @@ class Maps:
             raise
 
     async def read(self, found: OpenMap, keys: list[Key]) -> list[Row | None]:
-        """The rows as they are now, wherever they are."""
+        """The rows as they are now, wherever they are, for a write that depends on them."""
         message = self.keys_request(found, keys)
+        message.for_write = True
         answer = LocalCall(RpcType.MAP_GET, message.SerializeToString())
         self.serve(answer)
         response = user_pb2.RowsResponse.FromString(await answer.answer)

@@ -151,7 +151,11 @@ class Membership:
             case ag.Send(to, message):
                 reason = "" if to in core.view.by_number else core.lost.get(to, "it has left")
                 encoded = encode_agreement(message, core.context(), reason)
-                self._peers.send_membership(to, RpcType.AGREE, encoded)
+                send = partial(self._peers.send_membership, to, RpcType.AGREE, encoded)
+                if isinstance(message, ag.Promise | ag.Accept | ag.Accepted):
+                    core.wal.after(send)  # rests on a vote that must be on the disk first
+                else:
+                    send()
             case ms.PassOn(to, wish):
                 self._peers.send_membership(to, RpcType.WISH, encode_wish(wish, core.context()))
             case ms.Suspect(member, cause):

@@ -70,12 +70,12 @@ class Recovery:
         self._opened: OpenedLog | None = None
         self._group: GroupCommit | None = None
         self.restored: Restored | None = None
+        self.reading = False
+        """The log is being read, which may take longer than others would wait for an answer."""
         self._settled = False
         """The members that came back have agreed; the stores are as their logs say."""
         self._replayed: dict[int, int] = {}
         """Bytes of segments that this start has read."""
-        self.cut_off = 0
-        """Bytes that a crash had left behind the end of the log."""
 
     def _failed(self, error: RemudaError) -> None:
         """What is not on the disk must not be told: nothing can be told any more."""
@@ -94,7 +94,9 @@ class Recovery:
         state = folder.state
         if state is None:
             return
+        self.reading = True
         self.restored = await self._flushing.result(partial(self._restore, folder, state))
+        self.reading = False
         core.clock.observe(self.restored.clock)
         log.info(
             "data found",
@@ -109,7 +111,6 @@ class Recovery:
     def _restore(self, folder: Folder, state: FolderState) -> Restored:
         """On the thread."""
         opened = self._opened = self._open_log(folder, state)
-        self.cut_off = opened.tail.lost
         if opened.tail.lost:
             log.warning("end of the log cut off", extra=fields(what=str(opened.tail)))
 
@@ -225,7 +226,8 @@ class Recovery:
         made.parts.clear()
         _leave(made, group, view, mine)
         await group.safe()
-        folder.save(replace(state, accepted=None).in_view(view))
+        folder.state = replace(state, accepted=None).in_view(view)
+        await self._flushing.result(partial(folder.write, folder.state))
         self._settled = True
         log.info("recovered", extra=fields(view=view.number, before=before.number))
 
@@ -304,17 +306,28 @@ class Recovery:
     # --- views --------------------------------------------------------------------------------
 
     def _view_changed(self, _before: View, view: View) -> None:
-        """In the step that installs it: nothing is done in a view that a restart would not know."""
-        folder = self._folder
-        assert folder is not None
-        assert folder.state is not None
-        folder.save(replace(folder.state, accepted=None).in_view(view))
+        """A majority has accepted it on its disks; here, all that is told from now on waits until
+        it is in the folder."""
+        self._keep(self._state_now().in_view(view), accepted=None)
 
     def _voted(self, view: View) -> None:
+        state = self._state_now()
+        if state.accepted != view:  # a later ballot may carry the same view
+            self._keep(state, accepted=view)
+
+    def _state_now(self) -> FolderState:
         folder = self._folder
         assert folder is not None
         assert folder.state is not None
-        folder.save(replace(folder.state, accepted=view))
+        return folder.state
+
+    def _keep(self, state: FolderState, *, accepted: View | None) -> None:
+        """In the order of these calls, on the thread: heartbeats do not wait for the disk."""
+        folder, group = self._folder, self.wal.group
+        assert folder is not None
+        assert group is not None
+        folder.state = state = replace(state, accepted=accepted)
+        group.save(partial(folder.write, state))
 
     # --- the end ------------------------------------------------------------------------------
 

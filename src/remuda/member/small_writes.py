@@ -141,10 +141,13 @@ class SmallWrites:
         write.prepared = True
         work, ended = PartWork(at, tuple(writes)), partial(self._ended, write, answer)
         shell = self._transactions.shell
-        if not shell.begin_alone(write.partition, work, ended):
-            shell.begin({write.partition: work}, ended, one_phase=True)
-        if store.schema.options.async_backups and write.prepared and write in self._running:
-            # Readers of its keys wait until it is visible, so whoever has written it sees it.
+        held = shell.begin_alone(write.partition, work, ended)
+        if not held:
+            near = shell.begin({write.partition: work}, ended, one_phase=True)
+            held = (near.transaction, write.partition) in shell.pending.parts
+        if store.schema.options.async_backups and held and write in self._running:
+            # It holds its keys (a part may also be prepared a little later, and be refused then).
+            # Readers of them wait until it is visible, so whoever has written it sees it.
             write.told = True
             write.answered(answer)
 

@@ -39,7 +39,6 @@ from remuda.member.snapshot_tasks import SnapshotTask
 from remuda.member.system_state import SystemState
 from remuda.rpc.messages import control_pb2
 from remuda.storage.format.manifest import DataObject, Manifest, MapEntry, MemberLog
-from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.snapshot import chain, writing
 from remuda.storage.snapshot.chain import Chain
 from remuda.storage.snapshot.object_store import ObjectStore, check_name
@@ -129,7 +128,11 @@ class SnapshotMaking:
             if core.view.number != view.number:
                 raise ViewChanged("the members changed while a snapshot was made")
             task.check()
-            await self._storage.work(lambda store, key: _finish(store, key, manifest))
+            manifest = await self._storage.work(
+                lambda store, key: _finish(
+                    store, manifest if key is None else replace(manifest, key=key.id)
+                )
+            )
         except BaseException:
             await asyncio.shield(self._abandon(name, version))
             raise
@@ -363,7 +366,7 @@ def _begin(store: ObjectStore, name: str, highest: int) -> tuple[Chain | None, i
     return known, highest + 1
 
 
-def _finish(store: ObjectStore, key: ObjectKey | None, manifest: Manifest) -> None:
+def _finish(store: ObjectStore, manifest: Manifest) -> Manifest:
     """Raises ResourceError when objects that members have made are not there."""
     there = set(store.keys(f"{manifest.name}/data-{manifest.version:010}/"))
     missing = sorted(each.key for each in manifest.data if each.key not in there)
@@ -373,4 +376,5 @@ def _finish(store: ObjectStore, key: ObjectKey | None, manifest: Manifest) -> No
             detail=f"{len(missing)} of {len(manifest.data)} objects are missing",
             hint="All members must have the same folder as their snapshot_store.",
         )
-    writing.finish(store, manifest if key is None else replace(manifest, key=key.id))
+    writing.finish(store, manifest)
+    return manifest

@@ -22,7 +22,7 @@ from remuda.catalog.staged_maps import is_staged, restore_of, staged_name
 from remuda.datatypes.datetimetext import parse_timestamp
 from remuda.datatypes.map_options import NO_OPTIONS
 from remuda.datatypes.schema import MapSchema, ViewDefinition
-from remuda.datatypes.timestamp import from_micros
+from remuda.datatypes.timestamp import from_micros, to_micros
 from remuda.datatypes.view import View
 from remuda.errors import (
     DataCorrupted,
@@ -38,6 +38,7 @@ from remuda.member.catalog_service import CatalogService
 from remuda.member.core import Core
 from remuda.member.index_service import IndexService
 from remuda.member.log import fields
+from remuda.member.query_relations import moment
 from remuda.member.snapshot_catalog import read_catalog
 from remuda.member.snapshot_replay import SnapshotReplays
 from remuda.member.snapshot_rows import SnapshotRows
@@ -191,7 +192,18 @@ class SnapshotRestoring:
         await self._check_rows(maps)
         await self._build_indexes(task, maps)
         task.check()
-        await self._edit(lambda catalog: self._published(catalog, maps, views))
+        await self._publish(maps, views)
+
+    async def _publish(self, maps: Sequence[RestoredMap], views: Sequence[ViewDefinition]) -> None:
+        """To its end, also when the statement is cancelled or its time is over meanwhile: the
+        change may be on its way, and nobody may hear then that nothing is left of it."""
+        edit = asyncio.ensure_future(
+            self._edit(lambda catalog: self._published(catalog, maps, views))
+        )
+        try:
+            await asyncio.shield(edit)
+        except asyncio.CancelledError:
+            await edit
 
     async def _edit(self, edits: Callable[[Catalog], Sequence[Edit]]) -> None:
         """Raises what ``edits`` and the catalog raise."""
@@ -407,8 +419,7 @@ def _path(known: chain.Chain, tree: RestoreSnapshotTree) -> RestorePlan:
     damaged. Raises InputError."""
     cut = tree.cut
     if tree.moment:
-        micros = parse_timestamp(tree.moment, zoned=True)
-        return plan(known, moment=from_micros(micros + 1) - 1)
+        return plan(known, moment=_moment(known, tree.moment))
     last = max((chain.version_of(key) for key in known.keys), default=0)
     if cut is None and not last:
         raise InputError(f"snapshot {known.name} has nothing to restore")
@@ -417,6 +428,25 @@ def _path(known: chain.Chain, tree: RestoreSnapshotTree) -> RestorePlan:
         if chain.version_of(key) == wanted:
             raise DataCorrupted(f"object {key} is damaged: {problem}")
     return plan(known, version=wanted)
+
+
+def _moment(known: chain.Chain, text: str) -> int:
+    """The last timestamp of the microsecond that is meant, or of what a cut has of it. Raises
+    InputError."""
+    micros = parse_timestamp(text, zoned=True)
+    first, last = from_micros(micros), from_micros(micros + 1) - 1
+    ranges = known.ranges()
+    if not ranges or any(each.holds(last) for each in ranges):
+        return last
+    for each in ranges:
+        if first <= each.stop <= last:
+            return each.stop
+    reached = [f"{moment(to_micros(r.start))} to {moment(to_micros(r.stop))}" for r in ranges]
+    raise InputError(
+        f"snapshot {known.name} does not reach {text}",
+        detail=f"it reaches {'; '.join(reached)}",
+        hint="Restore a moment that it reaches, or a cut: CUT n.",
+    )
 
 
 def _chosen(path: RestorePlan, catalog: Catalog, tree: RestoreSnapshotTree) -> list[RestoredMap]:

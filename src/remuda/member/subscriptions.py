@@ -108,7 +108,9 @@ class Subscriptions:
         message = user_pb2.ChangesRequest.FromString(request.pbody)
         self._core.observe_client(message.context)
         positions = _positions(message)
-        self._core.serve(request, self._read(request, message, positions))
+        # At once where possible: what ends the subscription may come in the same step.
+        found = self._subscription(request, message) if self._core.ready else None
+        self._core.serve(request, self._read(request, message, positions, found))
 
     def _on_end(self, request: Request) -> None:
         message = user_pb2.ChangesEnd.FromString(request.pbody)
@@ -118,14 +120,18 @@ class Subscriptions:
         request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
     async def _read(
-        self, request: Request, message: user_pb2.ChangesRequest, positions: Positions
+        self,
+        request: Request,
+        message: user_pb2.ChangesRequest,
+        positions: Positions,
+        found: Subscription | None,
     ) -> None:
         core = self._core
         now = core.world.clock.monotonic
         until = now() + min(max(message.wait, 0.0), CHANGES_WAIT_MAX)
         await core.until_ready()
         arrived = core.timestamp()
-        subscription = self._subscription(request, message)
+        subscription = found or self._subscription(request, message)
         settles = now() + (SETTLE_MAX if subscription.kind == NEAR_CACHE else 0.0)
         subscription.reading += 1
         try:

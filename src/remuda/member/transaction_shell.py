@@ -213,13 +213,13 @@ class TransactionShell:
         self._step(self._receive, sender, decoded)
 
     def _receive(self, sender: int, message: tx.Message) -> None:
-        now = self._core.world.clock.monotonic()
         match message:
             case tx.Vote(transaction):
                 if message.refusal is None:
                     self._core.observe_clock(message.timestamp)
                 leading = self._nears.get(transaction)
                 if leading is not None:
+                    now = self._core.world.clock.monotonic()
                     self._perform(leading.near.on_vote(now, message))
                     self._drop_done(leading.near)
             case tx.Finished(transaction):

@@ -114,10 +114,10 @@ class NoWal:
             )
 
     def view_changed(self, before: View, view: View) -> None:
-        """Another view, before this member acts in it."""
+        """Another view, in the step that installs it."""
 
     def voted(self, view: View) -> None:
-        """This member accepts ``view`` as the next one, and is about to say so."""
+        """This member accepts ``view`` as the next one; it says so ``after`` this is safe."""
 
     def gauges(self) -> Mapping[str, int]:
         """For the state of the member."""

@@ -102,10 +102,14 @@ class Folder:
             raise
 
     def save(self, state: FolderState) -> None:
-        """On the disk when this returns."""
+        """On the disk when this returns. Raises DiskFull, ResourceError."""
+        self.write(state)
+        self.state = state
+
+    def write(self, state: FolderState) -> None:
+        """The same for a thread: ``state`` of the folder is left to the loop."""
         self.disk.write(self.path / STATE, encode_state(state))
         self.disk.sync_folder(self.path)
-        self.state = state
 
     def log(self, generation: int) -> Path:
         return self.path / f"log-{generation:04d}"

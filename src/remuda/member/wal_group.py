@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from remuda.errors import RemudaError
 from remuda.member.core import attempt
 from remuda.member.offload import Offload
-from remuda.storage.format.records import Record
+from remuda.storage.format.records import Closed, Record
 from remuda.storage.log.files import LogFiles
 from remuda.storage.log.writer import Flush, LogWriter
 
@@ -36,6 +36,7 @@ class GroupCommit:
         self._failed = failed
         self._waiting: deque[tuple[int, Callable[[], object]]] = deque()
         self._scheduled = False
+        self._saves: list[Callable[[], None]] = []
 
     def append(self, record: Record, *, sync: bool = False) -> int:
         """The record's sequence. Raises LimitExceeded; when the disk has failed, nothing happens:
@@ -71,6 +72,13 @@ class GroupCommit:
         if self.writer.idle_mark(0) is not None:
             self._soon()
 
+    def save(self, work: Callable[[], None]) -> None:
+        """Do ``work`` on the thread, before what is appended from now on is written; who waits from
+        now on waits for it, too. When it raises, the log has failed. (On the loop, a slow disk
+        would hold heartbeats up.)"""
+        self._saves.append(work)
+        self.append(Closed(0))  # with it, the work is acknowledged
+
     def _soon(self) -> None:
         """At the end of this turn of the loop: what its other steps append goes along."""
         if not self._scheduled:
@@ -81,11 +89,14 @@ class GroupCommit:
         self._scheduled = False
         flush = self.writer.step()
         if flush is not None:
-            self._offload(partial(self._carry_out, flush), self._go_on)
+            saves, self._saves = self._saves, []
+            self._offload(partial(self._carry_out, saves, flush), self._go_on)
 
-    def _carry_out(self, flush: Flush) -> Callable[[], None]:
+    def _carry_out(self, saves: Sequence[Callable[[], None]], flush: Flush) -> Callable[[], None]:
         """On the thread."""
         try:
+            for work in saves:
+                work()
             self._files.carry_out(flush)
         except RemudaError as error:
             problem = error

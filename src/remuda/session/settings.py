@@ -80,12 +80,6 @@ def _only_on(value: str) -> str:
     return "on"
 
 
-def _only_off(value: str) -> str:
-    if _boolean(value) == "on":
-        raise Harmful("off")
-    return "off"
-
-
 def milliseconds(value: str) -> float:
     """A time as PostgreSQL's settings write it: ``250``, ``5s``, ``1.5 min``."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", value.lower())

@@ -26,6 +26,11 @@ class MapCounters:
     last_access: int = 0
     last_update: int = 0
 
+    def get(self, entries: int, misses: int, at: int) -> None:
+        self.gets += entries
+        self.misses += misses
+        self.last_access = at
+
     def put(self, entries: int, at: int) -> None:
         self.puts += entries
         self.last_update = at

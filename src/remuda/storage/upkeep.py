@@ -165,14 +165,13 @@ class Upkeep:
         yield
         if generation != self._index.generation or runs > len(self._index.runs):
             entries = self._index.find_entries(wanted)
-        self._switch(group, kept, whole, horizon, entries, keys.schema)
+        self._switch(group, kept, whole, entries, keys.schema)
 
-    def _switch(  # noqa: PLR0917 (what _rewrite has worked out)
+    def _switch(
         self,
         group: list[Chunk],
         kept: list[Flags],
         whole: pa.RecordBatch,
-        horizon: int,
         entries: list,  # type: ignore[type-arg]
         schema: MapSchema,
     ) -> None:
@@ -181,7 +180,7 @@ class Upkeep:
             partitions = np.concatenate(
                 [c.partitions[: c.length][keep] for c, keep in zip(group, kept, strict=True)]
             )
-            begins, ends = _begins(group, kept, horizon), _ends(group, kept)
+            begins, ends = _begins(group, kept), _ends(group, kept)
             number = self._table.take_numbers(1)
             chunk = self._table.sealed(number, whole, partitions, begins, ends, schema)
             base = chunk.base
@@ -225,11 +224,9 @@ def _kept(chunk: Chunk, horizon: int) -> Flags:
     return chunk.ends[: chunk.length] > horizon
 
 
-def _begins(group: list[Chunk], kept: list[Flags], horizon: int) -> Times | int:
-    """The begins of the kept rows; one number when no reader can tell them apart."""
-    latest = max(chunk.begin for chunk in group)
-    if latest <= horizon:
-        return latest
+def _begins(group: list[Chunk], kept: list[Flags]) -> Times:
+    """The begins of the kept rows. They stay as they are when no reader can tell them apart any
+    more: they are the versions of entries, and say how long entries have been idle."""
     return np.concatenate(
         [
             np.full(int(np.count_nonzero(keep)), chunk.begin, dtype=np.int64)

@@ -9,10 +9,10 @@ on with what it has kept. The life of a part::
 
 A part is *settled* when all backups have it in its state; before that nobody else is told of it.
 
-When the near member is lost, the primary of each part that is prepared asks the primaries of all
-others. Who has not prepared its part rolls it back on all its copies before it says so; so either
-all parts are prepared, or somebody has finished, or one will never be prepared, and everyone who
-asks finds the same.
+When the near member is lost, each member that is the primary of prepared parts asks the primaries
+of all others, and tells them how it ended. Who has not prepared its part rolls it back on all its
+copies before it says so; so either all parts are prepared, or somebody has finished, or one will
+never be prepared, and everyone who asks finds the same.
 
 Ends are remembered until ``forget`` says that nobody can ask any more.
 """
@@ -449,6 +449,8 @@ class Parts:
         transaction, partition = address
         if self.layout.alive(transaction.near) or not part.settled or address not in self._parts:
             return []
+        if part.unfinished != set() and self._speaker(address, part) != partition:
+            return []
         if part.state is State.PREPARED:
             return self._ask_others(address, part)
         if part.unfinished is None:
@@ -456,14 +458,37 @@ class Parts:
             self._recovering[address] = None
         part.unfinished = {p for p in part.unfinished if self.layout.primary(p) is not None}
         if not part.unfinished and not part.to_tell:
-            del self._parts[address]
-            forget = BackupForget(transaction, partition)
-            return [Send(to, forget) for to in self.layout.backups(partition)]
+            return self._finished_everywhere(address, part)
         return [
             effect
             for other in sorted(part.unfinished)
             for effect in self._to_primary(other, Finish(transaction, other, part.commit_timestamp))
         ]
+
+    def _speaker(self, address: Address, part: Part) -> int:
+        """Of the parts that this member is the primary of, one asks and tells all others, its
+        neighbours here as well: if each did, a transaction of all partitions would cost their
+        number squared."""
+        transaction, partition = address
+        for other in part.partitions:
+            known = self._parts.get((transaction, other))
+            if known is not None and known.partitions and self.layout.primary(other) == self.me:
+                return other
+        return partition
+
+    def _finished_everywhere(self, address: Address, part: Part) -> list[Effect]:
+        """All parts have ended, on all copies: nobody asks for those that are here any more."""
+        transaction, out = address[0], list[Effect]()
+        for partition in part.partitions or address[1:]:
+            here = self._parts.get((transaction, partition))
+            if here is None or not here.ended or self.layout.primary(partition) != self.me:
+                continue
+            here.unfinished = set()
+            if here.settled and not here.to_tell:
+                del self._parts[transaction, partition]
+                forget = BackupForget(transaction, partition)
+                out += [Send(to, forget) for to in self.layout.backups(partition)]
+        return out
 
     def _ask_others(self, address: Address, part: Part) -> list[Effect]:
         transaction, partition = address

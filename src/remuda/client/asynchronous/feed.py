@@ -139,12 +139,15 @@ class Feed:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-        for member in self._asked:
+        await self._leave()
+
+    async def _leave(self) -> None:
+        while self._asked:
+            member = self._asked.pop()
             if self._core.closed or member not in self._core.view.by_number:
                 continue
             with contextlib.suppress(RemudaError):  # they find out by themselves
                 await self._core.pool(member).call(changes_end(self._query.name), ANSWER_TIMEOUT)
-        self._asked.clear()
 
     # --- the loop -----------------------------------------------------------------------------
 
@@ -167,10 +170,15 @@ class Feed:
                 self._give_up_moved()
         except RemudaError as error:
             self._ends.failed(error)
+            self._give_up()
+            await self._leave()
         finally:
-            for task in self._polls:
-                task.cancel()
-            self._polls.clear()
+            self._give_up()
+
+    def _give_up(self) -> None:
+        for task in self._polls:
+            task.cancel()
+        self._polls.clear()
 
     def _ask_all(self) -> None:
         """Ask for every partition that is not being asked for."""

@@ -27,7 +27,7 @@ from remuda.client.binding import Binding
 from remuda.client.objects import PhysicalRow
 from remuda.client.predicate import Condition, Operand, quote
 from remuda.client.requests import NO_OPTIONS
-from remuda.client.tries import STALE, Tries
+from remuda.client.tries import MAYBE_AGAIN, STALE, Tries
 from remuda.errors import InputError, ObjectMismatch, SchemaChanged, UndefinedMap
 
 if TYPE_CHECKING:
@@ -164,13 +164,11 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
     ) -> int:
         """Store many entries; the number of entries given.
 
-        A mapping or pairs: each object is checked before anything is sent; of pairs with the same
-        key the last one counts; the members' parts appear one after the other (all together or not
-        at all if the map has CHECK constraints). An Arrow table,
-        record batch or pandas DataFrame holds whole rows: all appear together or not at all, and
-        two rows with the same key are a ``UniqueViolation``. For a map that does not exist yet,
-        ``key`` names the key columns of the table, and ``replicated`` puts a full copy on each
-        member. ``ttl`` is that of ``put``.
+        All appear together or not at all, and each is checked before anything is sent. Of pairs
+        with the same key the last one counts. An Arrow table, record batch or pandas DataFrame
+        holds whole rows; two with the same key are a ``UniqueViolation``. For a map that does not
+        exist yet, ``key`` names the key columns of the table, and ``replicated`` puts a full copy
+        on each member. ``ttl`` is that of ``put``.
         """
         lasting = checked_ttl(ttl)
         table = bulk.as_table(entries)
@@ -371,17 +369,15 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
         encode = binding.codec.row
         rows = [encode(*_pair(pair)) for pair in pairs]
         unique = list({binding.key_of(row): row for row in rows}.values())
-        if binding.schema.checks:  # only the members can tell: all of the rows or none
-            await bulk.put_batches(self._core, binding.schema, [binding.batch(unique)], ttl)
-            return
-        rest = await binding.put_all(unique, ttl)
         tries: Tries | None = None
-        while rest is not None:
-            if isinstance(rest.error, STALE):
-                raise rest.error
-            tries = tries or self._core.tries(self._core.settings.retry_writes)
-            await tries.after(rest.error)
-            rest = await self._rebuilt(binding).put_all(rest.rows, ttl)
+        while True:
+            try:
+                await binding.put_all(unique, ttl)
+                return
+            except MAYBE_AGAIN as error:
+                tries = tries or self._core.tries(self._core.settings.retry_writes)
+                await tries.after(error)
+            binding = self._rebuilt(binding)
 
     async def _put_table(
         self, table: pa.Table, key: Sequence[str] | None, replicated: bool, ttl: int | None

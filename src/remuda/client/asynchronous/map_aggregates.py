@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from remuda.client.asynchronous.handle import Handle, Selection, condition_of
@@ -121,6 +121,7 @@ def _groups(by: By) -> tuple[str, ...]:
     if by is None:
         return ()
     names = (by,) if isinstance(by, str) else by
-    if isinstance(names, Mapping) or not names or not all(isinstance(n, str) for n in names):
+    given = isinstance(names, Sequence) and names and all(isinstance(n, str) for n in names)
+    if not given:
         raise InputError(f"by takes the names of columns, found {by!r}")
     return tuple(names)

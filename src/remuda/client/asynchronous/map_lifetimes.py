@@ -10,7 +10,7 @@ from remuda.client.asynchronous.handle import AGAIN, Handle, Selection
 from remuda.client.map_statistics import COLUMNS, MapStatistics, statistics_of
 from remuda.client.predicate import quote
 from remuda.datatypes.map_options import MapOptions, read_option, setting_text
-from remuda.errors import UndefinedMap
+from remuda.errors import InputError, UndefinedMap
 
 Ttl: TypeAlias = float | str | timedelta | None
 """Seconds, or a text as "10 s"; 0: until it is removed; None: as the options of the map say."""
@@ -35,7 +35,11 @@ class Lifetimes(Handle):
     async def set_ttl(self, key: Any, ttl: float | str | timedelta) -> bool:
         """Let the entry live for so long from now (see ``put``; 0: until it is removed); whether
         there is one."""
-        micros = checked_ttl(ttl) or 0
+        if ttl is None:
+            raise InputError(
+                "set_ttl needs a time", hint="0 lets the entry live until it is removed."
+            )
+        micros = read_option("ttl", ttl)
         tries = self._core.tries(0)
         while True:
             binding = await self._bound_now()

@@ -289,7 +289,7 @@ class FragmentDone(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., instance: _Optional[int] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., fragment: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorProfile, _Mapping]]] = ..., seconds: _Optional[float] = ..., peak_memory: _Optional[int] = ...) -> None: ...
 
 class Join(_message.Message):
-    __slots__ = ("context", "member", "cluster", "view", "catalog", "cluster_identity", "logs", "log")
+    __slots__ = ("context", "member", "cluster", "view", "catalog", "cluster_identity", "logs", "log", "reading")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
@@ -298,6 +298,7 @@ class Join(_message.Message):
     CLUSTER_IDENTITY_FIELD_NUMBER: _ClassVar[int]
     LOGS_FIELD_NUMBER: _ClassVar[int]
     LOG_FIELD_NUMBER: _ClassVar[int]
+    READING_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     member: _common_pb2.Member
     cluster: str
@@ -306,7 +307,8 @@ class Join(_message.Message):
     cluster_identity: bytes
     logs: bool
     log: LogState
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., cluster: _Optional[str] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., catalog: _Optional[_Union[CatalogState, _Mapping]] = ..., cluster_identity: _Optional[bytes] = ..., logs: _Optional[bool] = ..., log: _Optional[_Union[LogState, _Mapping]] = ...) -> None: ...
+    reading: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., cluster: _Optional[str] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., catalog: _Optional[_Union[CatalogState, _Mapping]] = ..., cluster_identity: _Optional[bytes] = ..., logs: _Optional[bool] = ..., log: _Optional[_Union[LogState, _Mapping]] = ..., reading: _Optional[bool] = ...) -> None: ...
 
 class ViewInstall(_message.Message):
     __slots__ = ("context", "view", "cluster_identity")

@@ -51,7 +51,11 @@ class ObjectKey:
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 (an extra)
 
         if not data.startswith(MAGIC) or len(data) < _TEXT_AT:
-            raise DataCorrupted(f"object {name} is not encrypted, and should be")
+            raise DataCorrupted(
+                f"object {name} is not encrypted, and should be",
+                hint="If its snapshot was made without a key, read it with members that have no "
+                "snapshot_key_file.",
+            )
         found = data[len(MAGIC) : len(MAGIC) + _ID_SIZE]
         if found != self._id:
             raise InputError(

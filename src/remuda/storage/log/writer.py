@@ -216,10 +216,6 @@ class LogWriter:
         self._out = None
         self._waiting.clear()
 
-    @property
-    def is_idle(self) -> bool:
-        return self._out is None and not self._waiting
-
     def _begins_segment(self, needed: int) -> bool:
         if not self._begun:
             return True

@@ -64,7 +64,7 @@ def plan_drop(chain: Chain, versions: Collection[int], *, force: bool = False) -
         raise DependentObjects(
             f"cuts of snapshot {chain.name} rest on what is to go",
             detail=f"no longer restorable would be: {listed}",
-            hint="Make a new base first, or give these up, too (force).",
+            hint="Make a new base first, or give these up, too: CASCADE.",
         )
     return _plan(chain, going | frozenset(broken))
 
