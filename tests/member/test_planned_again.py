@@ -87,7 +87,7 @@ def test_maps_that_change_all_the_time_disturb_no_reader(in_cluster: Any) -> Non
         done = asyncio.Event()
 
         async def alter() -> None:
-            for number in range(12):
+            for number in range(6):
                 await writer.sql(f"ALTER TABLE m ADD COLUMN c{number} INTEGER DEFAULT {number}")
                 await writer.sql(f"ALTER TABLE m DROP COLUMN c{number}")
             done.set()

@@ -7,7 +7,7 @@ from remuda.errors import RemudaError, SchemaChanged, ViewChanged
 from remuda.member.statement import Statement
 
 PLANNED_AGAIN = (SchemaChanged, ViewChanged)
-SCHEMA_ATTEMPTS = 20
+SCHEMA_ATTEMPTS = 30
 """So often at most because the catalog changes under it."""
 VIEW_PATIENCE = 5.0
 """Seconds after which all members should be in the same view: as long it is run again because they
