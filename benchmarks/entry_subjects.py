@@ -236,8 +236,9 @@ class PostgresSession(EntrySession):
         self._execute(PUT, (key, *astuple(value)))
 
     def put_all(self, entries: dict[int, Item]) -> None:
+        # In the order of keys: statements that lock rows in different orders end in deadlocks.
         columns = zip(
-            *[(key, *vars(value).values()) for key, value in entries.items()], strict=True
+            *[(key, *vars(value).values()) for key, value in sorted(entries.items())], strict=True
         )
         self._execute(PUT_ALL, [list(column) for column in columns])
 

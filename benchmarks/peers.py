@@ -137,7 +137,7 @@ def postgres() -> Iterator[str | None]:
                        check=True, stdout=subprocess.DEVNULL, user=user, cwd=top)  # fmt: skip
         process = subprocess.Popen(
             [server, "-D", data, "-p", str(port), "-h", "127.0.0.1", "-k", top,
-             "-c", "max_connections=200", "-c", "shared_buffers=512MB",
+             "-c", "max_connections=400", "-c", "shared_buffers=512MB",
              "-c", "max_wal_size=4GB", "-c", "max_pred_locks_per_transaction=256"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=user, cwd=top,
         )  # fmt: skip
