@@ -269,6 +269,8 @@ class Simulation:
                 continue
             stopped = member.core.stopping
             gauges = member.gauges()
+            if stopped:  # early messages of others' queries end with it, unasked for
+                gauges["memory_held"] = member.core.memory.held
             lasting = {*LASTING, "tasks", *(UNDECIDED if stopped or member.core.lost else ())}
             found += [
                 f"member {number}: {value} {name}"
