@@ -434,7 +434,7 @@ def who_leaves_just_goes(patch: Patch) -> str:
 
 @mutation
 def another_view_ends_a_query(patch: Patch) -> str:
-    patch.setattr(planned_again_module, "VIEW_PATIENCE", 0.0)
+    patch.setattr(planned_again_module, "PATIENCE", 0.0)
     return "a_query_that_has_told_nothing_is_run_again_in_the_next_view"
 
 

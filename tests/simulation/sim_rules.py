@@ -155,7 +155,7 @@ async def a_start_from_another_view_is_refused(play: Play) -> None:
     at, view = core.timestamp(), core.view
     core.view = replace(view, number=view.number + 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planned_again_module, "VIEW_PATIENCE", 0.5)
+        patch.setattr(planned_again_module, "PATIENCE", 0.5)
         result = await client.start(JOIN, read_timestamp=at)
         await play.fails(result, ViewChanged, 2.0)
     core.view = view

@@ -168,6 +168,6 @@ async def another_view_is_not_waited_for_without_end(play: Play) -> None:
     view = core.view
     core.view = replace(view, number=view.number + 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planned_again_module, "VIEW_PATIENCE", 0.5)
+        patch.setattr(planned_again_module, "PATIENCE", 0.5)
         await play.fails(await client.start(ORDERED), ViewChanged, 2.0)
     core.view = view

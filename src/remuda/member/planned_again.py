@@ -7,11 +7,11 @@ from remuda.errors import RemudaError, SchemaChanged, ViewChanged
 from remuda.member.statement import Statement
 
 PLANNED_AGAIN = (SchemaChanged, ViewChanged)
-SCHEMA_ATTEMPTS = 30
-"""So often at most because the catalog changes under it."""
-VIEW_PATIENCE = 5.0
-"""Seconds after which all members should be in the same view: as long it is run again because they
-are not. Where the client has named the partitions, it knows better who has them now."""
+PATIENCE = 5.0
+"""Seconds after the first time in which it is run again: by then all members should have the same
+view and the same catalog, and one of a stream of changes should have left a gap."""
+OWNERS_ATTEMPTS = 20
+"""So often at most where the client has named the partitions: it knows better who has them now."""
 _PAUSE = 0.002
 """Seconds before the first time, then four times as long, nine times, ..."""
 _LONGEST_PAUSE = 0.1
@@ -24,11 +24,8 @@ def pause_before_next(statement: Statement, error: RemudaError, now: float) -> f
         return None
     progress = statement.progress
     progress.tries += 1
-    if isinstance(error, ViewChanged) and statement.partitions is None:
-        if progress.view_changed_at is None:
-            progress.view_changed_at = now
-        again = now < progress.view_changed_at + VIEW_PATIENCE
-    else:
-        progress.outdated += 1
-        again = progress.outdated < SCHEMA_ATTEMPTS
+    if progress.tries == 1:
+        progress.again_until = now + PATIENCE
+    owned = isinstance(error, ViewChanged) and statement.partitions is not None
+    again = progress.tries < OWNERS_ATTEMPTS if owned else now < progress.again_until
     return min(_PAUSE * progress.tries**2, _LONGEST_PAUSE) if again else None

@@ -43,10 +43,8 @@ class Progress:
     attempt: QueryId | None = None
     tries: int = 0
     """How often it was planned again."""
-    outdated: int = 0
-    """How often of these because of the catalog."""
-    view_changed_at: float | None = None
-    """When it met another view first: monotonic seconds."""
+    again_until: float = 0.0
+    """Monotonic seconds, once it was: as long it may be."""
     pauses: Pauses | None = None
     admitted: bool = False
     planning: float = 0.0
