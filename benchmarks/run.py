@@ -11,6 +11,8 @@ NAMES = (
     "point",
     "tpc",
     "spark",
+    "offload",
+    "streams",
     "memory",
     "storage",
     "indexes",

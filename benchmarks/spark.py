@@ -10,7 +10,13 @@ in each round so that a noisy machine hits all alike; medians and ratios are pri
 - DataFrame write: ``df.write.format("remuda")`` of rows that Spark holds in memory, into a
   new map,
 - Arrow only: Spark turns the same rows into Arrow batches that a Python function only counts,
-- scan: a map read through the data source into Spark's no-op sink.
+- scan: a map read through the data source into Spark's no-op sink,
+- Parquet read: the same file read by Spark into that sink,
+- upsert: the DataFrame write again, over the same keys,
+- overwrite: it again, in place of all rows.
+
+With ``--tpch SCALE``, all tables of TPC-H are loaded from Parquet files by ``remuda.spark.load``,
+one after the other, beside ``spark.read.parquet().cache()`` and a count of each.
 """
 
 from __future__ import annotations
@@ -30,9 +36,11 @@ import pyarrow.parquet as pq
 
 from remuda.client.client import connect
 from remuda.client.embedded import start
-from remuda.spark.datasource import prepare, read
+from remuda.spark.datasource import prepare
+from remuda.spark.frames import read
 from remuda.spark.load import load
 from remuda.spark.session import session
+from tpc_data import definitions, generate
 
 MAP = "bench_spark"
 
@@ -93,12 +101,22 @@ def measure(spark: Any, address: str, file: Path, rounds: int) -> dict[str, floa
     def scan() -> None:
         read(spark, address, map=MAP).write.format("noop").mode("overwrite").save()
 
+    def parquet_read() -> None:
+        spark.read.parquet(str(file)).write.format("noop").mode("overwrite").save()
+
+    def overwrite() -> None:
+        options = {"address": address, "map": MAP}
+        cached.write.format("remuda").options(**options).mode("overwrite").save()
+
     work: dict[str, Callable[[], None]] = {
         "file load": file_load,
         "Parquet write": parquet_write,
         "DataFrame write": frame_write,
         "Arrow only": arrow_only,
         "scan": scan,
+        "Parquet read": parquet_read,
+        "upsert": frame_write,
+        "overwrite": overwrite,
     }
     times: dict[str, list[float]] = {name: [] for name in work}
     for number in range(rounds + 1):
@@ -113,12 +131,37 @@ def measure(spark: Any, address: str, file: Path, rounds: int) -> dict[str, floa
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def tpch(scale: float, members: int) -> dict[str, float]:
+    """Seconds for all tables, end to end."""
+    folder = generate("tpch", scale)
+    tables = definitions("tpch")
+    spark = session("remuda bench", "local[2,3]")
+    try:
+        with start(members=members) as cluster, cluster.connect() as client:
+            address = ",".join(cluster.addresses)
+            begun = time.perf_counter()
+            for table, statement in tables:
+                client.sql(statement)
+                load(spark, folder / f"{table}.parquet", address=address, map=table)
+            loaded = time.perf_counter() - begun
+        begun = time.perf_counter()
+        for table, _ in tables:
+            spark.read.parquet(str(folder / f"{table}.parquet")).cache().count()
+        return {"load": loaded, "cache": time.perf_counter() - begun}
+    finally:
+        spark.stop()
+
+
 def report(result: dict[str, float], rows: int, members: int) -> None:
     print(f"{rows:,} rows of six columns, {members} members, Spark local[2], one machine")
     for name, seconds in result.items():
         print(f"  {name:<16} {seconds:7.2f} s   {rows / seconds / 1e6:6.2f} M rows/s")
     ratio = result["Parquet write"] / result["file load"]
     print(f"  file load is {ratio:.2f} times as fast as Spark writing Parquet")
+    ratio = result["Parquet read"] / result["scan"]
+    print(f"  scan reaches {ratio:.2f} of the rate of Spark reading Parquet")
+    ratio = result["Parquet write"] / result["DataFrame write"]
+    print(f"  DataFrame write reaches {ratio:.2f} of the rate of Spark writing Parquet")
     ratio = result["Arrow only"] / result["DataFrame write"]
     print(f"  DataFrame write reaches {ratio:.2f} of the rate of Arrow conversion alone")
 
@@ -129,7 +172,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--members", type=int, default=3)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--tpch", type=float, metavar="SCALE")
     arguments = parser.parse_args()
+    if arguments.tpch:
+        seconds = tpch(arguments.tpch, arguments.members)
+        print(f"TPC-H {arguments.tpch:g}: {seconds['load']:.1f} s into the grid by Spark, ")
+        print(f"  {seconds['cache']:.1f} s into Spark's cache")
+        return
     result = run(arguments.rows, arguments.rounds, arguments.members)
     report(result, arguments.rows, arguments.members)
     if arguments.json:

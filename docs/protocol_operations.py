@@ -112,6 +112,16 @@ USER: Final = {
     "JOB_TASK_END": _request("JobTaskEnd", "Count", "a task has sent all: compare the count"),
     "JOB_COMMIT": _request("JobCommit", "Count", "show the rows of the named tasks at once"),
     "JOB_ABORT": _request("JobAbort", "Ack", "drop them"),
+    "JOB_OUTCOME": _request("JobOutcomeRequest", "JobOutcome", "whether a job was committed"),
+    "READ_LEASE": _request(
+        "ReadLease", "ReadLeased", "keep the versions that a read of several requests needs"
+    ),
+    "SPARK_WORK": _request(
+        "SparkPoll", "SparkNews", "a service with a Spark session asks for statements to run"
+    ),
+    "SPARK_ROWS": _request(
+        "SparkRows + Arrow stream", "SparkWanted", "rows of a statement that ran on Spark"
+    ),
     "MEMBER_STATE": _request("Empty", "MemberState", "gauges of what the member holds"),
 }
 

@@ -99,6 +99,20 @@ class MemberConfig:
     checkpoint_size: int = _setting(
         512 * MIB, "bytes of log after which a member writes a checkpoint: what a start must read"
     )
+    log_archive: str = _setting(
+        "",
+        "where complete pieces of the members' logs are kept: a folder that all members share, or a"
+        " URL as for snapshot_store, and another one; empty = nowhere",
+    )
+    log_archive_every: float = _setting(
+        60.0, "seconds after which what was written is in log_archive"
+    )
+    log_archive_keep: float = _setting(
+        0.0, "seconds that pieces of logs stay in log_archive; 0 = until no snapshot needs them"
+    )
+    log_archive_size: int = _setting(
+        0, "bytes of each member's log that stay in log_archive; 0 = all"
+    )
     start_without: str = _setting(
         "",
         "numbers of members, such as 2,3, without which the cluster starts again: what only they"
@@ -167,6 +181,7 @@ class MemberConfig:
             "parallel_rows",
             "transaction_memory",
             "checkpoint_size",
+            "log_archive_every",
         ):
             self._check_finite(name)
             if getattr(self, name) <= 0:
@@ -182,6 +197,8 @@ class MemberConfig:
             "leave_timeout",
             "snapshot_every",
             "snapshot_keep",
+            "log_archive_keep",
+            "log_archive_size",
         ):
             self._check_finite(name)
             if getattr(self, name) < 0:
@@ -199,6 +216,7 @@ class MemberConfig:
             split_address(self.join, "join")
         if self.members_given_up and not self.data_dir:
             raise InputError("start_without is of no use without data_dir")
+        self._check_archive()
         self._check_membership()
         self._check_protection()
         read_labels(self.labels)
@@ -225,6 +243,15 @@ class MemberConfig:
                 f"lease must lie between heartbeat_interval ({self.heartbeat_interval}) and "
                 f"heartbeat_timeout ({self.heartbeat_timeout}), not {self.lease}"
             )
+
+    def _check_archive(self) -> None:
+        if self.log_archive and not self.data_dir:
+            raise InputError(
+                "log_archive is of no use without data_dir: members keep no logs",
+                hint="Set data_dir for all members.",
+            )
+        if self.log_archive and self.log_archive == self.snapshot_store:
+            raise InputError("log_archive and snapshot_store must be different places")
 
     @property
     def members_given_up(self) -> frozenset[int]:
@@ -259,7 +286,7 @@ class MemberConfig:
         for name in ("tls_key", "tls_ca", "tls_server_name"):
             if getattr(self, name) and not self.tls_certificate:
                 raise InputError(f"{name} is of no use without tls_certificate")
-        if self.snapshot_key_file and not self.snapshot_store:
+        if self.snapshot_key_file and not (self.snapshot_store or self.log_archive):
             raise InputError("snapshot_key_file is of no use without snapshot_store")
         if self.snapshot_every and not self.snapshot_store:
             raise InputError("snapshot_every is of no use without snapshot_store")

@@ -534,6 +534,10 @@ class SnapshotTooOld(TransientError):
     may_have_run = False
 
 
+class ChangesExpired(SnapshotTooOld):
+    """Changes since a position of a stream are not kept any more."""
+
+
 # --- resources -----------------------------------------------------------------------------
 
 

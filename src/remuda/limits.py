@@ -104,6 +104,9 @@ SUBSCRIPTION_IDLE_TIMEOUT: Final = 60.0
 CHANGES_WAIT_MAX: Final = 5.0
 """So long a member lets a client wait that asks for changes; then it says that there are none."""
 CHANGES_PAGE_ROWS: Final = 2048
+"""Changes that one answer brings."""
+CHANGES_STREAM_ROWS: Final = 65_536
+"""The same for change streams, which read batches."""
 
 # --- log and snapshots ---
 LOG_SEGMENT_SIZE: Final = 64 * MIB

@@ -10,9 +10,9 @@ import pytest
 import remuda
 from remuda.errors import RemudaError, from_report
 
-LOCAL = {"JavaMissing", "SparkNotStarted"}
+LOCAL = {"ExpectationFailed", "JavaMissing", "PipelineInvalid", "SparkMissing", "SparkNotStarted"}
 """Raised in the user's process only."""
-HOMES = ("remuda.errors", "remuda.transaction_errors")
+HOMES = ("remuda.errors", "remuda.spark_errors", "remuda.transaction_errors")
 SKIPPED = ("remuda.spark", "remuda.rpc.messages")
 
 

@@ -30,6 +30,8 @@ def test_demo_runs_to_its_end() -> None:
     assert "^" in result.stdout
     assert "| bob   |    130 |" in result.stdout
     assert "The same rows as before" in result.stdout
+    assert "none that was acknowledged is lost" in result.stdout
+    assert "as it was at the cut" in result.stdout
     assert "Everything is shut down" in result.stdout
     assert "\x1b" not in result.stdout
 

@@ -471,7 +471,7 @@ class TestTransactions:
         return ends
 
     @pytest.mark.parametrize(("handler", "act"), [
-        ("on_map_put", lambda tx: tx.map("m").put(1, {"v": 2})),
+        ("on_map_put", lambda tx: tx.map("m").get_and_put(1, {"v": 2})),
         ("on_map_get", lambda tx: tx.map("m").get(1)),
         ("on_transaction_savepoint", lambda tx: tx.savepoint("s")),
     ])  # fmt: skip
@@ -503,7 +503,7 @@ class TestTransactions:
             await settle(tx.begin())
             grid.silent.add("map_put")
             with pytest.raises(NoAnswer):
-                await settle(tx.map("m").put(1, {"v": 2}))
+                await settle(tx.map("m").get_and_put(1, {"v": 2}))
             assert tx.state is State.MARKED_ROLLBACK
             with pytest.raises(UndefinedTransaction):
                 await settle(tx.commit())
@@ -524,10 +524,13 @@ class TestTransactions:
 
             def plain(tx):
                 runs.append(tx)
+                tx.map("m").put(1, {"v": 2})
 
             async def coroutine(tx):
                 runs.append(tx)
+                await tx.map("m").put(1, {"v": 2})
 
+            await client.map("m").put(1, {"v": 1})
             function = plain if isinstance(client, Blocking) else coroutine
             with pytest.raises(OutcomeUnknown, match="whether the transaction was committed"):
                 await client.run_transaction(function)

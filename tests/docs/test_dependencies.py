@@ -14,13 +14,14 @@ NAMES = {
     "dbapi-compliance": "dbapi20",
     "google-crc32c": "google_crc32c",
     "protobuf": "google.protobuf",
+    "pyyaml": "yaml",
     "pytest-xdist": "xdist",
     "grpcio-tools": "grpc_tools",
     "import-linter": "importlinter",
     "sqlalchemy-drill": "sqlalchemy_drill",
 }
 BY_CONFIGURATION = {"pytest-timeout", "mypy", "ruff", "import-linter"}
-BY_TYPES = {"types-protobuf", "types-regex", "pandas-stubs"}
+BY_TYPES = {"types-protobuf", "types-regex", "types-pyyaml", "pandas-stubs"}
 BY_HAND = {"grpcio-tools"}
 
 

@@ -9,9 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.member.conftest import TestCluster
+from transacting import Session
 
 from remuda.cluster.movement import Move
 from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import (
     JobAborted,
     SerializationFailure,
@@ -23,6 +25,7 @@ from remuda.limits import PARTITIONS
 from remuda.member import arrow_stream
 from remuda.member.calls import LocalCall
 from remuda.member.commit_work import Work
+from remuda.member.routing import Router
 from remuda.member.transaction_apply import Applying
 from remuda.member.transaction_sets import PartWork, Write
 from remuda.rpc.messages import user_pb2
@@ -270,5 +273,29 @@ def test_a_write_of_before_a_handover_is_not_covered_by_the_rows_that_came(in_cl
         assert sorted(await client.sql("SELECT k, v FROM t")) == [(1, 11), (3, 31)]
         assert await client.get(schema, 1, 2, 3) == [(1, 11), None, (3, 31)]
         assert store.size(core.timestamp()) == 2
+
+    in_cluster(scenario, members=1)
+
+
+def test_rows_by_key_come_from_one_member_below_a_handover(in_cluster: Any) -> None:
+    """Both have them there; a statement that asks both would meet a row twice."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
+        await client.sql("INSERT INTO t VALUES (1, 10), (2, 20)")
+        schema = await client.schema("t")
+        core = cluster.member(1).core
+        core.primary_here = frozenset(range(PARTITIONS)) - {Router(schema).key_partition((1,))}
+        store = core.stores[schema.map_id]
+        session = Session(client)
+        await session.sql("BEGIN")
+        texts = ("SELECT v FROM t WHERE k IN (1, 2)", "SELECT v FROM t WHERE k > 0")
+        for text in texts:
+            assert sorted(await session.sql(text)) == [(10,), (20,)]
+        store.mixed_until = FOREVER
+        for text in texts:
+            assert await session.sql(text) == [(20,)]
+        await session.sql("ROLLBACK")
 
     in_cluster(scenario, members=1)

@@ -1,61 +1,51 @@
-"""The disk of a simulated member that keeps a log: folders and files in memory, without faults.
-(What logs bear of a disk is shown in tests/storage.)"""
+"""The disk of a simulated member that keeps a log: that of ``tests/storage`` (a loss of power keeps
+any part of what is not synced) with the spill files of ``sim_world``. It outlives processes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from random import Random
 
 from sim_world import SimulatedDisk
 
-from remuda.errors import ResourceError
+sys.path.append(str(Path(__file__).parent.parent / "storage"))
+import sim_disk
 
 
-class LogDisk(SimulatedDisk):
-    def make_folder(self, path: Path) -> None:
-        """Folders are where files are."""
+class LogDisk(sim_disk.SimulatedDisk, SimulatedDisk):
+    """``on_cut`` is told when the power goes in the middle of an operation (``power_cut`` counts
+    down to it); from then on, and after ``turn_off``, every operation ends with PowerCut."""
 
-    def names(self, folder: Path) -> list[str]:
-        depth = len(folder.parts)
-        below = [path.parts[depth] for path in self.files if folder in path.parents]
-        return sorted(set(below))
+    def __init__(self, random: Random, files: Mapping[Path, bytes]) -> None:
+        sim_disk.SimulatedDisk.__init__(self, random)
+        SimulatedDisk.__init__(self, random, {})
+        for path, content in files.items():
+            self.names_now[path] = file = sim_disk.File(bytearray(content))
+            file.sync()
+        self.names_stored = dict(self.names_now)
+        self.is_off = False
+        self.on_cut: Callable[[], None] = lambda: None
 
-    def read_part(self, path: Path, offset: int, size: int) -> bytes:
-        return self.read(path)[offset : offset + size]
+    def _operation(self) -> None:
+        if self.is_off:
+            raise sim_disk.PowerCut
+        try:
+            super()._operation()
+        except sim_disk.PowerCut:
+            self.is_off = True
+            self.on_cut()
+            raise
 
-    def create(self, path: Path) -> Any:
-        if path in self.files:
-            raise ResourceError(f"{path} is there")
-        self.files[path] = b""
-        return _Appender(self.files, path)
+    def turn_off(self) -> None:
+        self.is_off = True
 
-    def truncate(self, path: Path, size: int) -> None:
-        self.files[path] = self.files[path][:size]
-
-    def rename(self, old: Path, new: Path) -> None:
-        self.files[new] = self.files.pop(old)
-
-    def remove(self, path: Path) -> None:
-        del self.files[path]
-
-    def sync_folder(self, path: Path) -> None:
-        """Nothing is lost here."""
-
-    def lock(self, _path: Path) -> Callable[[], None]:
-        return lambda: None
-
-
-class _Appender:
-    def __init__(self, files: dict[Path, bytes], path: Path) -> None:
-        self._files = files
-        self._path = path
-
-    def append(self, data: bytes) -> None:
-        self._files[self._path] += data
-
-    def sync(self) -> None:
-        """Nothing is lost here."""
-
-    def close(self) -> None:
-        """It stays as it is."""
+    def turn_on(self, *, lost_power: bool) -> None:
+        """For the next process. One that was killed leaves everything that it has written."""
+        if lost_power:
+            self.lose_power()
+        self.power_cut = None
+        self.locked.clear()
+        self.scratches.clear()
+        self.is_off = False

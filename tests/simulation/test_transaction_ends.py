@@ -15,15 +15,15 @@ from sim_cluster import simulation
 from sim_rules import Play
 from sim_rules_commits import key_of, rows, users
 
-from remuda.errors import NotSupported, RemudaError, SerializationFailure
+from remuda.errors import NotSupported, PartitionsLost, RemudaError, SerializationFailure
 from remuda.member.transaction_session import TransactionSessions
 from remuda.transaction_errors import ActiveTransaction, TransactionTimeout
 
 Work = Callable[[Play, Any], Any]
 
 
-def play(work: Work, members: int = 3) -> None:
-    with simulation(1, members, backups=1) as sim:
+def play(work: Work, members: int = 3, backups: int = 1) -> None:
+    with simulation(1, members, backups=backups) as sim:
         sim.form()
         scene = Play(sim)
         sim.complete(scene.load())
@@ -89,6 +89,22 @@ def test_lost_locks_are_noticed_by_what_was_read(monkeypatch: pytest.MonkeyPatch
         await _locks_lost(scene, client, writes=False)
 
     play(work)
+
+
+def test_a_put_that_meets_lost_partitions_says_so() -> None:
+    """A second try would meet a transaction that the first one has failed."""
+
+    async def work(scene: Play, client: Any) -> None:
+        sim, gone = scene.sim, key_of(scene, 3)
+        sim.crash(3)
+        await scene.until(lambda: sim.members[1].core.view.lost, 20.0)
+        tx = client.transaction(concurrency="pessimistic", isolation="repeatable read")
+        await tx.begin()
+        with pytest.raises(PartitionsLost):
+            await tx.map("t").put(gone, {"g": 1, "s": ""})
+        await tx.rollback()
+
+    play(work, backups=0)
 
 
 def test_begin_may_be_pessimistic() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.view import MemberInfo, View
-from remuda.errors import UndefinedMap
+from remuda.errors import MemberUnavailable, UndefinedMap
 
 VIEW = View(
     number=1,
@@ -26,6 +26,10 @@ class FakeWriter:
     def write(self, batch: pa.RecordBatch) -> None:
         self.rows += batch.num_rows
         self.client.written.append(batch)
+
+    def remove(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        self.client.removed.append(batch)
 
     def finish(self) -> Any:
         return (self.task, self.rows)
@@ -43,7 +47,14 @@ class FakeClient:
         self.batches = list(batches)
         self.asked: list[Any] = []
         self.written: list[pa.RecordBatch] = []
+        self.removed: list[pa.RecordBatch] = []
+        self.leases: dict[tuple[int | None, str], int] = {}
+        self.lost: list[Exception] = []
+        """What the next queries raise, and after how many batches."""
+        self.view = VIEW
+        self.size = 0
         self.address = ""
+        self.gone: set[int | None] = set()
 
     def connect(self, address: str) -> FakeClient:
         self.address = address
@@ -56,12 +67,29 @@ class FakeClient:
         pass
 
     def cluster_info(self, member: int | None = None) -> Any:
-        return SimpleNamespace(view=VIEW, clock=1000 + (member or 0) * 7 % 20, member=member or 1)
+        return SimpleNamespace(
+            view=self.view, clock=1000 + (member or 0) * 7 % 20, member=member or 1
+        )
 
     def describe(self, name: str) -> MapSchema:
         if name not in self.schemas:
             raise UndefinedMap(f'map "{name}" does not exist')
         return self.schemas[name]
+
+    def describe_map(self, name: str) -> Any:
+        return SimpleNamespace(schema=self.describe(name), bytes=self.size)
+
+    def close(self) -> None:
+        pass
+
+    def read_lease(
+        self, run: str, at: int | None = None, *, seconds: int = 60, member: int | None = None
+    ) -> int | None:
+        if member in self.gone:
+            raise MemberUnavailable(f"member {member} is lost")
+        if at is not None:
+            self.leases.setdefault((member, run), at)
+        return self.leases.get((member, run))
 
     def create_map(self, schema: MapSchema) -> MapSchema:
         self.asked.append(("create", schema.name))
@@ -79,12 +107,17 @@ class FakeClient:
         self.asked.append((self.address, text, tuple(parameters), choices))
 
         def batches() -> Iterator[pa.RecordBatch]:
-            yield from self.batches
+            for index, batch in enumerate(self.batches):
+                if index and self.lost:
+                    raise self.lost.pop()
+                yield batch
 
         return SimpleNamespace(batches=batches)
 
-    def begin_job(self, name: str, overwrite: bool = False, label: str = "") -> Any:
-        self.asked.append(("begin", name, overwrite))
+    def begin_job(
+        self, name: str, overwrite: bool = False, label: str = "", *, insert_only: bool = False
+    ) -> Any:
+        self.asked.append(("begin", name, overwrite, *(["insert"] if insert_only else [])))
         target = SimpleNamespace(writer=lambda task: FakeWriter(self, task))
         return SimpleNamespace(id="1-job", schema=self.schemas[name], target=target)
 

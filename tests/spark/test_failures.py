@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 import pytest
 
 from remuda.errors import InputError, JobAborted, StringTooLong, UndefinedMap
 from remuda.spark.failures import explain
+from remuda.spark.versions import SparkMissing, check_pyspark
 
 WORKER = """
 An exception was thrown from the Python worker:
@@ -58,6 +61,36 @@ def test_others(text: str, kind: type[Exception], message: str) -> None:
     assert type(found) is kind
     assert message in found.message
     assert "SQLSTATE" not in found.message
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            "x\nModuleNotFoundError: No module named 'remuda.spark'\n at y",
+            "no module remuda.spark",
+            "every machine",
+        ),
+        (
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.11 and 3.12.\n",
+            "another Python",
+            "PYSPARK_PYTHON",
+        ),
+        ("java.lang.UnsupportedClassVersionError: org/x (class file version 61.0)", "Java", "17"),
+    ],
+)
+def test_workers_that_are_not_as_the_driver_is(text: str, message: str, hint: str) -> None:
+    found = explain(RuntimeError(text))
+    assert type(found) is SparkMissing
+    assert message in found.message
+    assert hint in found.hint
+
+
+def test_a_pyspark_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_pyspark()
+    monkeypatch.setattr(metadata, "version", lambda _: "3.5.1")
+    with pytest.raises(SparkMissing, match=r"4\.2 or newer, and this is 3\.5\.1"):
+        check_pyspark()
 
 
 def test_ours_stays_itself() -> None:

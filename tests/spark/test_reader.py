@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from fake_grid import FakeClient
+from fake_grid import VIEW, FakeClient
 from pyspark.sql import datasource as ds
 from pyspark.sql import types as T  # noqa: N812
 
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.errors import InputError, TypeMismatch, UndefinedColumn
+from remuda.errors import InputError, MemberUnavailable, TypeMismatch, UndefinedColumn
+from remuda.spark import slice_reading
 from remuda.spark.options import Options
+from remuda.spark.read_time import agree
 from remuda.spark.reader import RemudaReader, arrow_schema, exact
 from remuda.spark.types import spark_schema
 
@@ -30,6 +33,9 @@ SCHEMA = MapSchema(
     ("id",),
 )
 WHOLE = spark_schema(SCHEMA.columns)
+WHOLE_BATCH = pa.RecordBatch.from_pydict(
+    {"id": [1], "item": ["a"], "price": [0.5], "opens": pa.array([5], pa.time64("us"))}
+)
 
 
 def reader(client: FakeClient, wanted: T.StructType = WHOLE, **options: str) -> RemudaReader:
@@ -38,21 +44,83 @@ def reader(client: FakeClient, wanted: T.StructType = WHOLE, **options: str) -> 
 
 
 def test_one_slice_per_member_at_one_timestamp() -> None:
-    slices: Any = reader(FakeClient(SCHEMA)).partitions()
-    assert [(s.address, s.member) for s in slices] == [
-        ("host:101", 1),
-        ("host:102", 2),
-        ("host:103", 3),
+    client = FakeClient(SCHEMA, batches=[WHOLE_BATCH])
+    planned = reader(client)
+    slices: Any = planned.partitions()
+    assert [s.address for s in slices] == [
+        "host:101,host:102,host:103",
+        "host:102,host:103,host:101",
+        "host:103,host:101,host:102",
     ]
     assert sorted(p for s in slices for p in s.partitions) == list(range(271))
-    assert {s.at for s in slices} == {1014}, "the largest clock of all members"
+    for part in slices:
+        assert len(list(planned.read(part))) == 1
+    assert {asked[3]["at"] for asked in client.asked} == {1014}, "the largest clock of all members"
+    assert [asked[3]["member"] for asked in client.asked] == [1, 2, 3]
+    assert {member for member, _ in client.leases} == {1, 2}, "two members know it"
+
+
+def test_tasks_agree_on_a_timestamp_when_its_keeper_is_lost() -> None:
+    client = FakeClient(SCHEMA)
+    first = agree(client, "run", None, 60)  # type: ignore[arg-type]
+    client.gone = {1}
+    assert agree(client, "run", 7777, 60) == first  # type: ignore[arg-type]
+    client.gone = {1, 2}
+    with pytest.raises(MemberUnavailable):
+        agree(client, "run", 7777, 60)  # type: ignore[arg-type]
+
+
+def test_the_last_keeper_decides() -> None:
+    client = FakeClient(SCHEMA)
+    client.leases[1, "run"], client.leases[2, "run"] = 5, 6
+    assert agree(client, "run", None, 60) == 6  # type: ignore[arg-type]
+
+
+def test_a_piece_that_is_lost_is_read_again_from_its_new_owner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(slice_reading, "_PAUSE", 0.0)
+    batch = pa.RecordBatch.from_pydict({"id": [1]})
+    client = FakeClient(SCHEMA, batches=[batch, batch])
+    client.size = 3 * 3 * slice_reading.PIECE_SIZE
+    planned = reader(client, T.StructType([T.StructField("id", T.LongType())]))
+    part: Any = planned.partitions()[0]
+    assert part.pieces == 4
+    client.lost.append(MemberUnavailable("member 1 is lost"))
+    moved = replace(VIEW, replicas=tuple((2 + p // 12 % 2,) for p in range(271)))
+
+    def query(*arguments: Any, **choices: Any) -> Any:
+        found = FakeClient.query(client, *arguments, **choices)
+        if len(client.asked) == 1:
+            client.view = moved
+        return found
+
+    monkeypatch.setattr(client, "query", query)
+    assert len(list(planned.read(part))) == 2 * 2 * part.pieces, "two owners for each piece"
+    asked = [choices for *_, choices in client.asked]
+    assert asked[0]["member"] == 1
+    again = [*asked[1]["partitions"], *asked[2]["partitions"]]
+    assert sorted(asked[0]["partitions"]) == sorted(again)
+    read = [p for choices in asked[1:] for p in choices["partitions"]]
+    assert sorted(read) == sorted(part.partitions), "each partition once"
+    assert all(moved.owners[choices["partitions"][0]] == choices["member"] for choices in asked[1:])
+
+
+def test_what_was_handed_on_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slice_reading, "HELD_SIZE", 0)
+    batch = pa.RecordBatch.from_pydict({"id": [1]})
+    client = FakeClient(SCHEMA, batches=[batch, batch])
+    planned = reader(client, T.StructType([T.StructField("id", T.LongType())]))
+    client.lost.append(MemberUnavailable("member 1 is lost"))
+    with pytest.raises(MemberUnavailable, match="member 1 is lost"):
+        list(planned.read(planned.partitions()[0]))
+    assert len(client.asked) == 1
 
 
 def test_several_slices_per_member() -> None:
     slices: Any = reader(FakeClient(SCHEMA), partitions_per_member="4", at="77").partitions()
     assert len(slices) == 12
     assert sorted(p for s in slices for p in s.partitions) == list(range(271))
-    assert {s.at for s in slices} == {77}
 
 
 def test_columns_filters_and_parameters_reach_the_member() -> None:
@@ -66,7 +134,7 @@ def test_columns_filters_and_parameters_reach_the_member() -> None:
     slices: Any = planned.partitions()
     assert [b.to_pydict() for b in planned.read(slices[1])] == [{"item": ["a", None]}]
     address, text, parameters, choices = client.asked[0]
-    assert address == "host:102"
+    assert address == "host:102,host:103,host:101"
     assert text == (
         'SELECT "item" FROM "sales" WHERE (id % 2 = 0) AND ("id" = ?) AND ("item" IS NOT NULL)'
     )

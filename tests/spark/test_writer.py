@@ -16,12 +16,14 @@ from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.errors import (
     DuplicateColumn,
+    InputError,
     InvalidDefinition,
     NotNullViolation,
     NotSupported,
     StringTooLong,
     TypeMismatch,
     UndefinedColumn,
+    UndefinedMap,
 )
 from remuda.spark.options import Options
 from remuda.spark.types import fits
@@ -107,6 +109,80 @@ def test_an_unknown_map_needs_a_key() -> None:
     with pytest.raises(NotSupported, match=r"column tags .* map<string,bigint>"):
         tags = T.MapType(T.StringType(), T.LongType())
         begin(FakeClient(), struct(id=T.LongType(), tags=tags), key="id")
+
+
+def test_an_insert_says_so_and_an_overwrite_is_none() -> None:
+    client = FakeClient(SCHEMA)
+    begin(client, write="insert")
+    assert client.asked == [("begin", "sales", False, "insert")]
+    with pytest.raises(InputError, match="overwrite replaces all"):
+        begin(client, overwrite=True, write="insert")
+
+
+def test_a_delete_sends_keys_alone() -> None:
+    client = FakeClient(SCHEMA)
+    source = struct(item=T.StringType(), id=T.IntegerType())
+    writer = begin(client, source, write="delete")
+    writer.write(iter([batch(item=["long text", None], id=[7, 8])]))
+    assert [b.to_pydict() for b in client.removed] == [{"id": [7, 8]}]
+    assert client.written == []
+    with pytest.raises(UndefinedMap):
+        begin(FakeClient(), source, write="delete", key="id")
+    with pytest.raises(UndefinedColumn, match="key column id of map sales is not in the source"):
+        begin(client, struct(item=T.StringType()), write="delete")
+    with pytest.raises(UndefinedColumn, match="no column hue"):
+        begin(client, struct(id=T.LongType(), hue=T.LongType()), write="delete")
+    with pytest.raises(NotNullViolation):
+        writer.write(iter([batch(item=["x"], id=[None])]))
+
+
+CHANGES = struct(
+    price=T.DecimalType(5, 1), op=T.StringType(), id=T.IntegerType(), item=T.StringType()
+)
+
+
+def changes(**columns: Any) -> pa.RecordBatch:
+    made = batch(**{name: v for name, v in columns.items() if name != "op"})
+    return made.add_column(1, "op", pa.array(columns["op"], pa.string()))
+
+
+def test_changes_are_told_apart_by_a_column() -> None:
+    client = FakeClient(SCHEMA)
+    writer = begin(client, CHANGES, write="changes", operation="op")
+    rows = changes(
+        price=[None] * 4, op=["I", "delete", "update", "d"], id=[1, 2, 3, 4], item=["a"] * 4
+    )
+    assert writer.write(iter([rows])) == Staged(("0:0", 4))  # type: ignore[arg-type]
+    assert [b.to_pydict()["id"] for b in client.written] == [[1, 3]]
+    assert [b.to_pydict() for b in client.removed] == [{"id": [2, 4]}]
+
+
+@pytest.mark.parametrize(
+    ("said", "message"), [("merge", "'merge' is no operation"), (None, "of 1 rows is NULL")]
+)
+def test_operations_that_are_none(said: str | None, message: str) -> None:
+    writer = begin(FakeClient(SCHEMA), CHANGES, write="changes", operation="op")
+    with pytest.raises(InputError, match=message):
+        writer.write(iter([changes(price=[None], op=[said], id=[1], item=["a"])]))
+
+
+def test_operation_columns_that_are_none() -> None:
+    client = FakeClient(SCHEMA)
+    with pytest.raises(UndefinedColumn, match="operation column what is not in the source"):
+        begin(client, CHANGES, write="changes", operation="what")
+    with pytest.raises(TypeMismatch, match="operation column price is decimal"):
+        begin(client, CHANGES, write="changes", operation="price")
+    with pytest.raises(InputError, match="both go"):
+        begin(client, CHANGES, write="changes")
+    with pytest.raises(InputError, match="one of upsert, insert, delete, changes"):
+        begin(client, CHANGES, write="merge")
+    assert client.asked == []
+
+
+def test_a_map_made_for_changes_has_no_operation() -> None:
+    client = FakeClient()
+    begin(client, CHANGES, write="changes", operation="op", key="id")
+    assert [column.name for column in client.schemas["sales"].columns] == ["price", "id", "item"]
 
 
 @pytest.mark.parametrize(

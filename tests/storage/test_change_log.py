@@ -12,7 +12,7 @@ import pytest
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType
-from remuda.datatypes.timestamp import FOREVER, expiry
+from remuda.datatypes.timestamp import EXPIRY_MARK, FOREVER, HANDOVER_MARK, expiry
 from remuda.storage import change_log, keys
 from remuda.storage.change_log import NONE, ChangeLog, Changes, joined
 from remuda.storage.layout import Layouts
@@ -61,6 +61,8 @@ class Written:
 
     def tick(self) -> int:
         self.now += 10
+        if self.now & EXPIRY_MARK >= HANDOVER_MARK:  # as clocks do
+            self.now += 10
         return self.now
 
     def put(self, number: int, value: int) -> None:

@@ -25,7 +25,7 @@ from remuda.storage.snapshot.chain import load
 from remuda.storage.snapshot.expiring import carry_out, plan_drop, plan_expire
 from remuda.storage.snapshot.object_store import DirectoryStore
 from remuda.storage.snapshot.restoring import fetch_stored, plan
-from remuda.storage.snapshot.verifying import Level, VerifyReport, _Verifier, verify
+from remuda.storage.snapshot.verifying import Level, Verifier, VerifyReport, verify
 from remuda.storage.snapshot.writing import abandon, begin, manifest_key
 
 SEEDS = 4
@@ -220,7 +220,7 @@ def test_the_third_level_knows_the_participants_of_a_job() -> None:
         steps: dict[int, list[Step]] = {1: [], 2: []}
         for member, at in commits:
             steps[member].append(JobCommit(1, "j", at, 1, False, (1, 2, 3), (), b""))
-        _Verifier(Grid(0).store, None, report, {})._check_jobs(manifest, steps)
+        Verifier(Grid(0).store, None, report, {})._check_jobs(manifest, steps)
         return [str(each) for each in report.findings]
 
     assert findings((1, 5), (2, 5)) == [], "member 3 has left"

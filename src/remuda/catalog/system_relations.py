@@ -235,10 +235,12 @@ operators: query text, member int, fragment int, instance int, operator int, nam
     rows bigint, batches bigint, bytes bigint, seconds double, wait double, waits bigint,
     memory bigint, spilled bigint, files bigint, first moment, last moment
 logs: member int, sync text, records bigint, durable bigint, waiting bigint, bytes bigint,
-    groups bigint, checkpoint bigint
+    groups bigint, checkpoint bigint, archived bigint, archived_bytes bigint,
+    archive_failures bigint
 indexes: name text, map text, kind text, columns text, state text, bytes bigint
 snapshots: snapshot text, cut bigint, kind text, created moment, timestamp bigint, maps int,
     rows bigint, objects int, bytes bigint, key text, problem text
+restorable: snapshot text, first moment, last moment
 snapshot_tasks: member int, kind text, snapshot text, cut bigint, started moment, attempt int,
     objects bigint, objects_total bigint, rows bigint, bytes bigint
 settings: name text, setting text, default_value text, description text

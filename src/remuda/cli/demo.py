@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from remuda.cli.demo_data import Load, check_packages, prepare_flights, prepare_tpcds
+from remuda.cli.demo_durability import survive
 from remuda.cli.demo_loss import lose_a_member, transfer
 from remuda.cli.demo_questions import QUESTIONS, TPCDS_3, WRONG, Question
 from remuda.cli.demo_screen import Screen, Stopwatch, duration
 from remuda.client.client import Client
 from remuda.client.embedded import Cluster, start
 from remuda.errors import InputError, InternalError, RemudaError
-from remuda.spark.datasource import prepare, read
+from remuda.spark.datasource import prepare
 from remuda.spark.failures import explained
+from remuda.spark.frames import read
 from remuda.spark.load import load
 from remuda.spark.session import SparkSession, session
 
@@ -75,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
                     _tour(screen, _Place(cluster, client, ready), loads, weather)
             finally:
                 _stop(spark)
+        survive(screen, directory)
     screen.chapter(f"Everything is shut down. The demo took {clock.seconds:.1f} s.")
     return 0
 

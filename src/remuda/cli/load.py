@@ -21,13 +21,11 @@ from remuda.spark.grid import connect
 from remuda.spark.load import LoadReport, Progress, load
 from remuda.spark.session import session
 from remuda.spark.splits import find_files
-from remuda.sql.types import type_from_name
+from remuda.spark.type_text import type_of_text
 
 REASONS_SHOWN: Final = 5
 LINE_INTERVAL: Final = 2.0
 """Seconds between progress lines when the output is no terminal."""
-
-_TYPE: Final = re.compile(r"\s*([A-Za-z_][\w ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*\Z")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,12 +111,9 @@ def parse_types(text: str) -> dict[str, SqlType]:
     # A comma inside parentheses belongs to the type.
     for item in filter(None, re.split(r",(?![^()]*\))", text)):
         name, colon, kind = item.partition(":")
-        match = _TYPE.match(kind)
-        if not colon or match is None:
+        if not colon or not kind.strip():
             raise InputError(f"--types: {item.strip()!r} is not COLUMN:TYPE")
-        words = " ".join(match[1].lower().split())
-        arguments = tuple(int(number) for number in match.groups()[1:] if number is not None)
-        found[name.strip()] = type_from_name(words, arguments, None)
+        found[name.strip()] = type_of_text(kind)
     return found
 
 

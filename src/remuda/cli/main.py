@@ -28,13 +28,18 @@ EXIT_INTERRUPTED = 130
 
 _LATER = {
     "load": ("remuda.cli.load", "load files into a map, by Spark"),
+    "pipeline": ("remuda.cli.pipeline_command", "run a pipeline from a file, by Spark"),
     "demo": ("remuda.cli.demo", "everything from nothing, in three minutes"),
+    "spark-service": (
+        "remuda.cli.spark_service_command",
+        "a Spark session that runs statements with ENGINE(spark)",
+    ),
     "gateway": ("remuda.cli.gateway_command", "a REST interface for Apache Drill's clients"),
     "member": ("remuda.member.main", "one member of a larger cluster"),
 }
 """Commands whose modules are loaded only when they are asked for: they take time, or packages that
-not everybody has. ``load``, ``demo`` and ``gateway`` have ``add_arguments(parser)`` and
-``run(options)``; ``member`` has ``main(arguments)``."""
+not everybody has. They have ``add_arguments(parser)`` and ``run(options)``; ``member`` has
+``main(arguments)``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,7 +96,7 @@ def _run_later(command: str, rest: list[str]) -> int:
             raise
         raise NotSupported(
             f"remuda {command} needs the package {package}, which is not installed",
-            hint=f'Install "remuda[{"spark" if package == "pyspark" else command}]".',
+            hint=f'Install "remuda[{"spark" if package in ("pyspark", "yaml") else command}]".',
         ) from error
     if command == "member":
         status: int | None = module.main(rest)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from remuda.cli import snapshot_bulk
 from remuda.cli.connecting import add_connect, client_of
 from remuda.cli.table import Alignment, harmless, text_table
 from remuda.client.client import Client
@@ -42,6 +43,7 @@ def add_to(commands: Any) -> None:
     verify.add_argument(
         "--level", type=int, choices=(1, 2, 3), default=3, help="objects, rows, everything (3)"
     )
+    snapshot_bulk.add_spark(verify)
     restore = _action(actions, "restore", "bring maps back, all of them together", _restore)
     restore.add_argument("--cut", type=int, metavar="N", help="which one (the last)")
     restore.add_argument("--to", metavar="MOMENT", help="ISO 8601; in UTC if it names no zone")
@@ -53,6 +55,7 @@ def add_to(commands: Any) -> None:
     )
     restore.add_argument("--prefix", default="", metavar="TEXT", help="in front of all names")
     _dry(restore)
+    snapshot_bulk.add_spark(restore)
     expire = _action(actions, "expire", "give up cuts that nothing later needs", _expire)
     expire.add_argument(
         "--before", required=True, metavar="MOMENT", help="ISO 8601; in UTC if it names no zone"
@@ -64,6 +67,7 @@ def add_to(commands: Any) -> None:
     )
     drop.add_argument("--cascade", action="store_true", help="and the cuts that rest on them")
     _dry(drop)
+    snapshot_bulk.add_to(actions, _moment)
     parser.set_defaults(run=run)
 
 
@@ -84,6 +88,8 @@ def _dry(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     act: Act = options.act
+    if getattr(options, "spark", False):
+        return _by_spark(options)
     with client_of(options, "remuda snapshot") as client:
         return act(client, options)
 
@@ -105,6 +111,23 @@ def _describe(client: Client, options: argparse.Namespace) -> int:
         [(row.cut, row.map, f"{row.rows:,}", row.objects, size_text(row.bytes)) for row in rows],
         (_RIGHT, _LEFT, _RIGHT, _RIGHT, _RIGHT),
     )
+    print("\nmoments that can be restored (UTC); what lies between two lines is a gap:")
+    moments = [
+        tuple(f"{each.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}" for each in row)
+        for row in client.snapshots.restorable(options.name)
+    ]
+    _print(("from", "to"), moments, (_LEFT, _LEFT))
+    return 0
+
+
+def _by_spark(options: argparse.Namespace) -> int:
+    if options.act is _verify:
+        return snapshot_bulk.verify(options)
+    if options.dry_run:
+        raise InputError("--dry-run is done by the members: leave --spark away")
+    maps = None if options.map is None else dict(map(_renamed, options.map))
+    moment = None if options.to is None else _moment(options.to, "--to")
+    _print_restored(snapshot_bulk.restore(options, maps, moment), "restored as")
     return 0
 
 
@@ -126,15 +149,19 @@ def _restore(client: Client, options: argparse.Namespace) -> int:
         moment=None if options.to is None else _moment(options.to, "--to"),
         dry_run=options.dry_run,
     )
+    _print_restored(rows, "would be" if options.dry_run else "restored as")
+    return 0
+
+
+def _print_restored(rows: Sequence[Row], what: str) -> None:
     _print(
-        ("map", "would be" if options.dry_run else "restored as", "rows", "objects", "bytes"),
+        ("map", what, "rows", "objects", "bytes"),
         [
             (row.map, row.restored_as, f"{row.rows:,}", row.objects, size_text(row.bytes))
             for row in rows
         ],
         (_LEFT, _LEFT, _RIGHT, _RIGHT, _RIGHT),
     )
-    return 0
 
 
 def _renamed(text: str) -> tuple[str, str]:

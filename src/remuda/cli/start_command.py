@@ -70,6 +70,11 @@ def add_to(commands: Any) -> None:
         metavar="DIR",
         help="keep the members' logs of what is written here, and start again from them",
     )
+    parser.add_argument(
+        "--log-archive",
+        metavar="PLACE",
+        help="keep complete pieces of the logs here, a folder or a URL, for restores to any moment",
+    )
     parser.add_argument("--log-sync", choices=("fsync", "os", "none"), help="(fsync)")
     parser.add_argument(
         "--start-without",
@@ -91,6 +96,7 @@ def run(options: argparse.Namespace) -> int:
         "minimum_members",
         "data_dir",
         "log_sync",
+        "log_archive",
         "start_without",
     ):
         if getattr(options, name) is not None:

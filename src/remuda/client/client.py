@@ -11,6 +11,7 @@ from remuda.client.asynchronous import client as asynchronous
 from remuda.client.asynchronous.listener import BUFFER, watch
 from remuda.client.asynchronous.transaction import again, checked_attempts, plain
 from remuda.client.backoff import conflict_pause
+from remuda.client.change_ranges import ChangeRanges
 from remuda.client.connections import BlockingPorts
 from remuda.client.core import Core
 from remuda.client.cursor import Cursor
@@ -26,6 +27,7 @@ from remuda.client.ports import REQUEST_TIMEOUT, checked_settings
 from remuda.client.prepared import Statement
 from remuda.client.requests import ClusterInfo, JobTask, MapDescription, RunOptions
 from remuda.client.snapshots import Snapshots
+from remuda.client.spark_work import SparkWork
 from remuda.client.transaction import Transaction
 from remuda.client.transaction_requests import checked_options
 from remuda.client.values import timeout_seconds
@@ -49,6 +51,10 @@ class Client:
         self._client = asynchronous.Client(core)
 
     # --- maps and statements ---
+
+    def spark_work(self) -> SparkWork:
+        """For a service with a Spark session: statements of members that want to run on Spark."""
+        return SparkWork(self._core)
 
     @overload
     def map(
@@ -262,14 +268,34 @@ class Client:
         )
         return Cursor(finish(self._client.run_with(sql, params, options, member)))
 
-    def begin_job(self, map_name: str, overwrite: bool = False, label: str = "") -> Job:
+    def begin_job(
+        self,
+        map_name: str,
+        overwrite: bool = False,
+        label: str = "",
+        *,
+        insert_only: bool = False,
+        job_id: str | None = None,
+    ) -> Job:
         """Begin a staged bulk write into a map; see ``remuda.client.jobs``.
 
-        ``overwrite``: its commit replaces all entries of the map. ``label`` is for logs. Raises
-        UndefinedMap, and MemberUnavailable when a member is lost.
+        ``overwrite``: its commit replaces all entries of the map. ``insert_only``: its commit is
+        refused with UniqueViolation when the map has one of the keys. ``label`` is for logs.
+        ``job_id``: made up by the caller (``N-`` and 24 hexadecimal digits, N a member); the job is
+        begun unless it was. Raises UndefinedMap, JobAborted (it has ended), and MemberUnavailable
+        when a member is lost.
         """
-        job = finish(self._client.begin_job(map_name, overwrite, label))
+        begun = self._client.begin_job(
+            map_name, overwrite, label, insert_only=insert_only, job_id=job_id
+        )
+        job = finish(begun)
         return Job(self, job.id, job.schema, job.target)
+
+    def job_committed(self, job: str) -> bool:
+        """Whether a job was committed; one that was not yet will not be. Members know it for their
+        last 10,000 jobs each, also after a start with their logs. Raises TransientError when a
+        member does not answer."""
+        return finish(self._client.job_committed(job))
 
     def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int:
         """Make the rows of the named task attempts visible together; the number of rows.
@@ -283,6 +309,22 @@ class Client:
     def abort_job(self, job: str) -> None:
         """Drop all rows of a job that was not committed."""
         finish(self._client.abort_job(job))
+
+    def change_ranges(self, map_name: str, map_id: int = 0) -> ChangeRanges:
+        """The changes of a map between two places in their order; ``Map.changes`` is simpler."""
+        return ChangeRanges(self._core, map_name, map_id)
+
+    def read_lease(
+        self, run: str, at: int | None = None, *, seconds: int = 60, member: int | None = None
+    ) -> int | None:
+        """Have all members keep the versions that the read ``run`` needs, for ``seconds`` from now
+        on: call it again before they are over. 0 gives it up.
+
+        ``run`` is a name that nobody else has, ``at`` the timestamp of the read if ``member``
+        (which is to be the same each time) does not know one. Returns the timestamp that it has;
+        None when it has none. Raises SnapshotTooOld when the lease has ended.
+        """
+        return finish(self._client.read_lease(run, at, seconds=seconds, member=member))
 
     # --- ending ---
 

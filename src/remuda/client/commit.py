@@ -40,16 +40,24 @@ async def commit_job(core: Core, job: str, tasks: Iterable[JobTask], ttl: int | 
     raise AssertionError("the last attempt returns or raises")
 
 
-async def begin_job(
-    core: Core, map_name: str, overwrite: bool, label: str
+async def begin_job(  # noqa: PLR0917 (what the job is)
+    core: Core,
+    map_name: str,
+    overwrite: bool,
+    label: str,
+    insert_only: bool = False,
+    job: str | None = None,
 ) -> tuple[str, MapSchema]:
     """Its name, and the map as it is now. A job whose caller is cancelled before the answer is
-    there is aborted when it comes."""
+    there is aborted when it comes. ``job``: the name that it has or gets; it may be begun."""
+    if job is not None:
+        call = requests.job_begin(map_name, overwrite, label, insert_only, job)
+        return await core.call(requests.job_coordinator(job), call)
 
     async def undo(begun: tuple[str, MapSchema]) -> None:
         await abort_job(core, begun[0])
 
-    work = core.call(None, requests.job_begin(map_name, overwrite, label))
+    work = core.call(None, requests.job_begin(map_name, overwrite, label, insert_only))
     return await core.ports.whole(work, undo)
 
 

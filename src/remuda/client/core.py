@@ -79,6 +79,8 @@ class Core:
         """The transaction that a BEGIN among its statements has begun."""
         self.described: dict[str, MapDescription] = {}
         """Maps as handles have last learned them; good for as long as the catalog stays."""
+        self.shapes: dict[Any, Any] = {}
+        """What the bindings of transactions share (``transaction_binding``)."""
         self.background: Closable | None = None
         """Of a blocking client: the loop that its listeners run on (``client.background``)."""
         self.keeps_transactions = True
@@ -100,10 +102,14 @@ class Core:
         self._install(await first_contact(self.addresses, self.ports, self.settings, self.clock))
         self.clock.on_view = self._heard_of_view
 
-    def still_described(self, name: str) -> MapDescription | None:  # noqa: ARG002
+    async def still_described(self, name: str) -> MapDescription | None:  # noqa: ARG002
         """The map as it is known to be now. Only a transaction knows that much: its member said
         when it began which version of the catalog it has."""
         return None
+
+    async def last_described(self, name: str) -> MapDescription | None:
+        """The map as it was, perhaps, for a request that is refused if that is long ago."""
+        return await self.still_described(name)
 
     # --- one request ---
 

@@ -6,9 +6,11 @@ from there on, so a change comes exactly once, whichever members have the partit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import pyarrow as pa
 
 from remuda.client.arrow_stream import decode_stream
 from remuda.client.convert import python_values
@@ -22,6 +24,9 @@ from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.packing import packer
 
+Place = tuple[int, int | None, int]
+"""How far everything is known: a timestamp, or, in the middle of what was committed at it, also a
+partition and a hash. Places are the order of changes, the same on every member."""
 Position = tuple[int, int | None]
 """A timestamp, and, if only a part of what was committed at it is known, the last hash of that."""
 _HEAD = 4
@@ -38,6 +43,8 @@ class FeedQuery:
     parameters: Sequence[PhysicalValue]
     types: tuple[SqlType, ...]
     keys_only: bool = False
+    arrow: bool = False
+    """Pages have ``batches``, not ``changes``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +68,17 @@ class FeedPage:
 
     columns: tuple[Column, ...]
     changes: list[Change]
-    through: tuple[int, int | None, int]
+    through: Place
     map_id: int
     confirmed: bool = False
     """``through`` lies above every write that was acknowledged before the request was sent."""
+    partitions: tuple[int, ...] = ()
+    """That were asked for."""
+    kept_since: int = 0
+    """The member can tell all their changes after it."""
+    batches: tuple[pa.RecordBatch, ...] = ()
+    """As they come: kind, timestamp, partition, hash, columns of the key, of the query before, of
+    the query after; in engine form."""
 
 
 class FeedPositions:
@@ -74,6 +88,23 @@ class FeedPositions:
         self.partitions = tuple(range(PARTITIONS) if partitions is None else sorted(partitions))
         self._at: dict[int, Position] = dict.fromkeys(self.partitions, (timestamp, None))
 
+    @classmethod
+    def after(cls, place: Place, partitions: Iterable[int] | None = None) -> FeedPositions:
+        """Everything up to a place in the order of changes is known."""
+        found = cls(0, partitions)
+        found.reach(found.partitions, place)
+        return found
+
+    @classmethod
+    def at_each(cls, positions: Mapping[int, Position]) -> FeedPositions:
+        found = cls(0, positions)
+        found._at |= positions
+        return found
+
+    @property
+    def each(self) -> Mapping[int, Position]:
+        return self._at
+
     def at(self, partition: int) -> Position:
         return self._at[partition]
 
@@ -81,6 +112,11 @@ class FeedPositions:
     def low(self) -> int:
         """Everything at or below it has been told."""
         return min(time if hash_ is None else time - 1 for time, hash_ in self._at.values())
+
+    def before(self, end: Place) -> list[int]:
+        """The partitions that have not been read up to a place."""
+        wanted = FeedPositions.after(end, self.partitions)
+        return [p for p in self.partitions if _before(self._at[p], wanted.at(p))]
 
     def skip(self, partitions: Iterable[int], timestamp: int) -> None:
         """What was before ``timestamp`` will not be told."""
@@ -97,7 +133,11 @@ class FeedPositions:
 
     def advance(self, partitions: Iterable[int], page: FeedPage) -> None:
         """The answer to a request for ``partitions`` has come."""
-        time, last, hash_ = page.through
+        self.reach(partitions, page.through)
+
+    def reach(self, partitions: Iterable[int], place: Place) -> None:
+        """Everything up to ``place`` is known of ``partitions``."""
+        time, last, hash_ = place
         for partition in partitions:
             reached: Position = (time, None)
             if last is not None and partition == last:
@@ -149,12 +189,16 @@ def changes_read(  # noqa: PLR0917 (what, from where, how)
         clock.observe(message.context)
         columns = tuple(codec.decode_column(column) for column in message.columns)
         partition = message.partition if message.HasField("partition") else None
+        arrow, body = query.arrow, message.changes
         return FeedPage(
             columns,
-            list(_changes(message.changes, columns, query.keys_only)),
+            [] if arrow else list(_changes(body, columns, query.keys_only)),
             (message.timestamp, partition, message.hash),
             message.map_id,
             message.confirmed,
+            tuple(partitions),
+            message.kept_since,
+            tuple(decode_stream(body)[1]) if arrow and body else (),
         )
 
     return Call(user_pb2.CHANGES_READ, body, parse)

@@ -38,7 +38,8 @@ _ENDS: Final = re.compile(
 
 @dataclass
 class Held:
-    """An open transaction: its name, the member that has it, and what that last said of it.
+    """An open transaction: its name ("": it has not begun, and no member has it), the member that
+    has it, and what that last said of it.
 
     ``broken``: the connection to the member is lost, and the transaction with it; until the user
     has heard of it by ROLLBACK or COMMIT, statements fail, so that none runs outside of it
@@ -49,6 +50,8 @@ class Held:
     state: int = user_pb2.ACTIVE
     catalog_version: int = 0
     """Of its member when it began; 0: not known."""
+    snapshot: int = 0
+    """The timestamp at which its client may read by itself; 0: at none."""
     broken: RemudaError | None = None
     ended: str = ""
 

@@ -55,6 +55,11 @@ class JobWriter:
         """Route and send the rows of an engine-form batch. TypeMismatch, NotNullViolation."""
         finish(self._writer.write(batch))
 
+    def remove(self, batch: pa.RecordBatch) -> None:
+        """Route and send keys of entries that the commit is to remove: engine-form batches of the
+        key columns, in their order. TypeMismatch, NotNullViolation."""
+        finish(self._writer.remove(batch))
+
     def finish(self) -> JobTask:
         """Send the rest, wait for every answer, and close. The result goes to ``commit``."""
         task = finish(self._writer.finish())

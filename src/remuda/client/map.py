@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from remuda.client.asynchronous import map as asynchronous
+from remuda.client.asynchronous.change_stream import ROWS
 from remuda.client.asynchronous.listener import BUFFER
 from remuda.client.asynchronous.map_aggregates import By, Column
 from remuda.client.asynchronous.map_changes import NOT_GIVEN, Expression, Where
 from remuda.client.asynchronous.map_lifetimes import Ttl
+from remuda.client.change_stream import ChangeStream
 from remuda.client.core import Core
 from remuda.client.driving import finish, items
 from remuda.client.feed_events import EntryEvent
@@ -372,6 +374,27 @@ class Map:
                 where=where, key=key, values=values, initial=initial, buffer=buffer
             ),
             callback,
+        )
+
+    def changes(
+        self,
+        from_: Any = "latest",
+        *,
+        where: Condition | Operand | None = None,
+        rows: int = ROWS,
+    ) -> ChangeStream:
+        """The changes of this map as record batches; see ``ChangeStream``.
+
+        ``from_``: "latest" (what is committed from now on), "snapshot" (first all rows as they are,
+        then the changes since), "earliest" (all changes that are kept), a moment, a hybrid
+        timestamp, or the ``position`` of another stream of this map. ``where``: only entries that
+        meet a condition over ``remuda.col``. ``rows``: changes in a batch, about. Raises InputError
+        for a position that is none, ChangesExpired (what came after it is not kept any more),
+        UndefinedMap (also for a position of a map that was dropped), InsufficientPrivilege.
+        """
+        return ChangeStream(
+            self._core,
+            lambda core: self._map.over(core).changes(from_, where=where, rows=rows),
         )
 
     # --- as a dictionary ---

@@ -17,6 +17,7 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
+from remuda.errors import ProtocolError
 from remuda.query.ids import QueryId
 from remuda.rpc import codec, point_encoding
 from remuda.rpc.messages import common_pb2, user_pb2
@@ -27,6 +28,7 @@ from remuda.rpc.request import Body
 T = TypeVar("T")
 Buffers: TypeAlias = Sequence[bytes | memoryview]
 PhysicalRow: TypeAlias = tuple[PhysicalValue, ...]
+Begun: TypeAlias = Callable[[user_pb2.TransactionStatus], None]
 
 
 @dataclass(slots=True)  # frozen ones cost twice as much to make
@@ -208,6 +210,8 @@ class MapRequests:
         types = tuple(column.type for column in schema.columns)
         self._rows = packer(types)
         self._keys = packer(tuple(types[position] for position in schema.key_positions))
+        self.pack_row, self.unpack_row = self._rows.pack, self._rows.unpack
+        self.pack_key = self._keys.pack
         # KeysRequest and PutRequest begin alike; so does the rest of each kind of put.
         self._map = user_pb2.KeysRequest(
             map=schema.name, map_id=schema.map_id, schema_version=schema.version
@@ -235,6 +239,49 @@ class MapRequests:
         self.clock.observe(message.context)
         item = message.rows[0]
         return self._rows.unpack(item.row) if item.HasField("row") else None
+
+    def first_get(self, key: PhysicalRow, begin: bytes, begun: Begun) -> Call[Any]:
+        """MAP_GET of one key that begins a transaction: ``begun`` hears of it."""
+
+        def parse(pbody: bytes) -> PhysicalRow | None:
+            message = user_pb2.RowsResponse.FromString(pbody)
+            if not message.begun.transaction:
+                raise ProtocolError(
+                    "the member has not begun the transaction that it was asked for"
+                )
+            begun(message.begun)
+            return self._row(pbody)
+
+        rest = field(point_encoding.KEYS_BEGIN, begin)
+        return Call(MAP_GET, self._keys_request((key,), rest), parse)
+
+    def newest(self, key: PhysicalRow, at: bytes) -> Call[tuple[bool, Any]]:
+        """MAP_GET of one key as it was at a timestamp (packed): whether nothing newer is there, or
+        may come, and then its row."""
+
+        def parse(pbody: bytes) -> tuple[bool, PhysicalRow | None]:
+            message = user_pb2.RowsResponse.FromString(pbody)
+            self.clock.observe(message.context)
+            if message.outdated:
+                return False, None
+            item = message.rows[0]
+            return True, self._rows.unpack(item.row) if item.HasField("row") else None
+
+        rest = point_encoding.KEYS_AT + at + point_encoding.KEYS_NEWEST
+        return Call(MAP_GET, self._keys_request((key,), rest), parse)
+
+    def packed(self, keys: Iterable[bytes], rest: bytes) -> Call[Any]:
+        """MAP_GET of packed keys, whose rows nobody wants."""
+        parts = [self._map, *(field(point_encoding.KEYS_ITEM, key) for key in keys), rest]
+        parts.append(field(point_encoding.KEYS_CONTEXT, self.clock.context(self.view)))
+        return Call(MAP_GET, b"".join(parts), parse_nothing)
+
+    def put_packed(self, rows: Iterable[bytes]) -> Call[list[Any]]:
+        """MAP_PUT of packed rows, whatever was there."""
+        parts = [self._puts[Condition.ALWAYS, False]]
+        parts += [field(point_encoding.KEYS_ITEM, row) for row in rows]
+        parts.append(field(point_encoding.KEYS_CONTEXT, self.clock.context(self.view)))
+        return Call(MAP_PUT, b"".join(parts), self.rows)
 
     def get(self, keys: Iterable[PhysicalRow], keys_only: bool = False) -> Call[list[Any]]:
         """MAP_GET: one physical row or None per key (``keys_only``: an empty row when present)."""
@@ -414,24 +461,31 @@ def prepare(text: str) -> Call[PreparedPlan]:
 # --- staged jobs ---
 
 
-def job_begin(name: str, overwrite: bool, label: str) -> Call[tuple[str, MapSchema]]:
+def job_begin(
+    name: str, overwrite: bool, label: str, insert_only: bool = False, job: str | None = None
+) -> Call[tuple[str, MapSchema]]:
+    """``job``: its id, if the client has made it up."""
+
     def parse(pbody: bytes) -> tuple[str, MapSchema]:
         message = user_pb2.JobHandle.FromString(pbody)
         return message.job, codec.decode_schema(message.schema)
 
-    body = user_pb2.JobBegin(map=name, overwrite=overwrite, label=label)
+    body = user_pb2.JobBegin(
+        map=name, overwrite=overwrite, label=label, insert_only=insert_only, job=job
+    )
     return Call(user_pb2.JOB_BEGIN, body, parse)
 
 
-def job_write(job: str, task: str, sequence: int, dbody: Buffers) -> Call[int]:
-    body = user_pb2.JobWrite(job=job, task=task, sequence=sequence)
+def job_write(
+    job: str, task: str, sequence: int, dbody: Buffers, *, removal: bool = False
+) -> Call[int]:
+    body = user_pb2.JobWrite(job=job, task=task, sequence=sequence, removal=removal)
     return Call(user_pb2.JOB_WRITE, body, parse_count, dbody)
 
 
-def job_task_end(job: str, task: str, rows: int) -> Call[int]:
-    return Call(
-        user_pb2.JOB_TASK_END, user_pb2.JobTaskEnd(job=job, task=task, rows=rows), parse_count
-    )
+def job_task_end(job: str, task: str, rows: int, *, removal: bool = False) -> Call[int]:
+    body = user_pb2.JobTaskEnd(job=job, task=task, rows=rows, removal=removal)
+    return Call(user_pb2.JOB_TASK_END, body, parse_count)
 
 
 def job_commit(
@@ -450,6 +504,15 @@ def job_commit(
 
 def job_abort(job: str) -> Call[None]:
     return Call(user_pb2.JOB_ABORT, user_pb2.JobAbort(job=job), parse_nothing)
+
+
+def read_lease(run: str, at: int | None, seconds: int) -> Call[int | None]:
+    def parse(pbody: bytes) -> int | None:
+        message = user_pb2.ReadLeased.FromString(pbody)
+        return message.at if message.HasField("at") else None
+
+    body = user_pb2.ReadLease(run=run, at=at, seconds=seconds)
+    return Call(user_pb2.READ_LEASE, body, parse)
 
 
 def job_coordinator(job: str) -> int | None:

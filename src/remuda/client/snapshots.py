@@ -44,6 +44,11 @@ class Snapshots:
         ``objects``, ``bytes``. UndefinedObject."""
         return self._rows(f"SHOW SNAPSHOT {quoted(name)}")
 
+    def restorable(self, name: str) -> Rows:
+        """The moments that can be restored: ``first`` and ``last`` of each range, with the time
+        zone; what lies between two of them is a gap. With the archive of logs, if there is one."""
+        return self._rows(restorable_text(name))
+
     def verify(self, name: str, level: int = 3) -> Rows:
         """What is wrong with a snapshot: ``place`` and ``problem``; empty if nothing is. ``level``
         1 looks at all objects by their SHA-256, 2 reads every row as well, 3 checks everything."""
@@ -93,6 +98,11 @@ class Snapshots:
 
 def create_text(name: str, *, increment: bool) -> str:
     return f"CREATE SNAPSHOT {quoted(name)}" + (" INCREMENT" if increment else "")
+
+
+def restorable_text(name: str) -> str:
+    moments = "SELECT first, last FROM sys.restorable WHERE snapshot = {} ORDER BY first"
+    return moments.format(quoted(name))
 
 
 def verify_text(name: str, level: int) -> str:

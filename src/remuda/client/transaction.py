@@ -31,7 +31,8 @@ class Transaction:
     # --- life ---
 
     def begin(self) -> Self:
-        """What entering does. Raises MemberUnavailable, LimitExceeded."""
+        """Begin now, on some member; who only enters begins with the first request. Raises
+        MemberUnavailable, LimitExceeded."""
         finish(self._transaction.begin())
         return self
 
@@ -70,7 +71,7 @@ class Transaction:
 
     @property
     def id(self) -> str:
-        """Its name in ``sys.transactions``; "" before it has begun."""
+        """Its name in ``sys.transactions``; "" before its first request."""
         return self._transaction.id
 
     @property

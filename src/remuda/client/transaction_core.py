@@ -3,15 +3,29 @@ connections, but every request goes to the member that has the transaction, and 
 
 from __future__ import annotations
 
+import re
+import struct
+import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Final, Self, TypeVar
 
+from remuda.client import transaction_requests
 from remuda.client.core import Core
 from remuda.client.held import GONE, Held
-from remuda.client.requests import Call, ClusterInfo, MapDescription, transaction_part
+from remuda.client.objects import PhysicalRow
+from remuda.client.reader import Reader
+from remuda.client.requests import (
+    Call,
+    ClusterInfo,
+    MapDescription,
+    MapRequests,
+    transaction_part,
+)
 from remuda.client.result_stream import ResultStream
-from remuda.client.tries import Tries
+from remuda.client.transaction_requests import TransactionOptions
+from remuda.client.tries import LOST, Tries
+from remuda.client.unsent import Unsent
 from remuda.errors import (
     ConnectionBroken,
     MemberUnavailable,
@@ -20,10 +34,14 @@ from remuda.errors import (
     NotServed,
     NotSupported,
     RemudaError,
+    SchemaChanged,
+    SerializationFailure,
+    UndefinedMap,
 )
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.request import serialized
+from remuda.transaction_errors import FailedTransaction
 
 T = TypeVar("T")
 
@@ -33,6 +51,13 @@ _NAMED: Final = frozenset(
     | {RpcType.MAP_TTL, RpcType.MAP_SET_TTL}
 )
 _REFUSED: Final = frozenset({RpcType.JOB_BEGIN})
+_AFTER_WRITES: Final = _NAMED | {RpcType.TRANSACTION_SAVEPOINT, RpcType.TRANSACTION_SUSPEND}
+"""What depends on what was put before."""
+_ROLLBACK: Final = re.compile(r"\s*(rollback|abort)\b", re.IGNORECASE)
+DIRECT: Final = 1.0
+"""Seconds since its member was last heard of in which a transaction reads at others."""
+_KNOWN: Final = user_pb2.KeysRequest(known=True, keys_only=True).SerializeToString()
+_timestamp: Final = struct.Struct("<q").pack
 
 
 class TransactionCore(Core):
@@ -40,23 +65,158 @@ class TransactionCore(Core):
 
     in_transaction = True
     held: Held
+    options: TransactionOptions
+    unsent: Unsent
     _client: Core
+    _heard: float
+    """When its member has last answered."""
 
     @classmethod
-    def within(cls, core: Core, held: Held) -> Self:
+    def within(cls, core: Core, options: TransactionOptions) -> Self:
         made = cls.__new__(cls)
         made.__dict__.update(core.__dict__)
         made._client = core  # noqa: SLF001 (its own)
-        made.held = held
+        made.held, made.options, made.unsent = Held("", 0), options, Unsent()
+        made._heard = 0.0  # noqa: SLF001
         return made
 
-    def still_described(self, name: str) -> MapDescription | None:
+    async def still_described(self, name: str) -> MapDescription | None:
+        self.require_open()
+        if not self.held.name:
+            await self.begin()
         known = self.described.get(name)
         if known is None or known.catalog_version != self.held.catalog_version:
             return None
         return known
 
-    def call(self, member: int | None, call: Call[T], read: bool = False) -> Coroutine[Any, Any, T]:  # noqa: ARG002
+    async def last_described(self, name: str) -> MapDescription | None:
+        if self.begins_with_get:
+            return self.described.get(name)
+        return await self.still_described(name)
+
+    # --- the beginning ------------------------------------------------------------------------
+
+    @property
+    def keeps_puts(self) -> bool:
+        """Whether puts may wait for the commit."""
+        return self.options.concurrency == "optimistic" and not self.options.read_only
+
+    @property
+    def begins_with_get(self) -> bool:
+        return not self.held.name and not self.held.ended
+
+    async def begin(self) -> None:
+        """By a request of its own, on whichever member answers."""
+        client = self._client
+        call = transaction_requests.begin(self.options, client.clock, client.view.number)
+        begun = await client.call(None, call, read=True)  # one that nobody uses ends by itself
+        held = self.held
+        held.name, held.member, held.state = begun.name, begun.member, begun.state
+        held.catalog_version = begun.catalog_version
+        self._heard = time.monotonic()
+
+    async def begin_with_get(
+        self, requests: MapRequests, key: PhysicalRow, owner: int
+    ) -> PhysicalRow | None:
+        """Read the first key, on the member that has the transaction from then on: its owner, if it
+        can be reached."""
+        first = transaction_requests.first_part(self.options)
+        call = requests.first_get(key, first, self._begun)
+        try:
+            port = self._client.pool(self._client.nearest(owner))
+            row: PhysicalRow | None = await port.call(call)
+        except LOST:
+            await self.begin()
+            return await self._ask(requests.get_one(key))
+        return row
+
+    def _begun(self, status: user_pb2.TransactionStatus) -> None:
+        held = self.held
+        held.name, held.member, held.state = status.transaction, status.member, status.state
+        held.catalog_version, held.snapshot = status.catalog_version, status.snapshot
+        self._heard = time.monotonic()
+
+    # --- what its client does by itself -------------------------------------------------------
+
+    @property
+    def reads_directly(self) -> bool:
+        """Whether keys are read at their owners now. Not for long after its member was heard of: it
+        may be lost, or have rolled the transaction back."""
+        held = self.held
+        usable = held.snapshot and held.broken is None and not held.ended
+        fresh = held.state == user_pb2.ACTIVE and self.unsent.failed is None
+        return bool(usable and fresh and time.monotonic() - self._heard < DIRECT)
+
+    async def get_directly(
+        self, requests: MapRequests, key: PhysicalRow, owner: int
+    ) -> tuple[bool, PhysicalRow | None]:
+        """A key as it was at the snapshot, at its owner: whether that is good, and its row. If not,
+        the member of the transaction reads it, and knows what is to be said about it."""
+        call = requests.newest(key, _timestamp(self.held.snapshot))
+        try:
+            newest, row = await self._client.ask(owner, call)
+        except RemudaError:
+            return False, None
+        if newest:
+            self.unsent.read(requests, key)
+            if self.unsent.many_reads:
+                await self.send_unsent()
+        return newest, row
+
+    async def send_unsent(self) -> None:
+        """Before what depends on it. An error fails the transaction: only a rollback is possible
+        then. Raises FailedTransaction if that was so before, else what a get or a put raises."""
+        unsent = self.unsent
+        if unsent.failed is not None:
+            raise FailedTransaction(
+                "something that was put in the transaction was refused: nothing of it can take "
+                "effect",
+                detail=f"cause: {unsent.failed.message}",
+                hint="ROLLBACK, or roll back to a savepoint.",
+            )
+        self.held.snapshot = 0
+        try:
+            for requests, keys in unsent.take_reads():
+                await self._send(requests.packed(keys, _KNOWN))
+            for requests, rows in unsent.take_puts():
+                await self._send(requests.put_packed(rows))
+        except (SchemaChanged, UndefinedMap) as error:
+            unsent.failed = error
+            self.forget_maps()
+            raise SerializationFailure(
+                "a map was altered or dropped while the transaction was about to write to it",
+                detail=error.message,
+                hint="Run the transaction again.",
+            ) from error
+        except RemudaError as error:
+            unsent.failed = error
+            raise
+
+    def forget_maps(self) -> None:
+        """What the transaction knew of its maps is not so any more."""
+        for requests in self.unsent.maps.values():
+            self.described.pop(requests.schema.name, None)
+
+    async def ready(self) -> None:
+        """It has begun, and its member knows everything."""
+        self.require_open()
+        if not self.held.name:
+            await self.begin()
+        if self.held.broken is None:
+            await self.send_unsent()
+
+    async def execute(self, text: str, *args: Any, **options: Any) -> Reader:
+        if _ROLLBACK.match(text):
+            self.unsent.forget_puts()
+        await self.ready()
+        return await super().execute(text, *args, **options)
+
+    # --- requests -----------------------------------------------------------------------------
+
+    def call(self, member: int | None, call: Call[T], read: bool = False) -> Coroutine[Any, Any, T]:
+        if not self.held.name and call.rpc_type == RpcType.DESCRIBE_MAP:
+            self.require_open()
+            return self._client.call(member, call, read)
         return self._ask(call)
 
     def ask(self, owner: int, call: Call[T]) -> Coroutine[Any, Any, T]:  # noqa: ARG002
@@ -82,7 +242,7 @@ class TransactionCore(Core):
         return answers
 
     async def _ask(self, call: Call[T]) -> T:
-        self._require_open()
+        self.require_open()
         if self.held.broken is not None:
             raise self.held.lost()
         if call.rpc_type in _REFUSED:
@@ -90,11 +250,27 @@ class TransactionCore(Core):
                 "staged jobs take no part in transactions",
                 hint="Use put_all of objects or of a table, or SQL.",
             )
+        if not self.held.name:
+            await self.begin()
+        if call.rpc_type in _AFTER_WRITES:
+            await self.send_unsent()
+        return await self._send(call)
+
+    async def ask_first(self, call: Call[T]) -> T:
+        """Without what is not sent yet."""
+        self.require_open()
+        if self.held.broken is not None:
+            raise self.held.lost()
+        return await self._send(call)
+
+    async def _send(self, call: Call[T]) -> T:
         if call.rpc_type in _NAMED:
             body = bytes(serialized(call.body)) + transaction_part(self.held.name)
             call = replace(call, body=body)
         try:
-            return await self.pool(self.held.member).call(call)
+            answer = await self.pool(self.held.member).call(call)
+            self._heard = time.monotonic()
+            return answer
         except GONE:
             self.held.state = user_pb2.MARKED_ROLLBACK
             raise
@@ -130,10 +306,10 @@ class TransactionCore(Core):
             self.held.told(outcome.transaction, outcome.tag)
 
     def released(self, text: str) -> Held | None:  # noqa: ARG002
-        self._require_open()
+        self.require_open()
         return self.held
 
-    def _require_open(self) -> None:
+    def require_open(self) -> None:
         """Raises NoActiveTransaction: a map or a statement was kept for longer than it is good."""
         if self.held.ended:
             raise NoActiveTransaction(

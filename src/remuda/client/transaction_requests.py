@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from remuda.client.held import Held
 from remuda.client.requests import Call, Clock
+from remuda.client.unsent import Unsent
 from remuda.errors import InputError
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -57,26 +59,39 @@ def begin(options: TransactionOptions, clock: Clock, view: int) -> Call[Held]:
         status = user_pb2.TransactionStatus.FromString(pbody)
         return Held(status.transaction, status.member, status.state, status.catalog_version)
 
-    body = user_pb2.TransactionBegin(
+    body = beginning(options)
+    clock.stamp(body.context, view)
+    return Call(RpcType.TRANSACTION_BEGIN, body, parse)
+
+
+def beginning(options: TransactionOptions) -> user_pb2.TransactionBegin:
+    return user_pb2.TransactionBegin(
         isolation=ISOLATIONS[options.isolation],
         read_only=options.read_only,
         pessimistic=options.concurrency == "pessimistic",
         timeout=options.timeout,
         label=options.label,
     )
-    clock.stamp(body.context, view)
-    return Call(RpcType.TRANSACTION_BEGIN, body, parse)
 
 
-def end(held: Held, commit: bool, clock: Clock, view: int) -> Call[int | None]:
-    """The commit timestamp; None when nothing was written."""
+@lru_cache(maxsize=64)
+def first_part(options: TransactionOptions) -> bytes:
+    """What the first get of a transaction says of it."""
+    return beginning(options).SerializeToString()
+
+
+def end(held: Held, unsent: Unsent | None, clock: Clock, view: int) -> Call[int | None]:
+    """Commit, with what is ``unsent``; None: roll back. The commit timestamp; None when nothing was
+    written."""
 
     def parse(pbody: bytes) -> int | None:
         message = user_pb2.TransactionEnded.FromString(pbody)
         clock.observe(message.context)
         return message.commit_timestamp if message.HasField("commit_timestamp") else None
 
-    body = user_pb2.TransactionEnd(transaction=held.name, commit=commit)
+    body = user_pb2.TransactionEnd(transaction=held.name, commit=unsent is not None)
+    if unsent is not None:
+        unsent.fill(body)
     clock.stamp(body.context, view)
     return Call(RpcType.TRANSACTION_END, body, parse)
 

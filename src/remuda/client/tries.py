@@ -72,7 +72,7 @@ class Tries:
             self._stale = True
             return
         if isinstance(error, PartitionsLost):  # by a view that may be an old one
-            if self._lost_partition:
+            if self._lost_partition or core.in_transaction:  # which it may have failed
                 raise error
             self._lost_partition = True
         elif not isinstance(error, REFUSED):

@@ -61,6 +61,11 @@ class MapOptions:
     max_bytes: int = 0
     async_backups: bool = False
     """Writes of single entries are answered before backups have them."""
+    change_retention: int = 0
+    """Microseconds for which changes can be read again; 0: as long as members keep versions for
+    other reasons, ten seconds."""
+    change_retention_bytes: int = 0
+    """Of the whole map: with more of kept changes, the oldest go before their time."""
 
     @property
     def watched(self) -> bool:
@@ -177,6 +182,10 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "max_entries": Option(_read_count, str, "a number of entries"),
     "max_bytes": Option(_read_size, _quoted_size, "a size, as '64 MB' or a number of bytes"),
     "async_backups": Option(_read_boolean, lambda on: str(on).lower(), "true or false"),
+    "change_retention": _DURATION,
+    "change_retention_bytes": Option(
+        _read_size, _quoted_size, "a size, as '64 MB' or a number of bytes"
+    ),
 }
 
 
@@ -205,6 +214,11 @@ def changed(options: MapOptions, settings: Mapping[str, Any]) -> MapOptions:
     """
     values = {name: read_option(name, written) for name, written in settings.items()}
     found = replace(options, **values)
+    if found.change_retention_bytes and not found.change_retention:
+        raise InvalidDefinition(
+            "change_retention_bytes needs change_retention",
+            hint="Example: change_retention = '1 h', change_retention_bytes = '1 GB'.",
+        )
     limited = bool(found.max_entries or found.max_bytes)
     if limited and found.eviction is Eviction.NONE and "eviction" not in settings:
         found = replace(found, eviction=Eviction.LRU)

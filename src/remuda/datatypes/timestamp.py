@@ -13,7 +13,10 @@ FOREVER: Final = 2**63 - 1
 """The ``end`` of a version that nobody has replaced."""
 EXPIRY_MARK: Final = (1 << LOGICAL_BITS) - 1
 """The logical part of the ends that nobody has made: of versions that end by themselves when their
-time is over, and of ``FOREVER``. No clock gives out a timestamp with it."""
+time is over, and of ``FOREVER``. No clock gives out a timestamp with it, nor with the next."""
+HANDOVER_MARK: Final = EXPIRY_MARK - 1
+"""The logical part of the timestamps at which partitions go from member to member: versions that
+end or begin there do so because of the move, and nothing has happened to their rows."""
 BEGINNING: Final = 0
 
 
@@ -36,6 +39,12 @@ def ended_by_write(end: int) -> bool:
     return end & EXPIRY_MARK != EXPIRY_MARK
 
 
+def handover(timestamp: int) -> int:
+    """A timestamp at or above one that a clock gave out, and below the next one, that shows what
+    it is."""
+    return timestamp & ~EXPIRY_MARK | HANDOVER_MARK
+
+
 class HybridClock:
     """A monotonic hybrid clock. Physical time is an argument: the clock itself never looks."""
 
@@ -50,8 +59,8 @@ class HybridClock:
         last = self.last
         if physical <= last:
             physical = last + 1
-            if physical & EXPIRY_MARK == EXPIRY_MARK:
-                physical += 1
+            if physical & EXPIRY_MARK >= HANDOVER_MARK:
+                physical = (physical | EXPIRY_MARK) + 1
         self.last = physical
         return physical
 

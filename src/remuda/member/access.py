@@ -121,6 +121,8 @@ CHECKED_ELSEWHERE: Final = frozenset(
         RpcType.JOB_TASK_END,
         RpcType.JOB_COMMIT,
         RpcType.JOB_ABORT,
+        RpcType.JOB_OUTCOME,
+        RpcType.READ_LEASE,  # shows nothing of maps
         RpcType.TRANSACTION_BEGIN,  # what is done in it is checked
         RpcType.TRANSACTION_END,  # by its owner
         RpcType.TRANSACTION_SAVEPOINT,
@@ -217,4 +219,6 @@ _NEEDS: Final[dict[int, Callable[[bytes, Catalog], Iterator[Need]]]] = {
     RpcType.DROP_MAP: _map_name(Role.ADMIN),
     RpcType.JOB_BEGIN: _job_begin,
     RpcType.MEMBER_STATE: _cluster,
+    RpcType.SPARK_WORK: _cluster,
+    RpcType.SPARK_ROWS: _cluster,
 }

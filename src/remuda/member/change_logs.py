@@ -1,44 +1,32 @@
 """The changes of the partitions that this member is the primary of, from its stores.
 
 A position is a timestamp up to which a reader knows everything of a partition. What has happened
-since lies in the versions of the map (``storage.change_log``), with two exceptions, both when a
-partition comes to this member while its former primary lives on:
-
-* its rows begin here at a *cut* (``member.copies``), whatever they are; so what was before the cut
-  is read from the backup store, in the moment in which the rows leave it, and kept for a while;
-* its rows ended here at a timestamp of this member when it was given away, which is no change
-  either: it lies below the next cut.
-
+since lies in the versions of the map (``storage.change_log``), as far back as the store keeps them:
+ten seconds, or as the map's option ``change_retention`` says. Partitions come with their history.
+Where one comes back to a member that was its primary before, what was before it was given away
+lies there still, and what was since then comes with it; the timestamp of the handover, at which
+all its rows end and begin, shows that nothing has happened (``datatypes.timestamp.HANDOVER_MARK``).
 So a reader who goes to the new primary with the position that the old one gave it misses nothing
 and hears nothing twice.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from remuda.datatypes.timestamp import FOREVER, from_micros
-from remuda.errors import SnapshotTooOld, UndefinedMap, ViewChanged
+from remuda.datatypes.timestamp import FOREVER, from_micros, to_micros
+from remuda.errors import ChangesExpired, UndefinedMap, ViewChanged
 from remuda.limits import PARTITIONS
 from remuda.member.core import Core
 from remuda.member.offload import Offload
-from remuda.storage.change_log import (
-    ChangeLog,
-    Changes,
-    Place,
-    Scan,
-    changes_of,
-    in_order,
-    joined,
-)
+from remuda.storage.change_log import ChangeLog, Changes, Place, Scan, joined
 from remuda.storage.chunk import Flags, Times
-from remuda.storage.keys import KeyRule
 from remuda.storage.map_store import MapStore
-from remuda.storage.scan import partition_flags
-from remuda.storage.transfer import EVERY_PARTITION, Extraction
+from remuda.storage.transfer import EVERY_PARTITION
 
 KEPT = from_micros(10_000_000)
 """As long as that the stores keep versions, at least (``member.VERSIONS_KEPT``)."""
@@ -110,21 +98,6 @@ class News:
     end: Place | None
 
 
-@dataclass(slots=True)
-class Moved:
-    """Of one map: ``since``, by partition, the cut above which its store tells everything (0: it
-    always does), ``floor`` where what was kept of before begins, ``earlier`` what that is, with the
-    time at which it was taken."""
-
-    since: Times
-    floor: Times
-    earlier: list[tuple[int, Changes]]
-
-
-def _nothing_moved() -> Moved:
-    return Moved(np.zeros(PARTITIONS, np.int64), np.zeros(PARTITIONS, np.int64), [])
-
-
 class ChangeLogs:
     def __init__(self, core: Core, offload: Offload) -> None:
         self._core = core
@@ -136,7 +109,8 @@ class ChangeLogs:
         """Called with a map id when something has happened to it."""
         self._advancing: set[int] = set()
         """Maps that a read is looking at; others take what it finds."""
-        self._moved: dict[int, Moved] = {}
+        self._floors: dict[int, Times] = {}
+        """By map id, and partition: before this, its changes did not come with it."""
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -167,7 +141,7 @@ class ChangeLogs:
     async def read(self, map_id: int, name: str, positions: Positions, rows: int) -> News:
         """What a reader with ``positions`` does not know yet: more than ``rows`` changes, if there
         are so many. Raises UndefinedMap, ViewChanged (this member is not the primary of a
-        partition), SnapshotTooOld."""
+        partition), ChangesExpired."""
         start = self._start(map_id, name, positions)
         self._want(map_id, start)
         log = self._logs.get(map_id)
@@ -185,7 +159,7 @@ class ChangeLogs:
         # Partitions may have moved meanwhile.
         if self._logs.get(map_id) is not log or self._start(map_id, name, positions) < log.low:
             return News(joined([]), 0, positions.start)
-        return self._news(log, positions, self._moved.get(map_id), start, rows)
+        return self._news(log, positions, start, rows)
 
     def release(self, map_id: int) -> None:
         """Nobody reads the map any more."""
@@ -198,40 +172,34 @@ class ChangeLogs:
         if store is None:
             raise UndefinedMap(f'map "{name}" was dropped')
         self._require_primary(map_id, store, positions)
-        moved = self._moved.get(map_id)
-        low = positions.complete
-        if moved is not None:
-            self._expire(moved)
-            low = np.maximum(low, moved.since)
-        start = int(low[positions.asked].min())
-        self._require_kept(store, name, positions, start, moved)
+        start = int(positions.complete[positions.asked].min())
+        kept, log = self._kept(store, positions), self._logs.get(map_id)
+        if start < kept and (log is None or start < log.low):
+            raise expired(name, start, kept)
         return start
 
     async def _ran(self, scan: Scan) -> Scan:
         """Many rows are looked at on another thread."""
         return scan.run() if scan.rows <= ROWS_HERE else await self._offload.result(scan.run)
 
-    def _news(
-        self, log: ChangeLog, positions: Positions, moved: Moved | None, start: int, rows: int
-    ) -> News:
-        if moved is not None and moved.earlier:
-            found = self._with_earlier(joined(list(log.since(start))), moved, log.high)
-            return News(positions.new(found), log.high, None)
+    def _news(self, log: ChangeLog, positions: Positions, start: int, rows: int) -> News:
         place, parts, count = positions.start, [], 0
         for period in log.since(start):
             at = period.after(place)
             while at < len(period):
                 stop = period.whole(at + max(BLOCK, rows))
-                block = period.slice(at, stop)
-                if moved is not None:
-                    block = block.where(block.times > moved.since[block.partitions])
-                fresh = positions.new(block)
+                fresh = positions.new(period.slice(at, stop))
                 parts.append(fresh)
                 count += len(fresh)
                 at = stop
                 if count > rows:
                     return News(joined(parts), log.high, period.place(stop - 1))
         return News(joined(parts), log.high, None)
+
+    def kept_since(self, map_id: int, positions: Positions) -> int:
+        """All changes of the partitions that were asked for after this timestamp are here."""
+        store = self._core.stores.get(map_id)
+        return 0 if store is None else self._kept(store, positions)
 
     def _closed(self, store: MapStore) -> int | None:
         """A timestamp at or below which nothing of the map can commit any more; None: a bulk write
@@ -254,74 +222,45 @@ class ChangeLogs:
                     hint="Ask the member that the newest view names.",
                 )
 
-    def _require_kept(
-        self, store: MapStore, name: str, positions: Positions, start: int, moved: Moved | None
-    ) -> None:
-        """The floor of a store is raised for all partitions when some come to it; those that were
-        here keep their versions all the same."""
-        asked = positions.asked
-        floor = min(store.floor, self._core.timestamp() - KEPT)
-        log = self._logs.get(store.schema.map_id)
-        kept = start >= floor or (log is not None and start >= log.low)
-        if kept and moved is not None:
-            kept = not (asked & (positions.complete < moved.floor)).any()
-        if not kept:
-            raise SnapshotTooOld(
-                f'the changes of map "{name}" since the last ones that were read are not kept any '
-                "more",
-                detail="Members keep them for ten seconds.",
-                hint="Read the map again, and go on from now; read changes sooner.",
-            )
+    def _kept(self, store: MapStore, positions: Positions) -> int:
+        """All changes of the partitions that were asked for after it are in the store."""
+        map_id, kept = store.schema.map_id, store.floors.history
+        floors = self._floors.get(map_id)
+        if floors is not None:
+            kept = max(kept, int(floors[positions.asked].max()))
+        return kept
 
     # --- partitions that move -----------------------------------------------------------------
 
     def on_moved(
         self, source: MapStore, target: MapStore, partitions: frozenset[int], cut: int
     ) -> None:
-        """Partitions are about to leave the backup store ``source`` for ``target``, where they
-        begin at ``cut`` (0: as they are)."""
+        """Partitions are about to leave the backup store ``source`` for ``target``, where nothing
+        of them begins before ``cut`` (0: everything stays as it is)."""
         map_id = target.schema.map_id
         self._logs.pop(map_id, None)  # it has not seen what is below its end and comes now
-        moved = self._moved.setdefault(map_id, _nothing_moved())
-        where = sorted(partitions)
-        others = ~np.isin(np.arange(PARTITIONS), where)
-        moved.earlier = [(at, each.where(others[each.partitions])) for at, each in moved.earlier]
-        moved.floor[where] = source.floor
-        moved.since[where] = cut
-        if cut:
-            now = self._core.clock.last
-            low = max(source.floor, now - KEPT)
-            moved.floor[where] = low
-            earlier = _changes(source.extraction(EVERY_PARTITION), partitions, low, cut)
-            if len(earlier):
-                moved.earlier.append((now, earlier))
+        floors = self._floors.setdefault(map_id, np.zeros(PARTITIONS, np.int64))
+        if not cut or source.floor > cut:  # else the target has what was before the cut
+            floors[sorted(partitions)] = source.floor
 
     def on_dropped(self, map_id: int) -> None:
         self._logs.pop(map_id, None)
-        self._moved.pop(map_id, None)
-
-    def _expire(self, moved: Moved) -> None:
-        now = self._core.clock.last
-        moved.earlier = [each for each in moved.earlier if each[0] > now - KEPT]
-        old = moved.since <= now - KEPT
-        moved.floor[old] = np.maximum(moved.floor[old], moved.since[old])
-
-    def _with_earlier(self, found: Changes, moved: Moved, high: int) -> Changes:
-        if len(found):
-            found = found.where(found.times > moved.since[found.partitions])
-        earlier = joined([changes for _, changes in moved.earlier])
-        if not len(earlier):
-            return found
-        earlier = earlier.where(
-            (earlier.times <= moved.since[earlier.partitions]) & (earlier.times <= high)
-        )
-        return in_order(joined([earlier, found]))
+        self._floors.pop(map_id, None)
 
     def gauges(self) -> dict[str, int]:
         return {"change_logs": len(self._logs)}
 
 
-def _changes(pinned: Extraction, partitions: frozenset[int], low: int, high: int) -> Changes:
-    layouts = pinned.layouts
-    flags = partition_flags(partitions)
-    return changes_of(pinned.chunks, layouts, KeyRule(layouts.schema), low, high, flags)
+def expired(name: str, start: int, kept: int) -> ChangesExpired:
+    return ChangesExpired(
+        f'the changes of map "{name}" since {moment(start)} are not kept any more',
+        detail=f"They are there since {moment(kept)} (timestamp {kept}).",
+        hint="Read the map again and go on from there (a stream: begin a new one with a snapshot). "
+        f"Keep them for longer: ALTER TABLE {name} SET (change_retention = '1 d').",
+    )
+
+
+def moment(timestamp: int) -> str:
+    """For people."""
+    found = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=to_micros(timestamp))
+    return found.isoformat(sep=" ", timespec="microseconds")

@@ -180,6 +180,9 @@ class CommitParticipants:
         """Whether rows of the job lie here, not yet committed or freed."""
         return job in self._taking
 
+    def known(self, job: str) -> Taking | None:
+        return self._taking.get(job) or self._decided.get(job)
+
     def _find(self, job: str) -> Taking:
         taking = self._taking.get(job) or self._decided.get(job)
         if taking is None:
@@ -445,6 +448,7 @@ class CommitParticipants:
                 work.tasks,
                 overwrite=work.overwrite,
                 insert_only=work.insert_only,
+                distinct=taking.lasting,
                 unchanged_since=work.unchanged_since,
                 ttl=work.ttl or 0,
                 now=core.timestamp(),

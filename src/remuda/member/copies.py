@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from remuda.datatypes.timestamp import handover
 from remuda.datatypes.view import View
 from remuda.errors import RemudaError
 from remuda.member.commit_participants import CommitParticipants
@@ -91,7 +92,9 @@ class Copies:
         behind = gone & kept
         if behind:
             attempt("rows of a partition that was given away", lambda: self._demote(map_id, behind))
-        store.close_partitions(gone, core.timestamp())
+        at = handover(core.timestamp())
+        core.clock.observe(at)
+        store.close_partitions(gone, at)
 
     def _demote(self, map_id: int, partitions: frozenset[int]) -> None:
         """This member keeps a backup of what it was the primary of."""
@@ -193,7 +196,7 @@ class Copies:
         rest = [left for each in more if (left := transfer.cut(each, cut)) is not None]
         if rest:
             target.install(target.arrival(rest))
-        target.raise_floor(source.floor)
+        target.floors.lift_reads(source.floor)
         target.mixed_until = max(target.mixed_until, self._core.timestamp())
         source.discard_partitions(partitions)
 

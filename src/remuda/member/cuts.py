@@ -240,8 +240,7 @@ class Cuts:
         self.version = message.version
         core.observe_clock(timestamp)
         start = wal.append(log.CutStart(message.version, timestamp))
-        while (waiting := self._pending(timestamp)) is not None:
-            await self._commits.settled(waiting, timestamp)
+        await self.settled(timestamp)
         if core.view.number != view:
             raise ViewChanged("the members changed during a cut")
         before, after = self._sides(start, timestamp)
@@ -259,6 +258,12 @@ class Cuts:
         return control_pb2.CutDone(
             context=core.context(), start=start, finish=finish, needs=entry.needs
         )
+
+    async def settled(self, timestamp: int) -> None:
+        """Return when nothing can commit at or below the timestamp any more: the clock is above
+        it."""
+        while (waiting := self._pending(timestamp)) is not None:
+            await self._commits.settled(waiting, timestamp)
 
     def _pending(self, timestamp: int) -> int | None:
         """A map with a write that may still commit at or below the timestamp."""

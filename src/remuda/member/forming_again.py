@@ -37,19 +37,24 @@ class Returned:
     info: MemberInfo
     state: control_pb2.LogState
     view: View
-    """The last one that may have been decided, as far as it knows."""
+    """The last one that it was in."""
     lost: dict[int, Holders]
     """Who had what that view has lost."""
+    accepted: View | None = None
+    """A later one, which may have been decided."""
+
+    @property
+    def newest(self) -> int:
+        return self.view.number if self.accepted is None else self.accepted.number
 
 
 def returned(info: MemberInfo, state: control_pb2.LogState) -> Returned:
     view = codec.decode_view(state.view)
     lost = {each.partition: Holders(each.view, tuple(each.members)) for each in state.lost}
-    if state.HasField("accepted"):
-        accepted = codec.decode_view(state.accepted)
-        if accepted.number > view.number:
-            view, lost = accepted, lost_after(lost, view, accepted)
-    return Returned(replace(info, number=state.member), state, view, lost)
+    accepted = codec.decode_view(state.accepted) if state.HasField("accepted") else None
+    if accepted is not None and accepted.number <= view.number:
+        accepted = None
+    return Returned(replace(info, number=state.member), state, view, lost, accepted)
 
 
 @dataclass(frozen=True)
@@ -94,20 +99,39 @@ class Gathering:
         return found.info
 
     def prospect(self) -> Prospect:
-        view = max((each.view for each in self.here.values()), key=lambda each: each.number)
+        # Of two with one number, that one at most was served which members were in.
+        each_last = [(self._last(each), each) for each in self.here.values()]
+        view = max(each_last, key=lambda it: (it[0].number, it[0] is it[1].view))[0]
+        left = {number: set(each.state.left) for number, each in self.here.items()}
         rows = list(view.replicas)
         for partition, holders in self._lost().items():
             if not rows[partition]:
                 rows[partition] = holders.members
         needed = frozenset(view.by_number).union(*rows)
-        copies = tuple(next((m for m in row if m in self.here), 0) for row in rows)
+        copies = tuple(
+            next((m for m in row if m in left and partition not in left[m]), 0)
+            for partition, row in enumerate(rows)
+        )
         return Prospect(view, needed, copies, needed - self.here.keys())
+
+    def _last(self, each: Returned) -> View:
+        """The last view that may have been decided, as far as it knows. That of a start was not, if
+        a member of it does not know of it: nobody has served it, and others may have formed another
+        one without this member."""
+        view = each.accepted
+        if view is None:
+            return each.view
+        others = (self.here[number] for number in view.by_number if number in self.here)
+        if each.state.settled and any(other.newest < view.number for other in others):
+            return each.view
+        return view
 
     def _lost(self) -> dict[int, Holders]:
         """Who had the last copies of lost partitions, as whoever saw them last tells."""
         found: dict[int, Holders] = {}
         for each in self.here.values():
-            for partition, holders in each.lost.items():
+            lost = lost_after(each.lost, each.view, self._last(each))
+            for partition, holders in lost.items():
                 known = found.get(partition)
                 if known is None or known.view < holders.view:
                     found[partition] = holders

@@ -17,6 +17,7 @@ from remuda.execution.spill import SpillSpace
 from remuda.member.core import Core
 from remuda.member.hop import Hop
 from remuda.member.peers import Peers
+from remuda.member.routing import Router
 from remuda.query.events import Event as QueryEvent
 from remuda.query.events import FragmentFinished, Progressed, QueryFailed
 from remuda.query.ids import Endpoint, QueryId
@@ -110,7 +111,13 @@ class LocalSources:
     ) -> list[tuple[PhysicalValue, ...] | None]:
         store = self._core.readable(map_id, schema_version)
         self._core.given_away.check(self._view, at)
-        return [store.get(key, at, schema_version) for key in keys]
+        own = None if store.schema.replicated or at >= store.mixed_until else self._own
+        if own is None:
+            return [store.get(key, at, schema_version) for key in keys]
+        partition = Router(store.schema).key_partition
+        return [
+            store.get(key, at, schema_version) if partition(key) in own else None for key in keys
+        ]
 
 
 class DataChannelPort:

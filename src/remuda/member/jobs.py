@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from remuda.catalog.users import Role
+from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
     InsufficientPrivilege,
@@ -21,6 +25,7 @@ from remuda.errors import (
     LimitExceeded,
     NotServed,
     RemudaError,
+    TypeMismatch,
     UndefinedStatement,
     ViewChanged,
 )
@@ -39,12 +44,19 @@ from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.transport import Request
+from remuda.transaction.staged_commit import ParticipantPhase
 
 log = logging.getLogger(__name__)
 
 JOBS_MAX = 1000
 ENDED_KEPT = 10_000
 TOUCH_EVERY = JOB_IDLE_TIMEOUT / 10
+_STATES = {
+    ParticipantPhase.STAGING: user_pb2.JOB_UNKNOWN,
+    ParticipantPhase.COMMITTED: user_pb2.JOB_COMMITTED,
+    ParticipantPhase.ABORTED: user_pb2.JOB_ABORTED,
+}
+_ID = re.compile(r"[1-9][0-9]*-[0-9a-f]{24}")
 
 
 @dataclass
@@ -56,6 +68,7 @@ class Job:
     overwrite: bool
     label: str
     touched: float
+    insert_only: bool = False
     user: str = ""
     """Who began it; "" where members know no users."""
     commit: asyncio.Task[int] | None = None
@@ -82,6 +95,7 @@ class Jobs:
             RpcType.JOB_TASK_END: self.on_task_end,
             RpcType.JOB_COMMIT: self.on_commit,
             RpcType.JOB_ABORT: self.on_abort,
+            RpcType.JOB_OUTCOME: self.on_outcome,
         }
 
     # --- the coordinator ----------------------------------------------------------------------
@@ -90,20 +104,55 @@ class Jobs:
         message = user_pb2.JobBegin.FromString(call.pbody)
         core = self._core
         schema = core.schema(message.map)
+        if message.HasField("job") and self._begun_elsewhere(call, message.job):
+            return
         core.require_all_alive()
         if len(self._jobs) >= JOBS_MAX:
             raise LimitExceeded(f"member {core.number} coordinates {JOBS_MAX} jobs already")
         job = Job(
-            self._commits.new_job(),
+            message.job or self._commits.new_job(),
             schema,
             message.overwrite,
             message.label,
             self._now(),
-            call.user,
+            insert_only=message.insert_only,
+            user=call.user,
         )
         self._jobs[job.id] = job
         log.info("job begun", extra=fields(job=job.id, map=schema.name, label=job.label))
         call.reply(RpcType.JOB_BEGIN, self._handle(job))
+
+    def _begun_elsewhere(self, call: Call, job: str) -> bool:
+        """A job whose id its client has made up: begun already, or for another member. Raises
+        JobAborted when it has ended."""
+        if not _ID.fullmatch(job):
+            raise JobAborted(f"{job!r} is not the id of a job")
+        if self._elsewhere(call, job):
+            return True
+        known = self._jobs.get(job)
+        if known is None or known.commit is not None:
+            if known is not None or job in self._ended:
+                raise self._gone(job)
+            return False
+        self._require_owner(known, call.user)
+        known.touched = self._now()
+        call.reply(RpcType.JOB_BEGIN, self._handle(known))
+        return True
+
+    def on_outcome(self, call: Call) -> None:
+        """What this member knows of how a job ended, also long afterwards."""
+        job = user_pb2.JobOutcomeRequest.FromString(call.pbody).job
+        call.reply(RpcType.JOB_OUTCOME, user_pb2.JobOutcome(state=self._state_of(job)))
+
+    def _state_of(self, job: str) -> user_pb2.JobState:
+        if isinstance(self._ended.get(job), int) or self._core.wal.committed_job(job):
+            return user_pb2.JOB_COMMITTED
+        if job in self._jobs:
+            return user_pb2.JOB_OPEN
+        taking = self._commits.participants.known(job)
+        phase = ParticipantPhase.STAGING if taking is None else taking.participant.phase
+        # Rows that are staged here say nothing: their coordinator does, or is lost.
+        return _STATES.get(phase, user_pb2.JOB_OPEN)
 
     def _handle(self, job: Job) -> user_pb2.JobHandle:
         return user_pb2.JobHandle(job=job.id, schema=codec.encode_schema(job.schema))
@@ -143,6 +192,7 @@ class Jobs:
             schema=job.schema,
             tasks=tuple(task.task for task in message.tasks),
             overwrite=job.overwrite,
+            insert_only=job.insert_only,
             ttl=message.ttl if message.HasField("ttl") else None,
         )
         try:
@@ -285,9 +335,8 @@ class Jobs:
         """On the backups first: what is acknowledged is on every copy."""
         core, router = self._core, Router(schema)
         core.store(schema.map_id, schema.version)
-        batches = [] if schema.replicated else arrow_stream.decode(call.dbody)
+        batches = [] if schema.replicated else self._batches(call, message, schema)
         for index, batch in enumerate(batches):
-            core.constraints.check(batch, schema)
             shares, partitions = router.shares(batch, core.view, ())
             if any(core.view.owners[partition] != core.number for partition in partitions):
                 raise ViewChanged(
@@ -304,9 +353,13 @@ class Jobs:
                         schema_version=schema.version,
                         sequence=message.sequence * 2**20 + index,
                         backup=True,
+                        removal=message.removal,
                         origin=origin(core.number, share),
                     )
-                    body = arrow_stream.encode(share.batch.schema, [share.batch])
+                    sent = share.batch
+                    if message.removal:
+                        sent = sent.select(list(schema.key_positions))
+                    body = arrow_stream.encode(sent.schema, [sent])
                     await stage_there(core, self._peers, share.member, rows, body)
         self._stage(call, message, schema)
 
@@ -314,17 +367,30 @@ class Jobs:
         store = self._core.store(schema.map_id, schema.version)
         self._commits.staging(message.job, store.schema).lasting = True
         rows = 0
-        batches = arrow_stream.decode(call.dbody)
-        for index, batch in enumerate(batches):
-            self._core.constraints.check(batch, store.schema)
+        stage = store.stage_removals if message.removal else store.stage
+        note = self._core.wal.staged_keys if message.removal else self._core.wal.staged
+        for index, batch in enumerate(self._batches(call, message, store.schema)):
             # Several batches of one request get sequence numbers of their own.
             sequence = message.sequence * 2**20 + index
-            fresh = store.stage(message.job, message.task, sequence, batch)
+            fresh = stage(message.job, message.task, sequence, batch)
             if fresh:
-                self._core.wal.staged(message.job, message.task, store.schema, batch, backup=False)
+                note(message.job, message.task, store.schema, batch, backup=False)
             rows += fresh
         answer = user_pb2.Count(count=rows, context=self._core.context())
         self._core.wal.after(lambda: call.reply(RpcType.JOB_WRITE, answer))
+
+    def _batches(
+        self, call: Call, message: user_pb2.JobWrite, schema: MapSchema
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a request; of those that are to be removed only the key counts."""
+        for batch in arrow_stream.decode(call.dbody):
+            if message.removal:
+                if batch.num_columns != len(schema.key):
+                    raise TypeMismatch(f'map "{schema.name}": the keys are not those of the map')
+                yield of_keys(batch.columns, schema)
+            else:
+                self._core.constraints.check(batch, schema)
+                yield batch
 
     def on_task_end(self, call: Call) -> None:
         """The writer says how many rows it sent here; a difference fails the task."""
@@ -333,7 +399,7 @@ class Jobs:
         rows = 0
         if schema is not None:
             store = self._core.store(schema.map_id, schema.version)
-            rows = store.staged_rows(message.job, message.task)
+            rows = store.staged_rows(message.job, message.task, removals=message.removal)
         if rows != message.rows:
             raise JobAborted(
                 f"task {message.task} of job {message.job} sent {message.rows} rows to member "

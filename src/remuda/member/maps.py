@@ -26,6 +26,7 @@ from remuda.member.calls import ForwardedCall, Forwarding, LocalCall
 from remuda.member.commits import Commits
 from remuda.member.constraints import Constraints
 from remuda.member.core import Call, Core, bug, nothing_done
+from remuda.member.map_reads import outdated, present, read_packed
 from remuda.member.map_writes import MapWrites, chosen, one_of_several, ttl_of
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
@@ -34,7 +35,7 @@ from remuda.member.writes import StagedWrite, through_views
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.packing import packer
-from remuda.rpc.point_encoding import encode_rows
+from remuda.rpc.point_encoding import ROWS_OUTDATED, encode_rows
 from remuda.storage.map_store import MapStore
 
 Key = tuple[PhysicalValue, ...]
@@ -158,7 +159,7 @@ class Maps:
         message = user_pb2.KeysRequest.FromString(call.pbody)
         self._core.observe_client(message.context)
         found = self._asked(message)
-        if message.transaction:
+        if message.transaction or message.HasField("begin"):
             self.in_transaction().on_get(call, message, found)
             return
         keys = found.unpack_keys(message.keys)
@@ -183,12 +184,11 @@ class Maps:
         store = found.store
         if store.pending_at_or_below(at) and self._get_waits(call, message, found, keys, at):
             return
-        pack = _present if message.keys_only else found.rows.pack
-        rows = [None if (row := store.get(key, at)) is None else pack(row) for key in keys]
-        if not message.for_write:
-            store.counters.get(len(rows), rows.count(None), at)
-            if store.accesses is not None:
-                store.accesses.touch_all(keys, rows, at)
+        if message.newest and outdated(core, self._transactions, found, keys, at):
+            call.reply(MAP_GET, encode_rows((), core.encoded_context()) + ROWS_OUTDATED)
+            return
+        pack = present if message.keys_only else found.rows.pack
+        rows = read_packed(found, keys, at, pack, counted=not message.for_write)
         call.reply(MAP_GET, encode_rows(rows, core.encoded_context()))
 
     def _get_waits(
@@ -567,7 +567,7 @@ class Maps:
 
     def tell(self, call: Call, found: OpenMap, olds: Sequence[Row | None], want_old: bool) -> None:
         """Answer with the rows of before: themselves when asked for, otherwise empty ones."""
-        pack = found.rows.pack if want_old else _present
+        pack = found.rows.pack if want_old else present
         rows = [None if old is None else pack(old) for old in olds]
         call.reply(call.rpc_type, encode_rows(rows, self._core.encoded_context()))
 
@@ -593,8 +593,3 @@ class Maps:
                 call.fail(bug(error, f"request {call.rpc_type}"))
 
         return retry
-
-
-def _present(_row: Row) -> bytes:
-    """What stands for a row that was not asked for."""
-    return b""

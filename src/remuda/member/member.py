@@ -18,6 +18,7 @@ from remuda.execution.pool import Pool
 from remuda.member.calls import Forwarding
 from remuda.member.catalog_requests import CatalogRequests
 from remuda.member.catalog_service import CatalogService
+from remuda.member.change_retention import ChangeRetention
 from remuda.member.commits import Commits
 from remuda.member.copies import Copies
 from remuda.member.copies_giving import Giving
@@ -47,6 +48,7 @@ from remuda.member.preparing import Preparing
 from remuda.member.profile_service import ProfileService
 from remuda.member.queries import Queries
 from remuda.member.query_relations import QueryRelations
+from remuda.member.read_leases import ReadLeases
 from remuda.member.recovery import Recovery
 from remuda.member.routes import PRIMARY_CALLS, MemberRoutes, UserRoutes
 from remuda.member.snapshots import Snapshots
@@ -107,8 +109,10 @@ class Member:
         self.eviction = MapEviction(self.core, self.transactions, self.maps.writes.small)
         self.lost = LostPartitions(self.core, self.membership, self.transactions)
         self.jobs = Jobs(self.core, self.peers, self.commits, self.forwarding)
+        self.read_leases = ReadLeases(self.core)
         self.statistics = ClusterStatistics(self.core, self.peers, self._planner)
         self.subscriptions = Subscriptions(self.core, self._offload)
+        self._retention = ChangeRetention(self.core)
         self.indexes = IndexService(self.core, self.peers, self.catalog)
         self.membership.forming.catalog_state = self.catalog.state
         self.membership.forming.catalog_received = self.catalog.install
@@ -216,6 +220,8 @@ class Member:
             self.statements.connected(channel)
         self._route()
         self._listen_to_each_other()
+        self.open.pins.others.append(self.read_leases.oldest_read)
+        self.open.pins.others.append(self.statements.spark.services.oldest_read)
         self.open.pins.start()
         self.receiving.begin()
         self.giving.begin()
@@ -311,6 +317,7 @@ class Member:
             self.queries.close(error)
         if hasattr(self, "statements"):
             self.statements.gate.close(error)
+            self.statements.spark.services.close()
         core.stopping = True
         core.readiness.close(error)
         self.membership.close()
@@ -443,6 +450,7 @@ class Member:
             UserType.RUN_QUERY: self.statements.on_run_query,
             **self.open.requests(),
             **self.subscriptions.routes(),
+            **self.statements.spark.services.routes(),
         }
         self._user_routes.calls |= {
             UserType.CANCEL_QUERY: self.statements.on_cancel,
@@ -464,6 +472,7 @@ class Member:
             **self.changes.routes(),
             **self.expiry.routes(),
             **self.jobs.routes(),
+            **self.read_leases.routes(),
             UserType.MEMBER_STATE: self._on_member_state,
         }
 
@@ -485,6 +494,7 @@ class Member:
             self.queries.map_dropped,
             self.commits.map_dropped,
             self.jobs.map_dropped,
+            self._retention.dropped,
             self.maps.forget,
             self.statistics.forget,
         ]
@@ -522,6 +532,7 @@ class Member:
             "queries": self.queries.count,
             "fragments": self.queries.fragments,
             "jobs": self.jobs.count,
+            "read_leases": self.read_leases.count,
             "channels": self.peers.open_channels,
             "tasks": self.core.tasks,
             "memory_held": self.core.memory.total,
@@ -554,7 +565,7 @@ class Member:
             stores = [*self.core.stores.items(), *self.core.backup_stores.items()]
             for map_id, store in stores:
                 try:
-                    more = store.maintain(horizon) or more
+                    more = store.maintain(self._retention.horizon(store, horizon)) or more
                 except Exception as error:  # noqa: BLE001 (one map's upkeep must not end all others')
                     bug(error, f"upkeep of map {map_id}")
                 await asyncio.sleep(0)

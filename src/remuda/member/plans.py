@@ -28,7 +28,7 @@ from remuda.session.planning import (
     planned,
 )
 from remuda.session.sight import Sight
-from remuda.sql.statements import BoundStatement
+from remuda.sql.statements import BoundStatement, ExplainStatement
 
 T = TypeVar("T")
 
@@ -112,6 +112,17 @@ class Plans:
         if not (sight.listed and access.active):
             self._cache.keep(key, found, environment)
         return found
+
+    async def bound(self, text: str, types: tuple[SqlType, ...], user: str) -> BoundStatement:
+        """A statement that was planned before, once more as it was before it was planned; of an
+        EXPLAIN what it explains."""
+        access = self._core.access
+        sight = Sight(self._core.catalog.shown, access.catalog(user), access.user(user))
+        found = await self._work(text, lambda: sight.bound(text, types or None))
+        return found.statement if isinstance(found, ExplainStatement) else found
+
+    def environment(self) -> Environment:
+        return self._environment(local=False)
 
     async def _planned(
         self, statement: BoundStatement, text: str, environment: Environment

@@ -152,6 +152,8 @@ class Recovery:
             clock=made.clock,
             jobs=sorted(made.jobs),
             replicated=made.replicated,
+            left=sorted(made.left),
+            settled=state.settled,
         )
         if state.accepted is not None:
             message.accepted.CopyFrom(codec.encode_view(state.accepted))
@@ -226,7 +228,7 @@ class Recovery:
         made.parts.clear()
         _leave(made, group, view, mine)
         await group.safe()
-        folder.state = replace(state, accepted=None).in_view(view)
+        folder.state = replace(state, accepted=view, settled=True)
         await self._flushing.result(partial(folder.write, folder.state))
         self._settled = True
         log.info("recovered", extra=fields(view=view.number, before=before.number))
@@ -239,8 +241,11 @@ class Recovery:
         assert folder is not None
         group = self._adopt() if self._settled else self._begin_anew(folder, view, cluster)
         self.wal.group = group
+        if self._settled:
+            self._keep(self._state_now().in_view(view), accepted=None)
         if folder.state is not None:
             self.wal.place = folder.log(folder.state.generation), folder.state.identity
+            self.wal.generation = folder.state.generation
         if not self._settled:
             if core.catalog.version:
                 self.wal.catalog_changed(core.catalog.version, self.wal.catalog_state)
@@ -283,8 +288,8 @@ class Recovery:
         assert group is not None
         core.catalog = made.catalog
         core.stores.update(made.stores)
-        for store in core.stores.values():
-            store.raise_floor(made.clock)
+        for map_id, store in core.stores.items():
+            store.raise_floor(made.floors.get(map_id, made.clock))
         core.clock.observe(made.clock)
         core.recovered = made.replicated
         self.wal.packings = made.packings
@@ -326,7 +331,7 @@ class Recovery:
         folder, group = self._folder, self.wal.group
         assert folder is not None
         assert group is not None
-        folder.state = state = replace(state, accepted=accepted)
+        folder.state = state = replace(state, accepted=accepted, settled=False)
         group.save(partial(folder.write, state))
 
     # --- the end ------------------------------------------------------------------------------

@@ -93,6 +93,15 @@ class Runs:
             return start
         return await self._supplied(statement, query, values, start, dict(tables or {}))
 
+    async def timestamp(self, statement: Statement, query: PlannedQuery) -> int:
+        """A timestamp at which the whole grid may be read, wherever its rows are."""
+        core = self._core
+        await core.until_ready()
+        if core.view.lost:
+            raise core.partitions_lost()
+        others = tuple(member for member in core.live_members() if member != core.number)
+        return await self._read_timestamp(statement, others, query)
+
     async def _read_timestamp(
         self, statement: Statement, others: tuple[int, ...], query: PlannedQuery
     ) -> int:

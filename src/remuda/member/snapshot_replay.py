@@ -8,37 +8,37 @@ in the end to the owners of the new maps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.schema import MapSchema
-from remuda.errors import DataCorrupted, RemudaError
+from remuda.errors import DataCorrupted
 from remuda.limits import PARTITIONS
 from remuda.member.commits import Commits
 from remuda.member.core import Core
 from remuda.member.peers import Peers
 from remuda.member.snapshot_catalog import read_catalog
+from remuda.member.snapshot_restored import RestoredRows, restored_rows, write_restored
 from remuda.member.snapshot_rows import REQUEST_TIMEOUT
 from remuda.member.snapshot_storage import SnapshotStorage
-from remuda.member.wal_replay import Restored, commit_job, commit_part
-from remuda.member.writes import StagedWrite, through_views
+from remuda.member.wal_replay import Restored, commit_job, commit_part, take_catalog
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.storage.format import records as log
-from remuda.storage.format.manifest import DataObject, MemberLog
+from remuda.storage.format.manifest import DataObject, MemberLog, SegmentObject
 from remuda.storage.format.rows_object import OWN_COLUMNS, decode_rows, partitions_and_times
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.log.replay import JobCommit, PartCommit
 from remuda.storage.map_store import MapStore
+from remuda.storage.snapshot.archive import LogPiece
 from remuda.storage.snapshot.chain import Target, load
 from remuda.storage.snapshot.object_store import ObjectStore
-from remuda.storage.snapshot.restoring import RestorePlan, fetch
-from remuda.storage.transfer import Versions
+from remuda.storage.snapshot.restoring import Archived, RestorePlan, fetch
+from remuda.storage.transfer import ALWAYS, EVERY_PARTITION, Versions
 
-Batches = list[pa.RecordBatch]
+Batches = list[RestoredRows]
 
 
 class SnapshotReplays:
@@ -50,16 +50,18 @@ class SnapshotReplays:
         self._commits = commits
         self._storage = storage
 
-    async def replay(self, member: int, message: control_pb2.SnapshotReplay) -> int:
-        """Have ``member`` replay a log; the rows that it has written."""
+    async def replay(
+        self, member: int, message: control_pb2.SnapshotReplay
+    ) -> control_pb2.SnapshotWritten:
+        """Have ``member`` replay a log; how many rows it has written."""
         if member == self._core.number:
-            return (await self._replay(message)).rows
+            return await self._replay(message)
         reply = await self._peers.request(
             member, RpcType.SNAPSHOT_REPLAY, message, timeout=REQUEST_TIMEOUT
         )
         answer = control_pb2.SnapshotWritten.FromString(reply.pbody)
         self._core.observe(answer.context)
-        return answer.rows
+        return answer
 
     def on_replay(self, request: Request) -> None:
         message = control_pb2.SnapshotReplay.FromString(request.pbody)
@@ -72,28 +74,14 @@ class SnapshotReplays:
     async def _replay(self, message: control_pb2.SnapshotReplay) -> control_pb2.SnapshotWritten:
         core = self._core
         found = await self._storage.work(lambda store, key: replayed(store, key, message))
-        rows = 0
+        rows = passing = 0
         for each in message.maps:
             schema = core.store(each.map_id, each.schema_version).schema
-            rows += await self._write(schema, found.get(each.old_id, []))
-        return control_pb2.SnapshotWritten(context=core.context(), rows=rows)
-
-    async def _write(self, schema: MapSchema, batches: Batches) -> int:
-        if not batches:
-            return 0
-
-        async def write(_attempt: int) -> int:
-            staged = StagedWrite(self._core, self._peers, self._commits, schema)
-            try:
-                for batch in batches:
-                    await staged.add(batch)
-                await staged.commit()
-            except RemudaError:
-                staged.abort()
-                raise
-            return sum(batch.num_rows for batch in batches)
-
-        return await through_views(write)
+            batches = found.get(each.old_id, [])
+            await write_restored(core, self._peers, self._commits, schema, batches)
+            rows += sum(batch.rows for batch in batches)
+            passing += sum(batch.passing for batch in batches)
+        return control_pb2.SnapshotWritten(context=core.context(), rows=rows, passing=passing)
 
 
 def replayed(
@@ -101,17 +89,49 @@ def replayed(
 ) -> Mapping[int, Batches]:
     """The rows of the wanted maps in one log's partitions, as they were at the moment. Raises
     DataCorrupted, InputError. Any thread."""
-    known = load(store, message.snapshot)
-    target = Target(message.cut, message.moment)
-    path = RestorePlan(target, tuple(known.path(message.cut, message.moment)))
+    path = path_of(store, message)
     member_log = path.cut.log_of(message.log_identity)
     if member_log is None:
         raise DataCorrupted(f"cut {message.cut} has no log {message.log_identity}")
-    made = _begun(path, member_log, [each.old_id for each in message.maps])
-    partitions = frozenset(place for place in member_log.partitions if place < PARTITIONS)
+    stores = stores_of(store, key, path, member_log, [each.old_id for each in message.maps])
+    partitions = partitions_of(member_log)
+    return {map_id: _rows(each, message.moment, partitions) for map_id, each in stores.items()}
+
+
+def path_of(store: ObjectStore, message: control_pb2.SnapshotReplay) -> RestorePlan:
+    """Raises InputError, UndefinedObject."""
+    known = load(store, message.snapshot)
+    target = Target(message.cut, message.moment)
+    if not message.finish:
+        return RestorePlan(target, tuple(known.path(message.cut, message.moment)))
+    segments = tuple(
+        SegmentObject(s.key, s.sha256, s.size, s.number, s.first, s.last) for s in message.archived
+    )
+    archived = Archived({message.log_identity: LogPiece(segments, message.finish)})
+    return RestorePlan(target, tuple(known.path(message.cut)), archived)
+
+
+def partitions_of(member_log: MemberLog) -> frozenset[int]:
+    """Without the mark of the log that has the replicated maps."""
+    return frozenset(place for place in member_log.partitions if place < PARTITIONS)
+
+
+def stores_of(
+    store: ObjectStore,
+    key: ObjectKey | None,
+    path: RestorePlan,
+    member_log: MemberLog,
+    maps: Collection[int],
+) -> Mapping[int, MapStore]:
+    """Stores of the wanted maps with what ``path`` leads to in the partitions of ``member_log``,
+    which may be some of those of the log only. Raises DataCorrupted."""
+    made = _begun(path, member_log, maps)
+    partitions = partitions_of(member_log)
     for each in path.base.data:
         if each.map_id in made.stores:
-            _take_base(made.stores[each.map_id], fetch(store, each, key), each, partitions)
+            held = made.stores[each.map_id]
+            if held.schema.replicated or partitions & set(each.partitions):
+                _take_base(held, fetch(store, each, key), each)
     for step in path.steps(store, member_log, key):
         match step:
             case PartCommit(part=part, timestamp=timestamp, changes=changes):
@@ -119,28 +139,33 @@ def replayed(
                 commit_part(made, log.Committed(part, timestamp, step.partitions, wanted))
             case JobCommit() as job:
                 _take_job(made, job)
+            case log.CatalogChanged(edits=state) if path.archived is not None:
+                take_catalog(made, state)
+                _keep(made, member_log, maps)
             case _:
                 pass  # the catalog is that of the cut; partitions have not moved since the base
-    return {map_id: _rows(each, message.moment, partitions) for map_id, each in made.stores.items()}
+    return made.stores
 
 
-def _begun(path: RestorePlan, member_log: MemberLog, maps: list[int]) -> Restored:
+def _begun(path: RestorePlan, member_log: MemberLog, maps: Collection[int]) -> Restored:
     """Empty stores of the wanted maps. One log has the replicated ones for all."""
     made = Restored(catalog=read_catalog(path.cut.catalog))
     made.packings.learn(made.catalog.maps)
-    whole = any(place >= PARTITIONS for place in member_log.partitions)
-    for schema in made.catalog.maps:
-        if schema.map_id in maps and (whole or not schema.replicated):
-            made.stores[schema.map_id] = MapStore(schema)
+    made.stores.update({schema.map_id: MapStore(schema) for schema in made.catalog.maps})
+    _keep(made, member_log, maps)
     return made
 
 
-def _take_base(
-    store: MapStore, data: bytes, wanted: DataObject, partitions: frozenset[int]
-) -> None:
+def _keep(made: Restored, member_log: MemberLog, maps: Collection[int]) -> None:
+    """The stores of the wanted maps, as far as this log speaks for them."""
+    whole = any(place >= PARTITIONS for place in member_log.partitions)
+    for map_id, store in list(made.stores.items()):
+        if map_id not in maps or (store.schema.replicated and not whole):
+            del made.stores[map_id]
+
+
+def _take_base(store: MapStore, data: bytes, wanted: DataObject) -> None:
     schema = store.schema
-    if not schema.replicated and not partitions & set(wanted.partitions):
-        return
     if wanted.schema_version != schema.version:
         raise DataCorrupted(
             f'map "{schema.name}" was altered between the base and the cut',
@@ -179,11 +204,12 @@ def _take_job(made: Restored, job: JobCommit) -> None:
 
 
 def _rows(store: MapStore, moment: int, partitions: frozenset[int]) -> Batches:
-    schema = store.schema
-    cursor = store.scan(
-        moment, range(len(schema.columns)), None if schema.replicated else partitions
-    )
+    if store.schema.replicated:
+        partitions = EVERY_PARTITION
     found: Batches = []
-    while (batch := cursor.next()) is not None:
-        found.append(pa.RecordBatch.from_arrays(list(batch.columns), schema=engine_schema(schema)))
+    for versions in store.extraction(partitions, ALWAYS, moment).versions():
+        there = versions.ends > moment
+        if there.any():
+            batch = versions.batch.filter(pa.array(there))
+            found.append(restored_rows(batch, versions.ends[there]))
     return found

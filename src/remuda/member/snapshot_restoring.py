@@ -19,10 +19,8 @@ from functools import partial
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import DropMap, Edit, PutMap, PutView
 from remuda.catalog.staged_maps import is_staged, restore_of, staged_name
-from remuda.datatypes.datetimetext import parse_timestamp
 from remuda.datatypes.map_options import NO_OPTIONS
 from remuda.datatypes.schema import MapSchema, ViewDefinition
-from remuda.datatypes.timestamp import from_micros, to_micros
 from remuda.datatypes.view import View
 from remuda.errors import (
     DataCorrupted,
@@ -38,8 +36,8 @@ from remuda.member.catalog_service import CatalogService
 from remuda.member.core import Core
 from remuda.member.index_service import IndexService
 from remuda.member.log import fields
-from remuda.member.query_relations import moment
 from remuda.member.snapshot_catalog import read_catalog
+from remuda.member.snapshot_plans import planned
 from remuda.member.snapshot_replay import SnapshotReplays
 from remuda.member.snapshot_rows import SnapshotRows
 from remuda.member.snapshot_storage import SnapshotStorage
@@ -50,8 +48,7 @@ from remuda.sql.snapshot_trees import RestoreSnapshotTree
 from remuda.sql.statements import CreateIndexStatement
 from remuda.sql.suggest import did_you_mean
 from remuda.storage.format.manifest import DataObject, SegmentObject
-from remuda.storage.snapshot import chain
-from remuda.storage.snapshot.restoring import RestorePlan, fetch, plan
+from remuda.storage.snapshot.restoring import RestorePlan, fetch
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +59,8 @@ READ_ATTEMPTS = 10
 """So often an object is read again after a member was lost, or the view has changed."""
 READ_PAUSE = 0.3
 SWEEP_PAUSE = 1.0
+AT_ONCE = 2
+"""Objects that a member restores at a time: one is read while another one is committed."""
 
 
 @dataclass
@@ -72,16 +71,18 @@ class RestoredMap:
     name: str
     rows: int
     objects: list[DataObject]
+    passing: int = 0
+    """Rows, of this and the other maps, that end by themselves."""
     staged: str = ""
     """Its name while it is filled."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """``work(member)`` has a member do it, and gives the rows that it has written."""
+    """``work(member)`` has a member do it, and tells how many rows it has written."""
 
     name: str
-    work: Callable[[int], Awaitable[int]]
+    work: Callable[[int], Awaitable[control_pb2.SnapshotWritten]]
     size: int
 
 
@@ -111,9 +112,11 @@ class SnapshotRestoring:
         """The maps that are there now (with DRY RUN: that would be). Raises InputError,
         UndefinedObject, DuplicateMap, DataCorrupted, TransientError; then the cluster is as it
         was."""
-        path = await self._storage.work(lambda store, _: _path(chain.load(store, tree.name), tree))
+        path = await self._storage.work(
+            lambda store, _: planned(store, tree, archive=bool(self._core.config.log_archive))
+        )
         task.cut = path.cut.version
-        snapshot = read_catalog(path.cut.catalog)
+        snapshot = read_catalog(path.catalog)
         maps = _chosen(path, snapshot, tree)
         views = snapshot.views if not tree.maps and not tree.prefix else ()
         self._refuse_existing(maps, views)
@@ -152,14 +155,8 @@ class SnapshotRestoring:
     ) -> None:
         """Read every object, and check it."""
         data = [wanted for each in maps for wanted in each.objects]
-        segments = {
-            segment.key: segment
-            for part in path.path[1:]
-            for member_log in part.logs
-            for segment in member_log.segments
-        }
-        task.begin(len(data) + len(segments))
-        objects: list[DataObject | SegmentObject] = [*data, *segments.values()]
+        objects: list[DataObject | SegmentObject] = [*data, *path.segments]
+        task.begin(len(objects))
         for wanted in objects:
             task.check()
             await self._look_at(wanted)
@@ -185,10 +182,12 @@ class SnapshotRestoring:
         made = [PutMap(replace(_fresh(each.schema), name=each.staged)) for each in maps]
         if made:
             await self._edit(lambda _: made)
-        if len(path.path) > 1:
+        if path.from_logs:
             await self._fill_from_logs(task, path, maps)
         else:
             await self._fill(task, maps)
+        for each in maps:
+            each.passing = task.passing
         await self._check_rows(maps)
         await self._build_indexes(task, maps)
         task.check()
@@ -239,7 +238,7 @@ class SnapshotRestoring:
             for each in maps
             for wanted in each.objects
         ]
-        await self._spread(task, pieces)
+        await self._spread(task, pieces, AT_ONCE)
 
     async def _fill_from_logs(
         self, task: SnapshotTask, path: RestorePlan, maps: Sequence[RestoredMap]
@@ -254,12 +253,12 @@ class SnapshotRestoring:
         states = (await self._state.all()).values()
         for each in maps:  # how many there are, no manifest says
             each.rows = self._rows_there(states, each)
-        if sum(each.rows for each in maps) != task.rows:
+        if not 0 <= task.rows - sum(each.rows for each in maps) <= task.passing:
             raise DataCorrupted(f"the maps have other than the {task.rows} rows of the replay")
 
-    async def _spread(self, task: SnapshotTask, pieces: Sequence[Piece]) -> None:
-        """All members work at once, each at one piece at a time; the piece of a member that fails
-        is done again by another one."""
+    async def _spread(self, task: SnapshotTask, pieces: Sequence[Piece], at_once: int = 1) -> None:
+        """All members work at once, each at so many pieces at a time; the piece of a member that
+        fails is done again by another one."""
         task.begin(len(pieces))
         waiting = deque(pieces)
         failed: Counter[str] = Counter()
@@ -269,7 +268,7 @@ class SnapshotRestoring:
                 piece = waiting.popleft()
                 task.check()
                 try:
-                    rows = await piece.work(member)
+                    done = await piece.work(member)
                 except PartitionsLost:
                     raise
                 except TransientError as error:
@@ -286,14 +285,15 @@ class SnapshotRestoring:
                         return
                     await asyncio.sleep(READ_PAUSE)
                 else:
-                    task.done(rows, piece.size)
+                    task.done(done.rows, piece.size, done.passing)
 
         while waiting:  # again, if all workers were lost
-            await _together([worker(member) for member in self._core.live_members()])
+            members = self._core.live_members()
+            await _together([worker(member) for member in members for _ in range(at_once)])
 
     async def _replay(
         self, path: RestorePlan, identity: str, maps: Sequence[RestoredMap], member: int
-    ) -> int:
+    ) -> control_pb2.SnapshotWritten:
         core = self._core
         message = control_pb2.SnapshotReplay(
             context=core.context(),
@@ -302,6 +302,18 @@ class SnapshotRestoring:
             moment=path.target.moment,
             log_identity=identity,
         )
+        if path.archived is not None:
+            piece = path.archived.logs[identity]
+            message.finish = piece.finish
+            for segment in piece.segments:
+                message.archived.add(
+                    key=segment.key,
+                    sha256=segment.sha256,
+                    size=segment.size,
+                    number=segment.number,
+                    first=segment.first,
+                    last=segment.last,
+                )
         for each in maps:
             schema = self._staged_map(each)
             message.maps.add(
@@ -315,7 +327,9 @@ class SnapshotRestoring:
             raise InputError(f'map "{each.name}" was dropped while it was restored')
         return schema
 
-    async def _read(self, each: RestoredMap, wanted: DataObject, member: int) -> int:
+    async def _read(
+        self, each: RestoredMap, wanted: DataObject, member: int
+    ) -> control_pb2.SnapshotWritten:
         core = self._core
         schema = self._staged_map(each)
         message = control_pb2.SnapshotRead(
@@ -326,24 +340,26 @@ class SnapshotRestoring:
             map_id=schema.map_id,
             schema_version=schema.version,
         )
-        await self._rows.read(member, message)
-        return wanted.rows
+        return await self._rows.read(member, message)
 
     async def _check_rows(self, maps: Sequence[RestoredMap]) -> None:
-        """Raises unless every row has arrived: a member that was lost with the only copy of some
-        takes them along, and objects of another snapshot may name keys twice."""
+        """Tell how many rows there are now: some may have ended by themselves. Raises unless all
+        others have arrived: a member that was lost with the only copy of some takes them along, and
+        objects of another snapshot may name keys twice."""
         self._core.require_all_alive()
         states = (await self._state.all()).values()
         for each in maps:
             rows = self._rows_there(states, each)
-            passing = each.schema.options != NO_OPTIONS  # they may have expired by now
-            if rows > each.rows or (rows < each.rows and not passing):
+            # Idle entries go, and those without room: options may have it so.
+            least = 0 if each.schema.options != NO_OPTIONS else each.rows - each.passing
+            if not least <= rows <= each.rows:
                 raise DataCorrupted(
                     f'map "{each.name}" has {rows} rows after the restore; the manifest says'
                     f" {each.rows}",
                     hint="Nothing was restored. A member may have been lost meanwhile; VERIFY "
                     "SNAPSHOT tells whether the snapshot is whole.",
                 )
+            each.rows = rows
 
     def _rows_there(self, states: Collection[control_pb2.SystemState], each: RestoredMap) -> int:
         map_id = self._staged_map(each).map_id
@@ -412,41 +428,6 @@ async def _together(works: Sequence[Awaitable[None]]) -> None:
         for each in tasks:
             each.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _path(known: chain.Chain, tree: RestoreSnapshotTree) -> RestorePlan:
-    """To a moment, a cut, or the last one: which is never another one because the last one is
-    damaged. Raises InputError."""
-    cut = tree.cut
-    if tree.moment:
-        return plan(known, moment=_moment(known, tree.moment))
-    last = max((chain.version_of(key) for key in known.keys), default=0)
-    if cut is None and not last:
-        raise InputError(f"snapshot {known.name} has nothing to restore")
-    wanted = last if cut is None else cut
-    for key, problem in known.damaged:
-        if chain.version_of(key) == wanted:
-            raise DataCorrupted(f"object {key} is damaged: {problem}")
-    return plan(known, version=wanted)
-
-
-def _moment(known: chain.Chain, text: str) -> int:
-    """The last timestamp of the microsecond that is meant, or of what a cut has of it. Raises
-    InputError."""
-    micros = parse_timestamp(text, zoned=True)
-    first, last = from_micros(micros), from_micros(micros + 1) - 1
-    ranges = known.ranges()
-    if not ranges or any(each.holds(last) for each in ranges):
-        return last
-    for each in ranges:
-        if first <= each.stop <= last:
-            return each.stop
-    reached = [f"{moment(to_micros(r.start))} to {moment(to_micros(r.stop))}" for r in ranges]
-    raise InputError(
-        f"snapshot {known.name} does not reach {text}",
-        detail=f"it reaches {'; '.join(reached)}",
-        hint="Restore a moment that it reaches, or a cut: CUT n.",
-    )
 
 
 def _chosen(path: RestorePlan, catalog: Catalog, tree: RestoreSnapshotTree) -> list[RestoredMap]:

@@ -7,16 +7,10 @@ coordinator is lost, nothing is left but an object that no manifest names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 
-from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
-    DataCorrupted,
     DuplicateObject,
-    RemudaError,
     SnapshotTooOld,
     TransientError,
     ViewChanged,
@@ -25,21 +19,18 @@ from remuda.member.commits import Commits
 from remuda.member.core import Core
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
+from remuda.member.snapshot_restored import object_of, own_ends, read_rows, write_restored
 from remuda.member.snapshot_storage import SnapshotStorage
-from remuda.member.writes import StagedWrite, through_views
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.storage.format.manifest import DataObject
-from remuda.storage.format.rows_object import OWN_COLUMNS, decode_rows, with_times
+from remuda.storage.format.rows_object import with_times
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.snapshot.object_store import ObjectStore
-from remuda.storage.snapshot.restoring import fetch
 from remuda.storage.snapshot.writing import put_rows
 from remuda.storage.transfer import ALWAYS, Extraction
 
-STAGED_ROWS = 64 * 1024
-"""Rows of an object that are routed to their owners in one step of the loop."""
 REQUEST_TIMEOUT = 300.0
 """Seconds for one object: it may wait for prepared writes, and for a slow store."""
 
@@ -118,6 +109,7 @@ class SnapshotRows:
                 hint="Try again; if it happens again, the members are short of memory or of time.",
             )
         extraction = store.extraction(frozenset(message.partitions), ALWAYS, at)
+        extraction.later_ends = True
         try:
             put = await self._storage.work(
                 lambda store, key: write_rows(store, key, message, extraction)
@@ -146,22 +138,14 @@ class SnapshotRows:
         """Rows that are there already are replaced by themselves: an object may be read twice."""
         core, wanted = self._core, object_of(message)
         schema = core.store(message.map_id, message.schema_version).schema
-        batches = await self._storage.work(
-            lambda store, key: list(read_rows(store, key, wanted, schema))
+        found = await self._storage.work(lambda store, key: read_rows(store, key, wanted, schema))
+        await write_restored(core, self._peers, self._commits, schema, found)
+        return control_pb2.SnapshotWritten(
+            context=core.context(),
+            key=wanted.key,
+            rows=wanted.rows,
+            passing=sum(each.passing for each in found),
         )
-
-        async def write(_attempt: int) -> int:
-            staged = StagedWrite(core, self._peers, self._commits, schema)
-            try:
-                for batch in batches:
-                    await staged.add(batch)
-                return await staged.commit()
-            except RemudaError:
-                staged.abort()
-                raise
-
-        rows = await through_views(write)
-        return control_pb2.SnapshotWritten(context=core.context(), key=wanted.key, rows=rows)
 
 
 def write_rows(
@@ -175,8 +159,9 @@ def write_rows(
     router = Router(schema)
     batches: list[pa.RecordBatch] = []
     for versions in extraction.versions():
-        there = versions.ends > at  # also what ends by itself, later
-        batch, begins, ends = versions.batch, versions.begins, versions.ends
+        there = versions.ends > at
+        batch, begins = versions.batch, versions.begins
+        ends = own_ends(begins, versions.ends, schema.options.ttl)
         if not there.all():
             if not there.any():
                 continue
@@ -197,29 +182,3 @@ def write_rows(
         schema=batches[0].schema,
         key=key,
     )
-
-
-def object_of(message: control_pb2.SnapshotRead) -> DataObject:
-    stored = message.object
-    return DataObject(stored.key, stored.sha256, stored.size, stored.rows, 0, 0, ())
-
-
-def read_rows(
-    store: ObjectStore, key: ObjectKey | None, wanted: DataObject, schema: MapSchema
-) -> Iterator[pa.RecordBatch]:
-    """The rows of an object as the map ``schema`` has them. Raises DataCorrupted unless it is the
-    object of the manifest, UndefinedObject. Any thread."""
-    table = decode_rows(fetch(store, wanted, key))
-    if table.num_rows != wanted.rows:
-        raise DataCorrupted(
-            f"object {wanted.key} has {table.num_rows} rows; the manifest says {wanted.rows}"
-        )
-    columns = engine_schema(schema)
-    rows = table.select(table.column_names[len(OWN_COLUMNS) :])
-    if rows.schema.types != columns.types or rows.schema.names != columns.names:
-        raise DataCorrupted(
-            f'object {wanted.key} has other columns than map "{schema.name}"',
-            detail=f"{rows.schema.names}; the catalog of the snapshot has {columns.names}",
-        )
-    for batch in rows.combine_chunks().to_batches(max_chunksize=STAGED_ROWS):
-        yield pa.RecordBatch.from_arrays(batch.columns, schema=columns)

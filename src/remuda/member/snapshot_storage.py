@@ -13,6 +13,7 @@ from remuda.errors import InputError, NotSupported, RemudaError, ResourceError
 from remuda.member.hop import Hop
 from remuda.member.offload import Offload
 from remuda.storage.format.sealing import NONCE_SIZE, ObjectKey, parse_key
+from remuda.storage.snapshot.archive import WithArchive
 from remuda.storage.snapshot.object_store import DirectoryStore, ObjectStore
 from remuda.world import World
 
@@ -30,6 +31,7 @@ class SnapshotStorage:
         self._world = world
         self._offload = Offload(world.workers, "snapshots")
         self._found: tuple[ObjectStore, ObjectKey | None] | None = None
+        self._found_archive: tuple[ObjectStore, ObjectKey | None] | None = None
 
     def start(self) -> None:
         self._offload.start(Hop(asyncio.get_running_loop()))
@@ -45,7 +47,7 @@ class SnapshotStorage:
         """What ``work`` gives or raises, on the thread. Raises NotSupported without a store."""
 
         def run() -> T:
-            return work(*self._open())
+            return work(*self.open())
 
         return await self._offload.result(run)
 
@@ -53,10 +55,25 @@ class SnapshotStorage:
         """What ``work`` gives or raises, on the thread, without the store."""
         return await self._offload.result(work)
 
-    def _open(self) -> tuple[ObjectStore, ObjectKey | None]:
+    def open(self) -> tuple[ObjectStore, ObjectKey | None]:
+        """The store, with the archive if there is one, and the key. Raises NotSupported without a
+        store. On a thread."""
         if self._found is None:
-            self._found = self._store(), self._key()
+            store = self._store()
+            if self._config.log_archive:
+                store = WithArchive(store, self._archive())
+            self._found = store, self._key()
         return self._found
+
+    def open_archive(self) -> tuple[ObjectStore, ObjectKey | None]:
+        """The archive of logs alone, and the key. On a thread."""
+        if self._found_archive is None:
+            place = self._archive()
+            self._found_archive = WithArchive(place, place), self._key()
+        return self._found_archive
+
+    def _archive(self) -> ObjectStore:
+        return open_store(self._config.log_archive, self._world, "log_archive")
 
     def _store(self) -> ObjectStore:
         place = self._config.snapshot_store
@@ -66,29 +83,39 @@ class SnapshotStorage:
                 hint="Start its members with the setting snapshot_store: a folder that all of them"
                 " share, or a URL such as s3://bucket/path.",
             )
-        if "://" in place:
-            return _by_url(place)
-        path = Path(place)
-        if not path.is_absolute():
-            path = Path.cwd() / path
-        return DirectoryStore(self._world.disk, path)
+        return open_store(place, self._world)
 
     def _key(self) -> ObjectKey | None:
         name = self._config.snapshot_key_file
         if not name:
             return None
-        mode = self._world.disk.facts(Path(name)).permissions
-        if mode & _OTHERS:
-            raise InputError(
-                f"the key file {name} can be read or changed by others (mode {mode:03o})",
-                hint=f"chmod 600 {name}",
-            )
-        secret = parse_key(self._world.disk.read(Path(name)))
-        chance = self._world.chance
-        return ObjectKey(secret, lambda: chance.bits(8 * NONCE_SIZE).to_bytes(NONCE_SIZE))
+        return read_key(name, self._world)
 
 
-def _by_url(url: str) -> ObjectStore:
+def open_store(place: str, world: World, setting: str = "snapshot_store") -> ObjectStore:
+    """``place``: a folder, or a URL that ``pyarrow.fs`` reads. Raises ResourceError."""
+    if "://" in place:
+        return _by_url(place, setting)
+    path = Path(place)
+    if not path.is_absolute():
+        path = Path.cwd() / path
+    return DirectoryStore(world.disk, path)
+
+
+def read_key(name: str, world: World) -> ObjectKey:
+    """The key in a file that nobody else may read. Raises InputError, ResourceError."""
+    mode = world.disk.facts(Path(name)).permissions
+    if mode & _OTHERS:
+        raise InputError(
+            f"the key file {name} can be read or changed by others (mode {mode:03o})",
+            hint=f"chmod 600 {name}",
+        )
+    secret = parse_key(world.disk.read(Path(name)))
+    chance = world.chance
+    return ObjectKey(secret, lambda: chance.bits(8 * NONCE_SIZE).to_bytes(NONCE_SIZE))
+
+
+def _by_url(url: str, setting: str) -> ObjectStore:
     from pyarrow import fs  # noqa: PLC0415 (it loads the libraries of every cloud)
 
     from remuda.storage.snapshot.arrow_store import ArrowStore  # noqa: PLC0415 (as above)
@@ -99,7 +126,13 @@ def _by_url(url: str) -> ObjectStore:
         raise
     except (ValueError, OSError, NotImplementedError) as problem:
         raise ResourceError(
-            f"the snapshot store {url.partition('?')[0]} cannot be opened: {problem}",
-            hint="Set snapshot_store to a folder or to a URL that pyarrow.fs reads.",
+            f"the {setting} {_harmless(url)} cannot be opened: {problem}",
+            hint=f"Set {setting} to a folder or to a URL that pyarrow.fs reads.",
         ) from problem
     return ArrowStore(filesystem, path)
+
+
+def _harmless(url: str) -> str:
+    """Without the credentials that may be in it."""
+    scheme, _, place = url.partition("?")[0].partition("://")
+    return f"{scheme}://{place.rpartition('@')[2]}"

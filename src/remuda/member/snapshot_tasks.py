@@ -27,15 +27,19 @@ class SnapshotTask:
     objects_total: int = 0
     rows: int = 0
     bytes: int = 0
+    passing: int = 0
+    """Of the rows: those that end by themselves, and may have ended meanwhile."""
     reads_at: int | None = None
     """Versions that exist then must be kept on all members."""
 
     def begin(self, objects: int) -> None:
         """Of an attempt."""
+        self.passing = 0
         self.objects, self.rows, self.bytes, self.objects_total = 0, 0, 0, objects
 
-    def done(self, rows: int, size: int) -> None:
+    def done(self, rows: int, size: int, passing: int = 0) -> None:
         """One object more."""
+        self.passing += passing
         self.objects += 1
         self.rows += rows
         self.bytes += size

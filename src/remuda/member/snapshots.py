@@ -7,13 +7,13 @@ for their turn (design rule 28), by the turns that atomic writes of a map take.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias
 
 from remuda.catalog.system_relations import SYS, SYSTEM, SystemRelation
 from remuda.datatypes.datetimetext import parse_timestamp
-from remuda.datatypes.timestamp import from_micros
+from remuda.datatypes.timestamp import from_micros, to_micros
 from remuda.errors import QueryTimeout, UndefinedObject
 from remuda.execution.context import SuppliedRows
 from remuda.member.catalog_service import CatalogService
@@ -21,11 +21,13 @@ from remuda.member.commits import Commits
 from remuda.member.core import Core
 from remuda.member.cuts import Cuts
 from remuda.member.index_service import IndexService
+from remuda.member.log_archive import LogArchive
 from remuda.member.membership import Membership
 from remuda.member.peers import Peers
 from remuda.member.query_relations import moment
 from remuda.member.routes import RequestHandler
 from remuda.member.snapshot_making import SnapshotMaking
+from remuda.member.snapshot_plans import archive_of, restorable
 from remuda.member.snapshot_replay import SnapshotReplays
 from remuda.member.snapshot_restoring import RestoredMap, SnapshotRestoring
 from remuda.member.snapshot_rows import SnapshotRows
@@ -89,6 +91,7 @@ class Snapshots:
         self.rows = SnapshotRows(core, peers, commits, self.storage)
         self.replays = SnapshotReplays(core, peers, commits, self.storage)
         self.cuts = Cuts(core, peers, commits, self.storage)
+        self.archive = LogArchive(core, self.cuts, self.storage)
         self._making = SnapshotMaking(core, membership, state, self.storage, self.rows, self.cuts)
         self.restoring = SnapshotRestoring(
             core,
@@ -105,10 +108,17 @@ class Snapshots:
     def start(self, statements: Statements, pins: TransactionPins) -> None:
         """The first view is there."""
         self.storage.start()
+        if self._core.config.log_archive:
+            self.archive.start()
         statements.about_snapshots = self.run
         pins.others.append(self.tasks.oldest_read)
         self._state.snapshots = self.tasks.described
-        for name, rows in (("snapshots", self._cuts), ("snapshot_tasks", self._running)):
+        relations = {
+            "snapshots": self._cuts,
+            "snapshot_tasks": self._running,
+            "restorable": self._restorable,
+        }
+        for name, rows in relations.items():
             relation = SYSTEM[SYS][name]
             statements.supplies.register(relation.qualified, _supplier(relation, rows))
         self.restoring.begin()
@@ -130,6 +140,7 @@ class Snapshots:
 
     def close(self) -> None:
         self.cuts.close()
+        self.archive.close()
         self.storage.close()
 
     async def run(self, statement: Statement, tree: SnapshotTree) -> Answer:
@@ -241,6 +252,13 @@ class Snapshots:
         """The rows of sys.snapshots; none where there is no store."""
         return await self._storage_rows() if self.storage.configured else []
 
+    async def _restorable(self, _statement: Statement) -> Iterable[tuple[Any, ...]]:
+        """The rows of sys.restorable; what lies between those of a snapshot is a gap."""
+        if not self.storage.configured:
+            return []
+        archive = bool(self._core.config.log_archive)
+        return await self.storage.work(lambda store, _: list(_all_ranges(store, archive)))
+
     async def _running(self, _statement: Statement) -> Iterable[tuple[Any, ...]]:
         """The rows of sys.snapshot_tasks."""
         return [
@@ -265,6 +283,16 @@ def _restored_row(each: RestoredMap) -> tuple[str, str, int, int, int]:
     return each.schema.name, each.name, each.rows, len(each.objects), size
 
 
+def _all_ranges(store: ObjectStore, archive: bool) -> Iterator[tuple[Any, ...]]:
+    for name in _names(store):
+        known = load(store, name)
+        for each in restorable(known, archive_of(store, known) if archive else None):
+            yield name, moment(to_micros(each.start)), moment(to_micros(each.stop))
+
+
+def _names(store: ObjectStore) -> list[str]:
+    return sorted({key.partition("/")[0] for key in store.keys("") if "/" in key})
+
+
 def _all_cuts(store: ObjectStore) -> list[tuple[Any, ...]]:
-    names = sorted({key.partition("/")[0] for key in store.keys("") if "/" in key})
-    return [row for name in names for row in cut_rows(load(store, name))]
+    return [row for name in _names(store) for row in cut_rows(load(store, name))]

@@ -37,6 +37,7 @@ from remuda.member.queries import Queries
 from remuda.member.query_history import QueryHistory
 from remuda.member.runs import Runs
 from remuda.member.session_statements import Sessions, shown_settings
+from remuda.member.spark_statements import SparkStatements, above
 from remuda.member.statement import Client, Statement, text_of
 from remuda.member.transaction_changes import TransactionChanges
 from remuda.member.transaction_keys import KeyReader
@@ -62,6 +63,7 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.shape import ResultShape
+from remuda.session.spark_engine import chooses_engine
 from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
 from remuda.sql.session_trees import ExecuteTree, SessionTree, SetTree, ShowSettingTree
 from remuda.sql.snapshot_trees import SnapshotTree, tag_of
@@ -123,6 +125,7 @@ class Statements:
         own = TransactionChanges(core, transactions, keys)
         self._writes = WriteStatements(core, peers, commits, queries, self._runs, own)
         self._sessions = Sessions(core, plans)
+        self.spark = SparkStatements(core, hop, plans, self._runs)
         self.accept_lost: Callable[[], Awaitable[int]]
         self.about_snapshots: Callable[[Statement, SnapshotTree], Awaitable[Answer]]
         self._transactions = TransactionStatements(core, transactions)
@@ -208,6 +211,7 @@ class Statements:
         values = packer(types).unpack(message.parameters) if types else ()
         local = message.local_only or len(message.partitions) > 0
         alone = not local and not message.transaction
+        alone = alone and not chooses_engine(message.session, text)
         if alone and self._read_point(request, message, text, types, values):
             return
         session = decode_session(message.session)
@@ -402,8 +406,9 @@ class Statements:
                 await self._writes.changes.truncate(schema)
                 self._done(statement, "TRUNCATE TABLE", 0)
             case PlannedExplain():
+                lines = await self.spark.explained(statement, found, values)
                 answer = await self._writes.explain(statement, found, values)
-                self._answered(statement, answer, "EXPLAIN")
+                self._answered(statement, above(lines, answer) if lines else answer, "EXPLAIN")
             case CreateMapStatement(schema, if_not_exists):
                 await self._catalog.create(schema, if_not_exists=if_not_exists)
                 self._done(statement, "CREATE TABLE", 0)
@@ -485,6 +490,13 @@ class Statements:
     ) -> None:
         """Start the query; from here on the cursor drives it."""
         await statement.pause("before_start")
+        chosen = await self.spark.chosen(statement, query, values)
+        if chosen is not None and chosen.asked is not None:
+            client = self._clients.get(statement.channel)
+            results = self._results(statement, query.shape)
+            there = await self.spark.start(statement, query, chosen.asked, client)
+            self.spark.begin(there, results, lambda: self._cursor_finished(statement, there.query))
+            return
         statement.progress.only_reads = True
         run = self._fresh(statement)
         start = await self._runs.start(run, query, values, statement.page_rows)
@@ -568,5 +580,6 @@ class Statements:
             "cursors": sum(len(client.cursors) for client in self._clients.values()),
             "reads": len(self._runs.active),
             "queued": self._runs.gate.waiting,
+            "on_spark": self.spark.services.count,
             "cached_plans": len(self._plans),
         }

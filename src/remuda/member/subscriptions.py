@@ -18,6 +18,7 @@ from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InputError, LimitExceeded, ProtocolError, RemudaError, UndefinedMap
 from remuda.limits import (
     CHANGES_PAGE_ROWS,
+    CHANGES_STREAM_ROWS,
     CHANGES_WAIT_MAX,
     PARTITIONS,
     SUBSCRIPTION_IDLE_TIMEOUT,
@@ -44,7 +45,8 @@ TICK = 0.002
 TICK_MAX = 0.010
 """The same when they do not."""
 NEAR_CACHE = "near cache"
-KINDS = frozenset({"listener", "query", NEAR_CACHE})
+STREAM = "stream"
+KINDS = frozenset({"listener", "query", NEAR_CACHE, STREAM})
 SETTLE_MAX = 0.05
 """So many seconds an answer to a near cache waits for writes that were pending when it was asked
 for: an answer that confirms nothing lets the cache grow old."""
@@ -142,14 +144,16 @@ class Subscriptions:
                     raise InputError("the subscription was ended")
                 self._fresh(subscription)
                 query = subscription.query
-                rows = min(message.rows or CHANGES_PAGE_ROWS, CHANGES_PAGE_ROWS)
+                most = CHANGES_STREAM_ROWS if subscription.kind == STREAM else CHANGES_PAGE_ROWS
+                rows = min(message.rows or CHANGES_PAGE_ROWS, most)
                 schema = query.schema
                 news = await self._logs.read(schema.map_id, schema.name, positions, rows)
                 page = page_of(news, query, rows, keys_only=subscription.keys_only)
                 told = page.rows or page.last is not None
                 confirmed = news.high >= arrived
                 if now() >= until or (told and (confirmed or now() >= settles)):
-                    self._answer(request, subscription, page, news.high, confirmed)
+                    kept = self._logs.kept_since(schema.map_id, positions)
+                    self._answer(request, subscription, page, (news.high, confirmed, kept))
                     return
                 if told:  # what was pending when the request came is decided in a moment
                     await asyncio.sleep(TICK)
@@ -161,8 +165,15 @@ class Subscriptions:
             subscription.used = now()
 
     def _answer(
-        self, request: Request, subscription: Subscription, page: Page, high: int, confirmed: bool
+        self,
+        request: Request,
+        subscription: Subscription,
+        page: Page,
+        state: tuple[int, bool, int],
     ) -> None:
+        """``state``: how far the log is, whether that confirms the client's writes, and since when
+        changes are kept."""
+        high, confirmed, kept = state
         query = subscription.query
         columns = [*key_columns(query), *(() if subscription.keys_only else query.columns)]
         answer = user_pb2.ChangesPage(
@@ -172,6 +183,7 @@ class Subscriptions:
             timestamp=high,
             map_id=subscription.map_id,
             confirmed=confirmed,
+            kept_since=kept,
         )
         if page.last is not None:
             answer.timestamp, answer.partition, answer.hash = page.last

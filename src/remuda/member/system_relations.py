@@ -177,7 +177,10 @@ class SystemRelations:
         for member, state in (await self._state.all()).items():
             gauges = {gauge.name: gauge.value for gauge in state.gauges}
             if "log_records" in gauges:
-                names = ("records", "durable", "waiting", "bytes", "groups", "checkpoint")
+                names = (
+                    "records", "durable", "waiting", "bytes", "groups", "checkpoint",
+                    "archived", "archive_bytes", "archive_failures",
+                )  # fmt: skip
                 counts = [gauges.get(f"log_{name}") for name in names]
                 found.append((member, self._core.config.log_sync, *counts))
         return found

@@ -12,10 +12,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from remuda.errors import MemberNotReady, RemudaError, SerializationFailure
 from remuda.member.core import Core
-from remuda.member.transaction_pending import PendingParts
+from remuda.member.transaction_pending import Held, PendingParts
 from remuda.member.transaction_sets import PartWork
 from remuda.transaction import states as tx
 from remuda.transaction.parts import Address
@@ -45,6 +46,8 @@ class Admission:
         self._held: Counter[int] = Counter()
         self._gates: Counter[int] = Counter()
         """By map id: bulk writes that wait until nothing is pending there."""
+        self._watched: set[Held] = set()
+        """Keys that are to be free before something is taken."""
         self.take: Take = lambda _sender, _message, _work: None
         """Gets what may be prepared now."""
         self._waiters: list[Callable[[], None]] = []
@@ -77,7 +80,7 @@ class Admission:
         address = (message.transaction, partition)
         if address in self._waiting:
             return False
-        reason = self.obstacle(partition, work.map_ids)
+        reason = self._reason(address, work)
         if reason is None:
             return True
         several = len(message.partitions) > 1
@@ -85,6 +88,24 @@ class Admission:
         deadline = self._core.world.clock.monotonic() + wait
         self._waiting[address] = Waiting(sender, message, work, deadline, reason)
         return False
+
+    def _reason(self, address: Address, work: PartWork) -> str | None:
+        return self.obstacle(address[1], work.map_ids) or self._settling(address, work)
+
+    def _settling(self, address: Address, work: PartWork) -> str | None:
+        """A part that has committed holds its keys until its backups have it, and its user may have
+        been told before. It waits for nobody, so it may be waited for. ``check`` is called then."""
+        held = self._pending.settling(work, address)
+        if held is None:
+            return None
+        if held not in self._watched:
+            self._watched.add(held)
+            self._pending.when_free(*held, partial(self._freed, held))
+        return "a row that it needs was just written, and not all copies have it"
+
+    def _freed(self, held: Held) -> None:
+        self._watched.discard(held)
+        self.check()
 
     def refusal(self, address: Address) -> RemudaError | None:
         """Why a part that was kept back is refused, if it is."""
@@ -105,7 +126,7 @@ class Admission:
             return
         now = self._core.world.clock.monotonic()
         for address, waiting in list(self._waiting.items()):
-            reason = self.obstacle(address[1], waiting.work.map_ids)
+            reason = self._reason(address, waiting.work)
             if reason is not None and now < waiting.deadline:
                 continue
             if self._waiting.pop(address, None) is None:

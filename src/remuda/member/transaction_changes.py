@@ -111,7 +111,7 @@ class TransactionChanges:
             statement.check()
             if transaction.pessimistic:
                 await self._sessions.lock(transaction, schema, rows.stored)
-                at = await self._sessions.now()
+                at = await self._sessions.snapshots.now()
             if found.insert_only:
                 await self.refuse_existing(transaction, schema, list(rows.stored), at)
             since = at if found.insert_only else BLIND
@@ -178,8 +178,8 @@ class TransactionChanges:
         if transaction.pessimistic:
             entries = list(rows.entries())
             await self._sessions.lock(transaction, schema, entries)
-            now = await self._sessions.now()
-            if not await self._sessions.unchanged(schema, entries, at, now):
+            now = await self._sessions.snapshots.now()
+            if not await self._sessions.snapshots.unchanged(schema, entries, at, now):
                 statement.read_timestamp = now
                 return None
             at = now

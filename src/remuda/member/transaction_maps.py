@@ -8,19 +8,22 @@ from typing import Final
 
 import pyarrow as pa
 
+from remuda.catalog.users import Role
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import NotSupported, SchemaChanged
 from remuda.member import arrow_stream
 from remuda.member.core import Call, Core
 from remuda.member.map_changes import Change
+from remuda.member.map_reads import read_packed
 from remuda.member.maps import ALWAYS, IF_ABSENT, Maps, OpenMap
 from remuda.member.transaction_changes import rows_of, violation
 from remuda.member.transaction_keys import KeyReader
+from remuda.member.transaction_openings import Openings
 from remuda.member.transaction_session import BLIND, OpenTransaction, TransactionSessions
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.rpc.point_encoding import encode_rows
+from remuda.rpc.point_encoding import ROWS_BEGUN, encode_rows, field
 from remuda.rpc.transport import Request
 from remuda.transaction.own_writes import Key, Row, canonical_key
 
@@ -30,9 +33,15 @@ ROWS_AT_A_TIME: Final = 2_000
 
 class TransactionMaps:
     def __init__(
-        self, core: Core, maps: Maps, sessions: TransactionSessions, keys: KeyReader
+        self,
+        core: Core,
+        maps: Maps,
+        sessions: TransactionSessions,
+        keys: KeyReader,
+        openings: Openings,
     ) -> None:
         self._core = core
+        self._openings = openings
         self._maps = maps
         self._sessions = sessions
         self._keys = keys
@@ -45,9 +54,64 @@ class TransactionMaps:
         return found
 
     def on_get(self, call: Call, message: user_pb2.KeysRequest, found: OpenMap) -> None:
+        if message.HasField("begin"):
+            self._begin(call, message, found)
+            return
         transaction = self._find(call, message.transaction)
         keys = found.unpack_keys(message.keys)
+        if message.known:
+            transaction.note_keys(found.schema, keys)
         self._core.serve(call, self._get(call, message, transaction, found, keys))
+
+    def _begin(self, call: Call, message: user_pb2.KeysRequest, found: OpenMap) -> None:
+        """A transaction that begins with a get: served at once if this member can do it alone."""
+        keys = found.unpack_keys(message.keys)
+        owner = self._maps.owner(found, keys, call)
+        here = owner == self._core.number and not found.schema.replicated
+        transaction = self._openings.begin(call, message.begin)
+        try:
+            if here and self._read_alone(call, transaction, found, keys):
+                return
+        except BaseException:
+            self._sessions.roll_back(transaction)
+            raise
+        self._core.serve(call, self._begun(call, transaction, found, keys))
+
+    def _read_alone(
+        self, call: Call, transaction: OpenTransaction, found: OpenMap, keys: list[Key]
+    ) -> bool:
+        """Read at the clock of this member, the primary of the keys; False: nothing was done."""
+        snapshots, core, store = self._sessions.snapshots, self._core, found.store
+        if not snapshots.may_be_loose(transaction):
+            return False
+        at = core.timestamp()
+        if store.pending_at_or_below(at) and self._maps.depend(found, keys, at):
+            return False
+        snapshots.loosen(transaction, at)
+        transaction.note_keys(found.schema, keys)
+        self._tell_begun(call, transaction, read_packed(found, keys, at, found.rows.pack))
+        return True
+
+    async def _begun(
+        self, call: Call, transaction: OpenTransaction, found: OpenMap, keys: list[Key]
+    ) -> None:
+        try:
+            at = await self._sessions.read_at(transaction)
+            rows = await self.read(transaction, found.schema, keys, at)
+        except BaseException:
+            self._sessions.roll_back(transaction)
+            raise
+        pack = found.rows.pack
+        self._tell_begun(call, transaction, [None if row is None else pack(row) for row in rows])
+
+    def _tell_begun(
+        self, call: Call, transaction: OpenTransaction, rows: list[bytes | None]
+    ) -> None:
+        status = self._openings.status(transaction)
+        if transaction.loose:
+            status.snapshot = transaction.snapshot
+        body = encode_rows(rows, self._core.encoded_context())
+        call.reply(call.rpc_type, body + field(ROWS_BEGUN, status.SerializeToString()))
 
     async def _get(
         self,
@@ -73,7 +137,7 @@ class TransactionMaps:
         self._sessions.still_open(transaction)
         await self._sessions.lock(transaction, schema, keys)
         transaction.asked = True
-        at = await self._sessions.now()
+        at = await self._sessions.snapshots.now()
         transaction.note_locked(schema.map_id, keys, at)
         return at
 
@@ -138,6 +202,23 @@ class TransactionMaps:
                     chosen[key] = row
             self._write(transaction, schema, chosen, since)
         self._tell(call, found, olds, with_rows=message.want_old)
+
+    def take_unsent(
+        self, call: Call, transaction: OpenTransaction, message: user_pb2.TransactionEnd
+    ) -> None:
+        """What its client has read and put by itself, before the commit. Raises what gets and puts
+        of it would have raised."""
+        access = self._core.access
+        for read in message.reads:
+            found = self._maps.open(read.map, read.map_id, read.schema_version)
+            access.require(call.user, Role.READ, found.schema.name)
+            transaction.note_keys(found.schema, found.unpack_keys(read.keys))
+        for put in message.puts:
+            found = self._maps.open(put.map, put.map_id, put.schema_version)
+            access.require(call.user, Role.WRITE, found.schema.name)
+            transaction.check_writable("a put")
+            rows = {canonical_key(found.key_of(row)): row for row in found.unpack_rows(put.rows)}
+            self._write(transaction, found.schema, dict(rows), BLIND)
 
     def on_remove(self, call: Call, message: user_pb2.KeysRequest, found: OpenMap) -> None:
         transaction = self._find(call, message.transaction)

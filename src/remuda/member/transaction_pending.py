@@ -49,6 +49,8 @@ class PendingParts:
         self._changed: list[Callable[[], None]] = []
         self.on_lower: list[Callable[[int], None]] = []
         """Called with a map id when readers of it that wait may go on."""
+        self.on_wait: Callable[[], None] = lambda: None
+        """Called when somebody waits until nobody holds a key, a map or a partition."""
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -185,6 +187,16 @@ class PendingParts:
                 return address
         return None
 
+    def settling(self, work: PartWork, me: Address) -> Held | None:
+        """A key of a part that another transaction still holds which is decided."""
+        if not self._keys:
+            return None
+        for held in _held(work):
+            for address in self._keys.get(held, ()):
+                if address[0] != me[0] and self.parts[address].timestamp == FOREVER:
+                    return held
+        return None
+
     def scans_of(self, map_id: int, partition: int) -> Iterator[tuple[Address, tuple[Scan, ...]]]:
         """Scans that undecided parts have made of a map in a partition."""
         return iter(self._scans.get((map_id, partition), {}).items())
@@ -215,6 +227,7 @@ class PendingParts:
         """Call ``action`` when nobody holds the key any more, first come, first served. It must
         ask again, since others may have been faster."""
         self._waiting.setdefault((map_id, key), deque()).append(action)
+        self.on_wait()
 
     def _serve(self, held: Held) -> None:
         waiting = self._waiting.get(held)
@@ -245,10 +258,17 @@ class PendingParts:
     def when_settled(self, map_id: int, action: Callable[[], None]) -> None:
         """Call ``action`` once no part that concerns the map is pending (not at once)."""
         self._settled.setdefault(map_id, []).append(action)
+        self.on_wait()
 
     def when_changed(self, action: Callable[[], None]) -> None:
         """Call ``action`` when a part is not pending any more."""
         self._changed.append(action)
+        self.on_wait()
+
+    @property
+    def awaited(self) -> bool:
+        """Whether somebody waits until something is not held any more."""
+        return bool(self._waiting or self._settled or self._changed)
 
     @property
     def waiters(self) -> int:

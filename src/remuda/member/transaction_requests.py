@@ -2,58 +2,38 @@
 
 from __future__ import annotations
 
-import math
-from typing import Final
-
-from remuda.errors import InputError, NoActiveTransaction
+from remuda.errors import NoActiveTransaction, SchemaChanged
 from remuda.member.core import Core
+from remuda.member.transaction_maps import TransactionMaps
+from remuda.member.transaction_openings import Openings
 from remuda.member.transaction_session import OpenTransaction, TransactionSessions
 from remuda.member.transaction_statements import status_of
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.transaction.isolation import NO_MODES, Isolation, Modes
 from remuda.transaction.states import State
 from remuda.transaction_errors import UndefinedTransaction
 
-_LEVELS: Final = {
-    user_pb2.READ_COMMITTED: Isolation.READ_COMMITTED,
-    user_pb2.REPEATABLE_READ: Isolation.REPEATABLE_READ,
-    user_pb2.SERIALIZABLE: Isolation.SERIALIZABLE,
-}
-LABEL_MAX: Final = 1_000
-TIMEOUT_MAX: Final = 7 * 24 * 3600.0
-
 
 class TransactionRequests:
-    def __init__(self, core: Core, sessions: TransactionSessions) -> None:
+    def __init__(
+        self,
+        core: Core,
+        sessions: TransactionSessions,
+        openings: Openings,
+        maps: TransactionMaps,
+    ) -> None:
         self._core = core
         self._sessions = sessions
+        self._openings = openings
+        self._maps = maps
 
     def on_begin(self, request: Request) -> None:
         message = user_pb2.TransactionBegin.FromString(request.pbody)
         self._core.require_serving()
         self._core.observe_client(message.context)
-        modes = Modes(_LEVELS.get(message.isolation), message.read_only)
-        if message.pessimistic:
-            modes = modes.locking(NO_MODES)
-        timeout = message.timeout if message.HasField("timeout") else None
-        if timeout is not None and not (math.isfinite(timeout) and 0 < timeout <= TIMEOUT_MAX):
-            raise InputError(
-                f"the timeout of a transaction is a number of seconds above 0, at most "
-                f"{TIMEOUT_MAX:g}, not {timeout:g}"
-            )
-        made = self._sessions.begin(
-            request.channel,
-            request.user,
-            modes=modes,
-            pessimistic=message.pessimistic,
-            timeout=timeout,
-            label=message.label[:LABEL_MAX],
-        )
-        status = status_of(made)
-        status.catalog_version = self._core.catalog.version
-        request.reply(RpcType.TRANSACTION_BEGIN, status)
+        made = self._openings.begin(request, message)
+        request.reply(RpcType.TRANSACTION_BEGIN, self._openings.status(made))
 
     def on_end(self, request: Request) -> None:
         message = user_pb2.TransactionEnd.FromString(request.pbody)
@@ -69,7 +49,22 @@ class TransactionRequests:
             self._sessions.roll_back(found)
             self._answer(request, None)
             return
-        found = self._sessions.find(message.transaction, request.channel, request.user)
+        self._sessions.find(message.transaction, request.channel, request.user)
+        self._end(request, message, found)
+
+    def _end(
+        self, request: Request, message: user_pb2.TransactionEnd, found: OpenTransaction
+    ) -> None:
+        """Commit: it is over in any case."""
+        if message.reads or message.puts:
+            try:
+                found.check()
+                self._maps.take_unsent(request, found, message)
+            except BaseException as error:
+                self._sessions.roll_back(found)
+                if isinstance(error, SchemaChanged):
+                    error.hint = "Run the transaction again."
+                raise
         self._core.serve(request, self._commit(request, found))
 
     async def _commit(self, request: Request, found: OpenTransaction) -> None:

@@ -11,6 +11,7 @@ from remuda.member.membership import Membership
 from remuda.member.peers import Peers
 from remuda.member.transaction_keys import KeyReader
 from remuda.member.transaction_maps import TransactionMaps
+from remuda.member.transaction_openings import Openings
 from remuda.member.transaction_pins import TransactionPins
 from remuda.member.transaction_requests import TransactionRequests
 from remuda.member.transaction_session import Committing, TransactionSessions
@@ -32,8 +33,9 @@ class TransactionService:
         self.keys = KeyReader(maps)
         self.sessions = TransactionSessions(core, membership, committing, self.keys)
         self.pins = TransactionPins(core, peers, self.sessions)
-        self._requests = TransactionRequests(core, self.sessions)
-        served = TransactionMaps(core, maps, self.sessions, self.keys)
+        openings = Openings(core, self.sessions)
+        served = TransactionMaps(core, maps, self.sessions, self.keys, openings)
+        self._requests = TransactionRequests(core, self.sessions, openings, served)
         maps.transactional = changes.transactional = served
 
     def requests(self) -> dict[int, Callable[[Request], None]]:

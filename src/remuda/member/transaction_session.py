@@ -22,6 +22,7 @@ from remuda.member.start import QueryStart
 from remuda.member.transaction_keys import KeyReader
 from remuda.member.transaction_reads import OwnReads
 from remuda.member.transaction_sets import ReadSet, Write, WriteSet
+from remuda.member.transaction_snapshots import Snapshots, same_row
 from remuda.query.ids import QueryId
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.transport import Channel
@@ -107,6 +108,11 @@ class OpenTransaction:
     state: State = State.ACTIVE
     snapshot: int = 0
     """The timestamp that it reads at; 0: none has been chosen."""
+    loose: bool = False
+    """Whether ``snapshot`` may lie below clocks of other members (``transaction_snapshots``)."""
+    ceiling: int = 0
+    """Of a loose one: a timestamp above the clocks that all members had when it had begun; 0: not
+    known yet."""
     reads: OwnReads = field(default_factory=OwnReads)
     checked_since: int = 0
     """Of READ COMMITTED: the lowest timestamp of a statement whose reads the commit checks, or that
@@ -134,6 +140,10 @@ class OpenTransaction:
     @property
     def name(self) -> str:
         return str(self.id)
+
+    @property
+    def open(self) -> bool:
+        return self.state in (State.ACTIVE, State.SUSPENDED, State.MARKED_ROLLBACK)
 
     def session(self, session: ClientSession) -> ClientSession:
         """``session`` as statements of the transaction see it."""
@@ -268,7 +278,7 @@ class TransactionSessions:
     ) -> None:
         self._core = core
         self._keys = keys
-        self._membership = membership
+        self.snapshots = Snapshots(core, membership, keys)
         self._committing = committing
         self._open: dict[str, OpenTransaction] = {}
         self._ended: OrderedDict[str, RemudaError | None] = OrderedDict()
@@ -461,15 +471,8 @@ class TransactionSessions:
     # --- reading ------------------------------------------------------------------------------
 
     async def read_at(self, transaction: OpenTransaction) -> int:
-        """The timestamp for the next statement (design rule 15): above the clocks of all members,
-        so that it sees everything that had been committed when the transaction first read."""
-        transaction.asked = True
-        if transaction.isolation is Isolation.READ_COMMITTED:
-            return await self._now()
-        async with transaction.choosing:
-            if not transaction.snapshot:
-                transaction.snapshot = await self._now()
-        return transaction.snapshot
+        """See ``Snapshots``."""
+        return await self.snapshots.read_at(transaction)
 
     async def lock(
         self, transaction: OpenTransaction, schema: MapSchema, keys: Iterable[Key]
@@ -492,25 +495,6 @@ class TransactionSessions:
         if transaction.state is not State.ACTIVE:  # it has ended meanwhile: nobody else would
             self._committing.locks.release(transaction.id)
             self.still_open(transaction)
-
-    async def now(self) -> int:
-        """A timestamp above the clocks of all members."""
-        return await self._now()
-
-    async def unchanged(
-        self, schema: MapSchema, keys: Sequence[Key], since: int, until: int
-    ) -> bool:
-        """Whether the rows of ``keys`` are the same at both timestamps."""
-        before = await self._keys.rows(schema, keys, since)
-        after = await self._keys.rows(schema, keys, until)
-        return all(same_row(old, new) for old, new in zip(before, after, strict=True))
-
-    async def _now(self) -> int:
-        core = self._core
-        others = tuple(number for number in core.live_members() if number != core.number)
-        if others:
-            await self._membership.clocks(others)
-        return core.timestamp()
 
     # --- events -------------------------------------------------------------------------------
 
@@ -562,14 +546,8 @@ class TransactionSessions:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self.snapshots.close()
         self._open.clear()
-
-
-def same_row(one: Row | None, other: Row | None) -> bool:
-    """NaN is the same as NaN."""
-    if one is None or other is None:
-        return one is other
-    return canonical_key(one) == canonical_key(other)
 
 
 _LISTED_PER_STEP: Final = 10_000

@@ -49,6 +49,9 @@ _PARTS = RpcType.PARTS
 TICK = 0.1
 RESEND = 0.5
 REPEAT = 5.0
+LINGER = 0.005
+"""Seconds that a message which nobody waits for may wait for company."""
+LINGERING = (tx.BackupFinish, tx.Finished)
 FRAME_SIZE = 8 * MIB
 """Of messages that travel together, about; one of them may be larger by itself."""
 
@@ -110,6 +113,9 @@ class TransactionShell:
         self._inbox = Inbox(self._arrived)
         self._stepping = False
         self._outbox: dict[int, list[tx.Message]] = {}
+        self._urgent: set[int] = set()
+        """Members to whom something is said that is waited for."""
+        self._lingering = False
         self._finished_below: dict[int, int] = {}
         """By near member: what its last frame said."""
         self._latest = 0
@@ -127,6 +133,7 @@ class TransactionShell:
         self.layout = ViewLayout(self._core.view, self._receiving)
         self._parts = Parts(self._core.number, self.layout, resend=RESEND)
         self.admission.take = self._take_prepare
+        self.pending.on_wait = self._hurry
         self._ticker = self._core.spawn(self._tick(), "transaction checks")
 
     def close(self) -> None:
@@ -141,7 +148,16 @@ class TransactionShell:
         self._latest = core.timestamp()
         transaction = tx.TransactionId(self._latest, core.number)
         resend = patience(work, RESEND)
-        near = Near(core.number, transaction, work, self.layout, one_phase=one_phase, resend=resend)
+        locked = any(part.owner is not None for part in work.values())  # others wait for its keys
+        near = Near(
+            core.number,
+            transaction,
+            work,
+            self.layout,
+            one_phase=one_phase,
+            when_finished=locked,
+            resend=resend,
+        )
         self._nears[transaction] = Leading(near, done)
         self._run(near.prepare(core.world.clock.monotonic()))
         self._drop_done(near)
@@ -375,9 +391,14 @@ class TransactionShell:
         if to == self._core.number:
             self._to_me.append(message)
             return
-        if not self._outbox:
-            asyncio.get_running_loop().call_soon(self._flush)
         self._outbox.setdefault(to, []).append(message)
+        if not isinstance(message, LINGERING) or self.pending.awaited:
+            if not self._urgent:
+                asyncio.get_running_loop().call_soon(self._flush)
+            self._urgent.add(to)
+        elif not self._lingering:
+            self._lingering = True
+            asyncio.get_running_loop().call_later(LINGER, self._flush_all)
 
     def _send_pieces(self, to: int, pieces: list[tx.Prepare]) -> None:
         for piece in pieces:
@@ -387,8 +408,27 @@ class TransactionShell:
                 self._send(to, piece)
         self._inbox.later()
 
-    def _flush(self) -> None:
-        outbox, self._outbox = self._outbox, {}
+    def _flush_all(self) -> None:
+        self._lingering = False
+        self._flush(everything=True)
+
+    def _hurry(self) -> None:
+        """Somebody waits for a key that is held until the backups have heard how a part ended."""
+        if len(self._urgent) < len(self._outbox):
+            if not self._urgent:
+                asyncio.get_running_loop().call_soon(self._flush)
+            self._urgent.update(self._outbox)
+
+    def _flush(self, *, everything: bool = False) -> None:
+        """What is said to members that something urgent is said to, or to all of them."""
+        outbox = self._outbox
+        if everything or len(self._urgent) == len(outbox):
+            self._outbox = {}
+        else:
+            outbox = {to: outbox.pop(to) for to in list(outbox) if to in self._urgent}
+        self._urgent.clear()
+        if not outbox:
+            return
         self._core.wal.after(partial(self._deliver, self.layout.number, outbox))
 
     def _deliver(self, view: int, outbox: dict[int, list[tx.Message]]) -> None:
@@ -502,7 +542,8 @@ class TransactionShell:
         self._finished_below = {
             near: below for near, below in self._finished_below.items() if near in after.by_number
         }
-        self._outbox.clear()  # said in the view before; what matters is sent again
+        self._outbox.clear()
+        self._urgent.clear()  # said in the view before; what matters is sent again
         self._inbox.clear()
         self.admission.clear()
         self.pending.serve_partitions(self._serves)

@@ -82,6 +82,10 @@ class NoWal:
 
     # --- the catalog --------------------------------------------------------------------------
 
+    def committed_job(self, job: str) -> bool:  # noqa: ARG002
+        """Whether a job was committed, as far as the log tells."""
+        return False
+
     def catalog_changed(self, version: int, state: bytes) -> None:
         """``state``: the whole catalog, as members send it to each other."""
 

@@ -21,6 +21,8 @@ from remuda.storage.format import records
 from remuda.storage.format.segment import decode_header
 from remuda.storage.log.files import LogFiles
 from remuda.storage.log.retention import Retention
+from remuda.storage.map_store import MapStore
+from remuda.storage.transfer import EVERY_PARTITION
 from remuda.transaction.parts import Address
 
 log = logging.getLogger(__name__)
@@ -30,6 +32,9 @@ WAIT = 0.05
 KEPT_MAX = 64
 """With more segments than this, those that only an increment still to come needs go as well: it
 will be a base then."""
+UNARCHIVED_MAX = 1024
+"""With more segments than this, those that the archive does not take are given up, too: it has a
+gap then, and the disk does not fill up."""
 
 
 class Checkpoints:
@@ -84,7 +89,7 @@ class Checkpoints:
         for store in stores:
             store.resting += 1  # upkeep would rewrite what is being read
         try:
-            head, taking = self._begin(group), Taking(stores)
+            head, taking = self._begin(group), Taking(self._pinned())
             work = partial(taking.write, self._files.disk, self._root, head)
             digest, rows = await self._offload.result(work)
         finally:
@@ -109,6 +114,18 @@ class Checkpoints:
             "checkpoint",
             extra=fields(number=head.number, rows=rows, replay_from=head.replay_from),
         )
+
+    def _pinned(self) -> list[tuple[MapStore, frozenset[int]]]:
+        """The stores, and the partitions whose history is taken from each: what was given away
+        ended there, and goes on where it is backed up."""
+        core, found = self._core, []
+        here = core.primary_here
+        mine = frozenset(core.view.partitions_of(core.number)) if here is None else here
+        for map_id, store in core.stores.items():
+            kept = mine - core.unmoved.get(map_id, frozenset())
+            found.append((store, EVERY_PARTITION if store.schema.replicated else kept))
+        found += [(store, EVERY_PARTITION) for store in core.backup_stores.values()]
+        return found
 
     def _begin(self, group: GroupCommit) -> ImageHead:
         """In one step with the pinning of the stores."""
@@ -135,6 +152,9 @@ class Checkpoints:
         gone: list[int] = []
         kept = self._wal.keep_from if len(numbers) <= KEPT_MAX else None
         replay_from = head.replay_from if kept is None else min(kept, head.replay_from)
+        archived = self._wal.archived
+        if archived is not None and len(numbers) <= UNARCHIVED_MAX:
+            replay_from = min(replay_from, archived + 1)
         for number, follower in pairwise(numbers):
             if decode_header(self._files.head(follower)).first > replay_from:
                 break

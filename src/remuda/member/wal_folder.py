@@ -51,6 +51,9 @@ class FolderState:
     accepted: View | None = None
     lost: Mapping[int, Holders] = field(default_factory=dict)
     generation: int = 1
+    settled: bool = False
+    """``accepted`` is the view of a start: the member has ended what was in doubt, and has given up
+    what others have in it. It counts when all members of it have done so."""
 
     @property
     def newest(self) -> View:
@@ -132,6 +135,7 @@ def encode_state(state: FolderState) -> bytes:
         "generation": state.generation,
         "view": _view_text(state.view),
         "accepted": None if state.accepted is None else _view_text(state.accepted),
+        "settled": state.settled,
         "lost": {str(p): [each.view, *each.members] for p, each in state.lost.items()},
     }
     text = json.dumps(body, sort_keys=True)
@@ -155,6 +159,7 @@ def decode_state(data: bytes, path: Path) -> FolderState:
             None if body["accepted"] is None else _view_of(body["accepted"]),
             {int(p): Holders(each[0], tuple(each[1:])) for p, each in body["lost"].items()},
             body["generation"],
+            body.get("settled", False),
         )
     except (KeyError, TypeError, ValueError, IndexError) as problem:
         raise _damaged(path, str(problem)) from problem

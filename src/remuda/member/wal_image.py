@@ -55,6 +55,8 @@ class ImageRows:
     schema_version: int
     file: str
     digest: str
+    floor: int | None = None
+    """The map's changes are in the image since then; None: since the clock of the image."""
 
 
 def _stem(number: int) -> str:
@@ -81,12 +83,15 @@ def remove_others(disk: Disk, root: Path, number: int) -> None:
 
 
 class Taking:
-    """Rows to be written, pinned in one step of the loop."""
+    """Rows to be written, pinned in one step of the loop. Of maps whose changes are kept those too
+    that have ended: each with the partitions whose history the store has."""
 
-    def __init__(self, stores: Sequence[MapStore]) -> None:
-        self._pinned: list[tuple[MapSchema, Extraction]] = [
-            (store.schema, store.extraction(EVERY_PARTITION)) for store in stores
-        ]
+    def __init__(self, stores: Sequence[tuple[MapStore, frozenset[int]]]) -> None:
+        self._pinned: list[tuple[MapSchema, Extraction, int | None]] = []
+        for store, history in stores:
+            kept = bool(store.schema.options.change_retention)
+            extraction = store.extraction(history if kept else EVERY_PARTITION)
+            self._pinned.append((store.schema, extraction, store.floor if kept else None))
 
     def write(self, disk: Disk, root: Path, head: ImageHead) -> tuple[str, int]:
         """On any thread; the manifest's SHA-256 and the number of rows. Raises DiskFull,
@@ -95,13 +100,14 @@ class Taking:
         stem = _stem(head.number)
         entries: list[ImageRows] = []
         rows = 0
-        for place, (schema, extraction) in enumerate(self._pinned):
-            for part, batches in enumerate(_files(extraction, head.clock)):
+        for place, (schema, extraction, floor) in enumerate(self._pinned):
+            ended_after = head.clock if floor is None else floor
+            for part, batches in enumerate(_files(extraction, ended_after)):
                 name = f"{stem}-{schema.map_id}-{place}-{part:04d}.arrow"
                 data = encode_rows(batches, batches[0].schema)
                 _write(disk, root / name, data)
                 digest = hashlib.sha256(data).hexdigest()
-                entries.append(ImageRows(schema.map_id, schema.version, name, digest))
+                entries.append(ImageRows(schema.map_id, schema.version, name, digest, floor))
                 rows += sum(batch.num_rows for batch in batches)
         disk.sync_folder(root)
         manifest = _encode(head, entries)
@@ -121,12 +127,12 @@ def _write(disk: Disk, path: Path, data: bytes) -> None:
         appender.close()
 
 
-def _files(extraction: Extraction, clock: int) -> Iterator[list[pa.RecordBatch]]:
-    """Batches of rows that exist after ``clock``, with their times, in groups of a file's size."""
+def _files(extraction: Extraction, after: int) -> Iterator[list[pa.RecordBatch]]:
+    """Batches of rows that exist after ``after``, with their times, in groups of a file's size."""
     group: list[pa.RecordBatch] = []
     size = 0
     for versions in extraction.versions():
-        live = np.flatnonzero(versions.ends > clock)
+        live = np.flatnonzero(versions.ends > after)
         if not len(live):
             continue
         batch = versions.batch
@@ -166,7 +172,7 @@ def _encode(head: ImageHead, entries: Sequence[ImageRows]) -> bytes:
         "partitions": PARTITIONS,
         "ends": [[p.began, p.near, p.partition, end] for p, end in head.ends.items()],
         "jobs": dict(head.jobs),
-        "rows": [[e.map_id, e.schema_version, e.file, e.digest] for e in entries],
+        "rows": [[e.map_id, e.schema_version, e.file, e.digest, e.floor] for e in entries],
     }
     text = json.dumps(body, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()

@@ -31,6 +31,7 @@ from remuda.storage.format import records as log
 from remuda.storage.layout import Layout
 from remuda.storage.log.reader import Entry
 from remuda.storage.map_store import MapStore
+from remuda.storage.row_ends import ends_of, with_ends, without_ends
 from remuda.world import Disk
 
 logger = logging.getLogger(__name__)
@@ -64,9 +65,14 @@ class Restored:
     ends: dict[log.PartId, int | None] = field(default_factory=dict)
     """Of parts of several partitions: commit timestamps; None: rolled back."""
     job_ends: dict[str, int] = field(default_factory=dict)
+    floors: dict[int, int] = field(default_factory=dict)
+    """By map id: of maps whose changes are kept, since when they are here."""
     clock: int = 0
     replicated: bool = False
     """It has whole copies of the replicated maps."""
+    left: set[int] = field(default_factory=set)
+    """Partitions that were given up and have not come again, whatever the last view says: the
+    member may have ended between its log and its folder."""
     checkpoint: int = 0
     sequence: int = 0
     """Where the image ends."""
@@ -93,6 +99,8 @@ def image_of(disk: Disk, root: Path) -> tuple[Restored, int]:
             if store is None or store.schema.version != entry.schema_version:
                 raise DataCorrupted(f"the image has rows of map {entry.map_id}, which is not there")
             versions = read_rows(disk, root, entry, store.schema)
+            if entry.floor is not None:
+                made.floors[entry.map_id] = max(made.floors.get(entry.map_id, 0), entry.floor)
             if versions.rows:
                 store.install(store.arrival([versions]))
                 made.rows += versions.rows
@@ -166,10 +174,13 @@ def _apply(made: Restored, record: log.Record) -> None:
             take_catalog(made, state)
         case log.PartitionTaken(partition=partition, timestamp=timestamp):
             made.clock = max(made.clock, timestamp)
+            made.left.discard(partition)
             _discard(made, partition)
         case log.PartitionLeft(partition=partition):
+            made.left.add(partition)
             _discard(made, partition)
         case log.PartitionReady(partition=partition):
+            made.left.discard(partition)
             made.replicated = made.replicated or partition == PARTITIONS
         case log.CopiedRows():
             _take_copies(made, record)
@@ -274,8 +285,9 @@ def _of_now(made: Restored, batch: pa.RecordBatch, store: MapStore, version: int
             f'rows of map "{store.schema.name}" are of version {version} of it, which the log does'
             " not tell"
         )
-    layout = Layout(packing.schema, store.schema)
-    return layout.batch(batch, range(len(store.schema.columns)))
+    layout, columns = Layout(packing.schema, store.schema), len(packing.schema.columns)
+    rows = layout.batch(without_ends(batch, columns), range(len(store.schema.columns)))
+    return with_ends(rows, ends_of([batch], columns))
 
 
 # --- catalog and copies ---------------------------------------------------------------------------

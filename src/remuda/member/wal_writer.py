@@ -79,6 +79,12 @@ class MemberWal(NoWal):
         """Told of every record, in the step in which it is noted."""
         self.keep_from: int | None = None
         """The lowest record that an increment still to come rests on."""
+        self.archived: int | None = None
+        """The last record that is in the archive; None: there is none."""
+        self.archive_bytes = self.archive_failures = 0
+        self.catalog_noted: Callable[[int], None] | None = None
+        """Told after each change of the catalog."""
+        self.generation = 0
         self.place: tuple[Path, Identity] | None = None
         """Where the log lies, and whose it is."""
         self._catalog_sequence = 0
@@ -211,6 +217,9 @@ class MemberWal(NoWal):
         if len(self.job_ends) > DECISIONS_KEPT:
             self.job_ends.popitem(last=False)
 
+    def committed_job(self, job: str) -> bool:
+        return job in self.job_ends
+
     # --- the catalog --------------------------------------------------------------------------
 
     def catalog_changed(self, version: int, state: bytes) -> None:
@@ -218,8 +227,11 @@ class MemberWal(NoWal):
         self.catalog_state = state
         if self.group is not None:
             text = f"{len(self._core.catalog.maps)} maps"
-            record = log.CatalogChanged(version, self._core.clock.last, state, text)
+            timestamp = self._core.timestamp()  # above every moment before the change
+            record = log.CatalogChanged(version, timestamp, state, text)
             self._catalog_sequence = self.append(record)
+            if self.catalog_noted is not None:
+                self.catalog_noted(timestamp)
 
     # --- copies -------------------------------------------------------------------------------
 
@@ -276,7 +288,13 @@ class MemberWal(NoWal):
         if group is None:
             return {}
         writer = group.writer
+        archived = {
+            "log_archived": self.archived or 0,
+            "log_archive_bytes": self.archive_bytes,
+            "log_archive_failures": self.archive_failures,
+        }
         return {
+            **(archived if self.archived is not None else {}),
             "log_records": writer.last,
             "log_durable": writer.durable,
             "log_waiting": group.waiting,

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from remuda.datatypes.conformance import of_keys
@@ -22,6 +24,7 @@ from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.storage.map_store import MapStore
+from remuda.storage.row_ends import with_ends, without_ends
 
 TASK = "0:0"
 VIEW_TIME = 5.0
@@ -60,14 +63,15 @@ class StagedWrite:
         if schema.replicated:
             core.require_all_alive()
 
-    async def add(self, batch: pa.RecordBatch) -> None:
-        """Stage the rows (engine form) on their owners. Raises what ``Constraints.check`` finds."""
+    async def add(self, batch: pa.RecordBatch, ends: npt.NDArray[np.int64] | None = None) -> None:
+        """Stage the rows (engine form) on their owners; ``ends``: when each ends by itself. Raises
+        what ``Constraints.check`` finds."""
         core = self._core
         batch = core.constraints.with_row_ids(batch, self._schema, core.number)
         core.constraints.check(batch, self._schema)
         if not batch.num_rows:
             return
-        await self._stage_all(batch, removal=False)
+        await self._stage_all(with_ends(batch, ends), removal=False)
 
     async def remove(self, keys: Sequence[pa.Array]) -> None:
         """Stage the removal of the rows with these keys (key columns in engine form)."""
@@ -203,7 +207,7 @@ def on_stage_rows(core: Core, commits: Commits, request: Request) -> None:
                     message.job, message.task, store.schema, keys, backup=message.backup
                 )
         else:
-            core.constraints.check(batch, store.schema)
+            core.constraints.check(without_ends(batch, len(store.schema.columns)), store.schema)
             if store.stage(message.job, message.task, sequence, batch):
                 core.wal.staged(
                     message.job, message.task, store.schema, batch, backup=message.backup

@@ -17,14 +17,14 @@ from remuda.planner.explore import Explorer
 from remuda.planner.fragments import cut_fragments
 from remuda.planner.implement import IMPLEMENTATIONS, ORDERED_IMPLEMENTATIONS
 from remuda.planner.memo import Memo
-from remuda.planner.normalize import finished, simplified
+from remuda.planner.normalize import finished, normalize, simplified
 from remuda.planner.operators import Definition
 from remuda.planner.properties import ANYWHERE, AT_INITIATOR, Required
 from remuda.planner.rules.rule import Rewriting
 from remuda.planner.search import Search
 from remuda.planner.sharing import SharedPlan, narrowed, share
 
-__all__ = ["PlanningContext", "plan_query"]
+__all__ = ["PlanningContext", "normalized", "plan_query"]
 
 
 def plan_query(logical: Logical, context: PlanningContext) -> PhysicalPlan:
@@ -32,6 +32,15 @@ def plan_query(logical: Logical, context: PlanningContext) -> PhysicalPlan:
     it may be cached per statement, schema versions and number of members."""
     try:
         return _plan(logical, context, Memo())
+    except RecursionError:
+        raise LimitExceeded("the statement is nested too deeply to be planned") from None
+
+
+def normalized(logical: Logical, context: PlanningContext) -> Logical:
+    """``logical`` without subqueries, filters pushed down, columns pruned: algebra still, for
+    whoever runs it by an optimizer of its own. Raises LimitExceeded."""
+    try:
+        return normalize(logical, Rewriting(context, highest_column(logical) + 1))
     except RecursionError:
         raise LimitExceeded("the statement is nested too deeply to be planned") from None
 

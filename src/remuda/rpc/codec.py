@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from google.protobuf.message import DecodeError
 
+import remuda.spark_errors
 import remuda.transaction_errors  # noqa: F401  (errors of other members are made by their names)
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.map_options import NO_OPTIONS, Eviction, MapOptions
@@ -236,6 +237,8 @@ def encode_map_options(options: MapOptions) -> common_pb2.MapOptions | None:
         max_entries=options.max_entries or None,
         max_bytes=options.max_bytes or None,
         async_backups=options.async_backups or None,
+        change_retention=options.change_retention or None,
+        change_retention_bytes=options.change_retention_bytes or None,
     )
 
 
@@ -247,6 +250,8 @@ def decode_map_options(message: common_pb2.MapOptions) -> MapOptions:
         max_entries=message.max_entries,
         max_bytes=message.max_bytes,
         async_backups=message.async_backups,
+        change_retention=message.change_retention,
+        change_retention_bytes=message.change_retention_bytes,
     )
 
 

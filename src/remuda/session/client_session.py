@@ -46,6 +46,11 @@ class ClientSession:
         return self.value(SETTINGS["read_consistency"]) == "causal"
 
     @property
+    def engine(self) -> str:
+        """grid, spark or auto."""
+        return self.values.get("engine", "grid")
+
+    @property
     def rows_max(self) -> int | None:
         """Of a result, as Drill's JDBC driver sets it by ``Statement.setMaxRows``; None: all."""
         value = self.values.get("exec.query.max_rows", "")

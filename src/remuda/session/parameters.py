@@ -68,6 +68,21 @@ def with_clock_parameters(plan: Plan, first: int) -> tuple[Plan, tuple[str, ...]
     return _rewritten(plan, rewrite), tuple(names)
 
 
+def with_values(plan: Plan, values: Sequence[PhysicalValue]) -> Plan:
+    """``plan`` with constants in place of its parameters: for one execution."""
+
+    def rewrite(expression: Expression) -> Expression:
+        if isinstance(expression, Parameter):
+            return Literal(expression.type, values[expression.index])
+        if isinstance(expression, Subquery):
+            inner = _rewritten((expression.plan, expression.condition), rewrite)
+            return replace(expression, plan=inner[0], condition=inner[1])
+        return expression
+
+    result: Plan = _rewritten(plan, rewrite)
+    return result
+
+
 def _of_the_moment(expression: Expression) -> str | None:
     """The name under which ``clock_values`` knows the value of ``expression``."""
     if not isinstance(expression, Call):

@@ -175,6 +175,12 @@ _SETTINGS: Final = (
         _ISOLATION,
     ),
     Setting("default_transaction_read_only", "off", "whether BEGIN means READ ONLY", _boolean),
+    Setting(
+        "engine",
+        "grid",
+        "what runs queries: the grid, Spark over the same maps, or the one that is reckoned faster",
+        _only("grid", "spark", "auto"),
+    ),
     Setting("extra_float_digits", "1", "digits of floating numbers", _digits),
     Setting(
         "idle_in_transaction_session_timeout",

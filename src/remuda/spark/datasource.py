@@ -14,19 +14,26 @@ Spark finds the source by itself through the module ``pyspark_remuda``. Options:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
+)
 from pyspark.sql.types import StructType
 
-from remuda.datatypes.schema import Column, MapSchema
-from remuda.errors import UndefinedColumn
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import InputError
+from remuda.spark.cut_reader import CutReader
 from remuda.spark.grid import connect, connecting, query_columns
 from remuda.spark.options import Options
 from remuda.spark.reader import RemudaReader
 from remuda.spark.session import SOURCE_SETTINGS
-from remuda.spark.types import spark_schema
+from remuda.spark.stream_reader import RemudaStreamReader, stream_fields
+from remuda.spark.stream_writer import ForeachBatchWriter, RemudaStreamWriter
+from remuda.spark.types import chosen_schema
 from remuda.spark.writer import RemudaWriter
 
 
@@ -45,17 +52,27 @@ class RemudaDataSource(DataSource):
         return "remuda"
 
     def schema(self) -> StructType:
-        options = Options.parse(self.options).reads()
+        options = Options.parse(self.options)
+        if options.starting_from is not None:
+            with connect(options.address, options.security) as client:
+                return stream_fields(client.describe(options.streams()), options)
+        options = options.reads()
+        if options.of_a_cut:
+            return CutReader.open(options).wanted
         with connect(options.address, options.security) as client:
             if options.query is not None:
                 columns = query_columns(client, options.query)
-                return spark_schema(_chosen("the query", columns, options.columns))
+                return chosen_schema("the query", columns, options.columns)
             assert options.map is not None
             found = client.describe(options.map)
-        return spark_schema(_chosen(f"map {found.name}", found.columns, options.columns))
+        return chosen_schema(f"map {found.name}", found.columns, options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         options = Options.parse(self.options).reads()
+        if options.starting_from is not None:
+            raise InputError('option "startingFrom" goes with readStream')
+        if options.of_a_cut:
+            return CutReader.open(options, schema)
         described: MapSchema | None = None
         if options.map is not None:
             with connect(options.address, options.security) as client:
@@ -64,57 +81,22 @@ class RemudaDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         options = Options.parse(self.options)
+        if options.of_stream is not None:
+            connect_ = connecting(options.security)
+            return ForeachBatchWriter(
+                RemudaStreamWriter.begin(options, schema, overwrite, connect_)
+            )
         return RemudaWriter.begin(options, schema, overwrite, connecting(options.security))
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        options = Options.parse(self.options)
+        with connect(options.address, options.security) as client:
+            described = client.describe(options.streams())
+        return RemudaStreamReader(options, schema, described, connecting(options.security))
 
-def _chosen(where: str, columns: tuple[Column, ...], names: Sequence[str]) -> tuple[Column, ...]:
-    if not names:
-        return columns
-    by_name = {column.name: column for column in columns}
-    for name in names:
-        if name not in by_name:
-            raise UndefinedColumn(
-                f"{where} has no column {name}", detail=f"it has {', '.join(by_name)}"
-            )
-    return tuple(by_name[name] for name in names)
-
-
-def read(
-    spark: SparkSession,
-    address: str,
-    map: str | None = None,  # noqa: A002 (a map is what it is)
-    *,
-    query: str | None = None,
-    columns: Sequence[str] = (),
-    where: str | None = None,
-    partitions_per_member: int = 1,
-    at: int | None = None,
-    **security: str,
-) -> DataFrame:
-    """A map, or the result of a query that the grid runs, as a DataFrame.
-
-    Either ``map`` or ``query`` is given. ``columns`` and ``where`` (SQL) are applied by the
-    members, before anything travels. ``at`` is a hybrid timestamp of the grid; by default the
-    newest. ``security``: ``user``, ``password``, ``ca``, ``certificate``, ``tls_key``, as the
-    options are named. Raises InputError, UndefinedMap, UndefinedColumn, MemberUnavailable, inside
-    Spark's exceptions.
-    """
-    values: Mapping[str, str | None] = {
-        "address": address,
-        "map": map,
-        "query": query,
-        "columns": ",".join(columns) or None,
-        "where": where,
-        "partitions_per_member": str(partitions_per_member),
-        "at": None if at is None else str(at),
-        **security,
-    }
-    prepare(spark)
-    reader = spark.read.format("remuda")
-    for name, value in values.items():
-        if value is not None:
-            reader = reader.option(name, value)
-    return reader.load()
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
+        options = Options.parse(self.options)
+        return RemudaStreamWriter.begin(options, schema, overwrite, connecting(options.security))
 
 
 def prepare(spark: SparkSession) -> SparkSession:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from remuda.errors import InternalError, JobAborted, RemudaError
+from remuda.spark.java import JAVA_MIN
+from remuda.spark.versions import SparkMissing
 
 _OURS: Final = re.compile(
     r"^\s*remuda\.(?:[a-z_]+\.)*errors\.(\w+): "
@@ -16,6 +18,9 @@ _OURS: Final = re.compile(
 )
 _PYTHON: Final = re.compile(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)): (.+)$", re.MULTILINE)
 _WORKER_DIED: Final = re.compile(r"Python worker exited unexpectedly|ExecutorLostFailure")
+_NO_PACKAGE: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_OTHER_PYTHON: Final = re.compile(r"\[PYTHON_VERSION_MISMATCH\][^\n]*")
+_OLD_JAVA: Final = re.compile(r"UnsupportedClassVersionError[^\n]*")
 _MESSAGE_MAX: Final = 400
 
 
@@ -37,6 +42,9 @@ def explain(error: BaseException) -> RemudaError:
     if ours:
         kind, message = ours[-1].groups()
         return _rebuilt(RemudaError.kinds.get(kind, InternalError), message)
+    surroundings = _surroundings(text)
+    if surroundings is not None:
+        return surroundings
     if _WORKER_DIED.search(text):
         return JobAborted(
             "the Spark job failed: a Python worker was killed, more often than tasks are retried"
@@ -47,6 +55,29 @@ def explain(error: BaseException) -> RemudaError:
         return JobAborted(f"the Spark job failed: {name}: {message[:_MESSAGE_MAX]}")
     first = (text.strip().splitlines() or [type(error).__name__])[0]
     return JobAborted(f"the Spark job failed: {first[:_MESSAGE_MAX]}")
+
+
+def _surroundings(text: str) -> RemudaError | None:
+    """The workers of Spark are not as the driver is."""
+    if package := _NO_PACKAGE.search(text):
+        return SparkMissing(
+            f"the Python of Spark's workers has no module {package[1]}",
+            hint='Install "remuda[spark]" and what your functions use for the Python that workers '
+            "run (spark.pyspark.python), on every machine, or send it along (spark.archives).",
+        )
+    if other := _OTHER_PYTHON.search(text):
+        return SparkMissing(
+            "Spark's workers run another Python than the driver",
+            detail=other[0][:_MESSAGE_MAX],
+            hint="Set spark.pyspark.python, or PYSPARK_PYTHON, to the same version everywhere.",
+        )
+    if old := _OLD_JAVA.search(text):
+        return SparkMissing(
+            "a machine of Spark has too old a Java",
+            detail=old[0][:_MESSAGE_MAX],
+            hint=f"Spark needs Java {JAVA_MIN} or newer on every machine.",
+        )
+    return None
 
 
 def _rebuilt(kind: type[RemudaError], text: str) -> RemudaError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar, cast, get_args
 
 from remuda.client.login import NO_SECURITY, OPTIONS, Security, from_environment, of_options
 from remuda.errors import InputError
@@ -22,6 +22,17 @@ KNOWN: Final = {
     "partitions_per_member": "Spark partitions per member on reading (1)",
     "at": "the timestamp to read at; by default the newest",
     "timeout": "seconds for one statement of the grid",
+    "lease": "seconds that versions are kept for a read behind its last sign of life (60)",
+    "snapshot": "read this snapshot from its store instead of the maps of a running cluster",
+    "cut": "which cut of the snapshot; by default the last one",
+    "store": "where snapshots are: a folder or a URL (REMUDA_SNAPSHOT_STORE)",
+    "key_file": "the key of encrypted snapshots (REMUDA_SNAPSHOT_KEY_FILE)",
+    "write": "upsert (the default), insert (keys must be new), delete (by key), or changes",
+    "operation": "of write = changes: the column that says insert, update, upsert or delete",
+    "startingfrom": "of readStream: where it begins: snapshot, latest, earliest, or a moment",
+    "maxrowspertrigger": "of readStream: rows of one batch at most, about",
+    "images": "of readStream: both (the default), or after: without the column _before",
+    "of_stream": "of a write inside foreachBatch: a name for it; then each batch counts once",
     "user": "who reads or writes (REMUDA_USER)",
     "password": "the user's password (REMUDA_PASSWORD)",
     "tls": "true: encrypt; also when one of its files is named (REMUDA_TLS)",
@@ -32,8 +43,28 @@ KNOWN: Final = {
 }
 N = TypeVar("N", int, float)
 
-SPARK_OWN: Final = frozenset({"path"})
-"""Options that Spark adds by itself, beside some with a dot in their names."""
+WriteMode = Literal["upsert", "insert", "delete", "changes"]
+LEASE_SECONDS: Final = 60
+_LEASE_MAX: Final = 3600
+_OF_A_CUT: Final = ("snapshot", "cut")
+
+SPARK_OWN: Final = frozenset(
+    {
+        "path",
+        "provider",
+        "checkpointlocation",
+        "queryname",
+        "owner",
+        "location",
+        "external",
+        "is_managed_location",
+        "comment",
+        "collation",
+        "table_type",
+    }
+)
+"""Options that Spark adds by itself, for tables of its catalog too, beside some with a dot in their
+names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +82,17 @@ class Options:
     partitions_per_member: int = 1
     at: int | None = None
     timeout: float | None = None
+    lease: int = LEASE_SECONDS
+    snapshot: str | None = None
+    cut: int | None = None
+    store: str | None = None
+    key_file: str | None = None
+    write: WriteMode = "upsert"
+    operation: str | None = None
+    starting_from: str | None = None
+    max_rows_per_trigger: int | None = None
+    images: str = "both"
+    of_stream: str | None = None
     security: Security = NO_SECURITY
 
     @classmethod
@@ -64,10 +106,11 @@ class Options:
                     f"format remuda has no option {name}",
                     hint="options are " + ", ".join(sorted(KNOWN)),
                 )
-        if not values.get("address"):
+        of_a_cut = any(values.get(name) for name in _OF_A_CUT)
+        if not values.get("address") and not of_a_cut:
             raise InputError('format remuda needs option "address": HOST:PORT of a member')
         return cls(
-            address=values["address"],
+            address=values.get("address", ""),
             map=values.get("map") or values.get("path"),
             query=values.get("query"),
             columns=split_names(values.get("columns", "")),
@@ -78,11 +121,29 @@ class Options:
             partitions_per_member=_number("partitions_per_member", values, int) or 1,
             at=_number("at", values, int),
             timeout=_number("timeout", values, float),
+            lease=_lease(values),
+            snapshot=values.get("snapshot") or None,
+            cut=_number("cut", values, int),
+            store=values.get("store") or os.environ.get("REMUDA_SNAPSHOT_STORE"),
+            key_file=values.get("key_file") or os.environ.get("REMUDA_SNAPSHOT_KEY_FILE"),
+            write=_write_mode(values.get("write")),
+            operation=values.get("operation") or None,
+            starting_from=values.get("startingfrom") or None,
+            max_rows_per_trigger=_at_least_one("maxRowsPerTrigger", values),
+            of_stream=values.get("of_stream") or None,
+            images=_images(values.get("images")),
             security=_security(values),
         )
 
+    @property
+    def of_a_cut(self) -> bool:
+        """The read is from a snapshot."""
+        return self.snapshot is not None or self.cut is not None
+
     def reads(self) -> Options:
         """These options, after checking that they say what to read."""
+        if self.of_a_cut:
+            return self._reads_cut()
         if (self.map is None) == (self.query is None):
             raise InputError('format remuda reads either option "map" or option "query"')
         if self.query is not None and self.where is not None:
@@ -91,10 +152,39 @@ class Options:
             raise InputError('option "partitions_per_member" must be at least 1')
         return self
 
+    def streams(self) -> str:
+        """The map whose changes are read."""
+        if self.map is None or self.query is not None or self.where is not None:
+            raise InputError(
+                'a stream of remuda reads the changes of option "map"',
+                hint="Filter the DataFrame instead of naming a query or a condition.",
+            )
+        if self.of_a_cut or self.at is not None:
+            raise InputError("a stream has no options of a cut, and no timestamp to read at")
+        return self.map
+
+    def _reads_cut(self) -> Options:
+        if self.map is None or self.query is not None:
+            raise InputError('a cut is read map by map: name it with option "map"')
+        for name in ("where", "at"):
+            if getattr(self, name) is not None:
+                raise InputError(
+                    f'option "{name}" needs a running cluster, and a cut is read without one',
+                    hint="Filter the DataFrame instead." if name == "where" else "",
+                )
+        return self
+
     def writes(self) -> str:
         """The map to write to."""
         if self.map is None or self.query is not None:
             raise InputError('format remuda writes to option "map"')
+        if self.of_a_cut:
+            raise InputError("a cut of a snapshot cannot be written to")
+        if (self.write == "changes") != (self.operation is not None):
+            raise InputError(
+                'option "operation" names the column of option "write" = changes, and both go '
+                "together"
+            )
         return self.map
 
 
@@ -106,6 +196,38 @@ def _security(values: Mapping[str, str]) -> Security:
 
 def split_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _lease(values: Mapping[str, str]) -> int:
+    seconds = _number("lease", values, int)
+    if seconds is None:
+        return LEASE_SECONDS
+    if not 1 <= seconds <= _LEASE_MAX:
+        raise InputError(f'option "lease" must be 1 to {_LEASE_MAX} seconds, not {seconds}')
+    return seconds
+
+
+def _at_least_one(name: str, values: Mapping[str, str]) -> int | None:
+    found = _number(name.lower(), values, int)
+    if found is not None and found < 1:
+        raise InputError(f'option "{name}" must be at least 1, not {found}')
+    return found
+
+
+def _images(value: str | None) -> str:
+    images = (value or "both").lower()
+    if images not in ("both", "after"):
+        raise InputError(f'option "images" must be both or after, not {value!r}')
+    return images
+
+
+def _write_mode(value: str | None) -> WriteMode:
+    mode = (value or "upsert").lower()
+    if mode not in get_args(WriteMode):
+        raise InputError(
+            f'option "write" must be one of {", ".join(get_args(WriteMode))}, not {value!r}'
+        )
+    return cast("WriteMode", mode)
 
 
 def _boolean(name: str, value: str | None) -> bool | None:

@@ -1,14 +1,15 @@
 """Reading a map, or the result of a query, into Spark as Arrow batches.
 
-A map is read in slices: some partitions of one member, over a connection to that member, all at one
-timestamp, so that the job sees one state of the whole grid however long its tasks take.
+A map is read in slices: some partitions, which one member has when the read is planned, over a
+connection to whoever has them when they are read, all at one timestamp, so that the job sees one
+state of the whole grid however long its tasks take (``spark.read_time``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
@@ -19,29 +20,33 @@ from remuda.client.client import Client
 from remuda.datatypes.buffers import list_over
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.uuids import uuid_texts
-from remuda.datatypes.view import View
-from remuda.errors import TypeMismatch, UndefinedColumn
+from remuda.datatypes.view import NOBODY, View
+from remuda.errors import PartitionsLost, TypeMismatch, UndefinedColumn
 from remuda.spark.grid import connect
 from remuda.spark.options import Options
 from remuda.spark.predicates import Condition, condition, conjunction, quote
+from remuda.spark.read_time import ReadTime, run_name, ticket
+from remuda.spark.slice_reading import PIECE_SIZE, Scan, read_slice, read_whole
 from remuda.spark.types import spark_type
 
 Connect = Callable[[str], Client]
 
-SCAN_PAGE_ROWS: Final = 64 * 1024
-"""Rows per page of a scan into Spark: whole batches, not the small pages of a person's cursor."""
+OTHERS_MAX = 8
+"""Members that a task knows beside the one that it begins with."""
 
 
 @dataclass(frozen=True)
 class Slice(InputPartition):
-    """What one task reads: ``statement`` at ``address``, over ``partitions`` (None = all)."""
+    """What one task reads: ``statement`` over ``partitions`` (None: a query, wherever it runs), in
+    ``pieces``. ``address``: of the member that has them when the read is planned, and of others.
+    ``ticket`` names the read."""
 
     address: str
-    member: int | None
     partitions: tuple[int, ...] | None
     statement: str
     parameters: tuple[object, ...]
-    at: int | None
+    ticket: str
+    pieces: int = 1
 
 
 class FilterPush:
@@ -97,18 +102,20 @@ class RemudaReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         if self.schema is None:
-            address = self.options.address
-            return [Slice(address, None, None, self.options.query or "", (), self.options.at)]
+            text = self.options.query or ""
+            return [Slice(self.options.address, None, text, (), ticket())]
         with self.connect(self.options.address) as client:
             view = client.cluster_info().view
-            at = self.options.at
-            if at is None:
-                at = newest(client, view)
+            size = client.describe_map(self.schema.name).bytes
+        if NOBODY in view.owners:
+            raise PartitionsLost(f"every copy of partition {view.owners.index(NOBODY)} is lost")
         where = conjunction(self.conditions)
-        statement = self.statement(where.text)
+        statement, name = self.statement(where.text), ticket()
+        found = slices(view, self.options.partitions_per_member)
+        pieces = 1 + size // PIECE_SIZE // len(found) if found else 1
         return [
-            Slice(address, member, numbers, statement, where.parameters, at)
-            for address, member, numbers in slices(view, self.options.partitions_per_member)
+            Slice(address, numbers, statement, where.parameters, name, pieces)
+            for address, numbers in found
         ]
 
     def statement(self, where: str) -> str:
@@ -123,35 +130,40 @@ class RemudaReader(DataSourceReader):
         assert isinstance(partition, Slice)
         target = arrow_schema(self.wanted)
         with self.connect(partition.address) as client:
-            cursor = client.query(
-                partition.statement,
-                partition.parameters,
-                member=partition.member,
-                partitions=partition.partitions,
-                at=partition.at,
-                local=partition.member is not None,
-                timeout=self.options.timeout,
-                page_rows=SCAN_PAGE_ROWS,
-            )
-            for batch in cursor.batches():
+            for batch in self.batches(client, partition):
                 yield exact(batch, target)
 
+    def batches(self, client: Client, part: Slice) -> Iterator[pa.RecordBatch]:
+        timeout = self.options.timeout
+        if part.partitions is None and self.options.at is None:
+            # One statement, which keeps its own timestamp while it runs.
+            yield from read_whole(client, Scan(part.statement, part.parameters, None, timeout))
+            return
+        with ReadTime(
+            lambda: self.connect(part.address),
+            run_name(part.ticket) if self.options.at is None else f"{part.ticket}/at",
+            proposed=self.options.at,
+            seconds=self.options.lease,
+        ) as time:
+            scan = Scan(part.statement, part.parameters, time.at, timeout, part.pieces)
+            if part.partitions is None:
+                yield from read_whole(client, scan)
+            else:
+                yield from read_slice(client, scan, part.partitions)
 
-def slices(view: View, per_member: int) -> list[tuple[str, int, tuple[int, ...]]]:
-    """(address, member, partitions): every partition exactly once, at its owner."""
+
+def slices(view: View, per_member: int) -> list[tuple[str, tuple[int, ...]]]:
+    """(addresses, partitions): every partition exactly once, its owner's address first."""
+    addresses = [f"{member.host}:{member.user_port}" for member in view.members]
     made = []
-    for member in view.members:
+    for index, member in enumerate(view.members):
+        others = [*addresses[index + 1 :], *addresses[:index]][:OTHERS_MAX]
         owned = view.partitions_of(member.number)
         count = min(per_member, len(owned))
-        for index in range(count):
-            share = owned[index::count]
-            made.append((f"{member.host}:{member.user_port}", member.number, share))
+        made += [
+            (",".join([addresses[index], *others]), owned[start::count]) for start in range(count)
+        ]
     return made
-
-
-def newest(client: Client, view: View) -> int:
-    """A timestamp at or above all that any member has given out (design rule 15)."""
-    return max(client.cluster_info(member.number).clock for member in view.members)
 
 
 def check_wanted(wanted: StructType, schema: MapSchema) -> None:

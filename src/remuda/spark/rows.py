@@ -31,25 +31,44 @@ def engine_batch(
     schema: MapSchema, positions: Sequence[int], batch: pa.RecordBatch
 ) -> pa.RecordBatch:
     """All rows of ``batch`` in the engine's form. Raises for the first column that does not fit."""
-    arrays = []
-    for column, position in zip(schema.columns, positions, strict=True):
-        try:
-            # Spark has UUIDs as text only; other types of text are refused as such.
-            convert = text_to_engine if column.type.kind is Kind.UUID else to_engine
-            array = convert(batch.column(position), column.type)
-        except InputError as error:
-            raise type(error)(
-                f"column {column.name} of map {schema.name}: {error.message}",
-                detail=error.detail,
-                hint=error.hint,
-            ) from error
-        if not column.nullable and array.null_count:
-            raise NotNullViolation(
-                f"column {column.name} of map {schema.name} may not be NULL: "
-                f"{array.null_count} of {len(array)} rows are"
-            )
-        arrays.append(array)
+    arrays = [
+        _engine_array(schema, column, batch.column(position))
+        for column, position in zip(schema.columns, positions, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(schema))
+
+
+def engine_keys(
+    schema: MapSchema, positions: Sequence[int], batch: pa.RecordBatch
+) -> pa.RecordBatch:
+    """The key columns alone, in the engine's form. Raises as ``engine_batch``."""
+    whole = engine_schema(schema)
+    columns = [schema.columns[position] for position in schema.key_positions]
+    arrays = [
+        _engine_array(schema, column, batch.column(position))
+        for column, position in zip(columns, positions, strict=True)
+    ]
+    fields = pa.schema([whole.field(column.name) for column in columns])
+    return pa.RecordBatch.from_arrays(arrays, schema=fields)
+
+
+def _engine_array(schema: MapSchema, column: Column, array: pa.Array) -> pa.Array:
+    try:
+        # Spark has UUIDs as text only; other types of text are refused as such.
+        convert = text_to_engine if column.type.kind is Kind.UUID else to_engine
+        made = convert(array, column.type)
+    except InputError as error:
+        raise type(error)(
+            f"column {column.name} of map {schema.name}: {error.message}",
+            detail=error.detail,
+            hint=error.hint,
+        ) from error
+    if not column.nullable and made.null_count:
+        raise NotNullViolation(
+            f"column {column.name} of map {schema.name} may not be NULL: "
+            f"{made.null_count} of {len(made)} rows are"
+        )
+    return made
 
 
 @dataclass(slots=True)

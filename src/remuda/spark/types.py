@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import types as T  # noqa: N812 (Spark's own convention)
@@ -27,7 +28,7 @@ from remuda.datatypes.sql import (
     array,
     decimal,
 )
-from remuda.errors import NotSupported
+from remuda.errors import NotSupported, UndefinedColumn
 
 TIME_PRECISION: Final = 6
 
@@ -105,6 +106,19 @@ def sql_type(spark: T.DataType) -> SqlType | None:
 def spark_schema(columns: tuple[Column, ...]) -> T.StructType:
     """Every field nullable: Spark refuses Arrow batches that say otherwise."""
     return T.StructType([T.StructField(c.name, spark_type(c.type), True) for c in columns])
+
+
+def chosen_schema(where: str, columns: tuple[Column, ...], names: Sequence[str]) -> T.StructType:
+    """That of the named columns of ``where``, or of all. Raises UndefinedColumn."""
+    if not names:
+        return spark_schema(columns)
+    by_name = {column.name: column for column in columns}
+    for name in names:
+        if name not in by_name:
+            raise UndefinedColumn(
+                f"{where} has no column {name}", detail=f"it has {', '.join(by_name)}"
+            )
+    return spark_schema(tuple(by_name[name] for name in names))
 
 
 def fits(found: SqlType, expected: SqlType) -> bool:

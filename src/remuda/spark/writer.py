@@ -20,12 +20,12 @@ from pyspark.sql.types import StructType
 from remuda.client.client import Client
 from remuda.client.jobs import JobTarget, JobTask
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import RemudaError, UndefinedMap
-from remuda.spark.fit import SourceColumn, check_key, check_replicated, fit, new_schema
+from remuda.errors import InputError, RemudaError, UndefinedMap
+from remuda.spark.change_sets import RowPlan, plan_rows, without_operation, write_rows
+from remuda.spark.fit import SourceColumn, check_key, check_replicated, new_schema
 from remuda.spark.grid import connect
 from remuda.spark.options import Options
 from remuda.spark.reader import Connect
-from remuda.spark.rows import engine_batch
 from remuda.spark.types import sql_type
 
 GATHER_ROWS: Final = 128 * 1024
@@ -49,7 +49,7 @@ class RemudaWriter(DataSourceArrowWriter):
         job: str,
         target: JobTarget,
         schema: MapSchema,
-        positions: Sequence[int],
+        plan: RowPlan,
         created: bool,
         connect_: Connect = connect,
     ) -> None:
@@ -57,7 +57,7 @@ class RemudaWriter(DataSourceArrowWriter):
         self.job = job
         self.target = target
         self.schema = schema
-        self.positions = tuple(positions)
+        self.plan = plan
         self.created = created
         self.connect = connect_
 
@@ -67,12 +67,25 @@ class RemudaWriter(DataSourceArrowWriter):
     ) -> RemudaWriter:
         """Check the DataFrame against the map (made when unknown), and open the job."""
         name = options.writes()
+        if overwrite and options.write != "upsert":
+            raise InputError(
+                f'option "write" = {options.write} goes with mode append: overwrite replaces all'
+            )
         columns = source_columns(source)
         with connect_(options.address) as client:
-            schema, created = find_or_create(client, name, columns, options)
+            if options.write == "delete":
+                schema, created = client.describe(name), False
+            else:
+                of_map = without_operation(columns, options)
+                schema, created = find_or_create(client, name, of_map, options)
             try:
-                positions = fit(schema, columns)
-                job = client.begin_job(name, overwrite, label=f"Spark write to {name}")
+                plan = plan_rows(schema, columns, options)
+                job = client.begin_job(
+                    name,
+                    overwrite,
+                    label=f"Spark {options.write} into {name}",
+                    insert_only=options.write == "insert",
+                )
             except RemudaError:
                 if created:
                     client.drop_map(name, if_exists=True)
@@ -82,7 +95,7 @@ class RemudaWriter(DataSourceArrowWriter):
             job=job.id,
             target=job.target,
             schema=schema,
-            positions=positions,
+            plan=plan,
             created=created,
             connect_=connect_,
         )
@@ -90,7 +103,7 @@ class RemudaWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         with self.target.writer(attempt_name()) as writer:
             for batch in gathered(iterator):
-                writer.write(engine_batch(self.schema, self.positions, batch))
+                write_rows(writer, self.schema, self.plan, batch)
             return Staged(writer.finish())
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:

@@ -66,7 +66,8 @@ class Ahead:
         if not (write or remove):
             return None
         accepted = staging.close(job, tasks)
-        keys_gone = removals.close(job)
+        keys_gone = removals.close(job, tasks)
+        remove = remove and (removed is not None or bool(keys_gone))
         write_keys, remove_keys = staging.keys_of(job), removals.keys_of(job)
         index.freeze()
         stamp, runs = index.stamp, index.runs

@@ -1,11 +1,12 @@
 """The changes of one map on one member, read from its versions: what began and what ended.
 
 Every change leaves its timestamp on a version: the row that it wrote begins there, the row that it
-replaced or removed ends there. So a log needs no help from writers: whoever wants to know what
-happened in (low, high] looks for begins and ends in between, as long as ``high`` is *closed*
-(nothing can commit at or below it any more) and ``low`` is not below the floor of the store (what
-ended before has been collected). A ``ChangeLog`` keeps what it has found for others who ask, and
-looks again only at chunks that have changed since.
+replaced or removed ends there. (So do handovers of partitions; their timestamps are marked.) So a
+log needs no help from writers: whoever wants to know what happened in (low, high] looks for begins
+and ends in between, as long as ``high`` is *closed* (nothing can commit at or below it any more)
+and ``low`` is not below the floor of the store (what ended before has been collected). A
+``ChangeLog`` keeps what it has found for others who ask, and looks again only at chunks that have
+changed since.
 
 Changes have one order, the same on every member: by timestamp, partition, hash of the key.
 """
@@ -22,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.timestamp import EXPIRY_MARK, FOREVER, HANDOVER_MARK
 from remuda.storage.chunk import Chunk, Flags, Offsets, Times
 from remuda.storage.keys import Hashes, Key, KeyRule
 from remuda.storage.layout import Layouts
@@ -297,6 +298,8 @@ def changes_of(  # noqa: PLR0917 (where, how, when)
             ended &= inside
         for kind, flags, times in ((_ENDED, ended, ends), (_BEGUN, begun, begins)):
             offsets = np.flatnonzero(flags)
+            # Where a partition was given away and came back, nothing has happened to its rows.
+            offsets = offsets[times[offsets] & EXPIRY_MARK != HANDOVER_MARK]
             if len(offsets):
                 if not sources or sources[-1] is not chunk:
                     sources.append(chunk)

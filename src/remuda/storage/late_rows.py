@@ -1,5 +1,5 @@
-"""Rows that are stored late: at a timestamp below that of what has been done to their keys since.
-They end where the next version begins, or where their key was removed."""
+"""When new rows end. Rows that are stored late, at a timestamp below that of what has been done to
+their keys since, end where the next version begins, or where their key was removed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from remuda.datatypes.timestamp import EXPIRY_MARK, FOREVER
+from remuda.datatypes.timestamp import EXPIRY_MARK, FOREVER, expiry
 from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Offsets, Times
 from remuda.storage.keys import Key, KeyRule
 from remuda.storage.staging import PreparedRows
@@ -29,6 +29,15 @@ def next_begin(
         if timestamp < found < begin and (keys.exact or keys.holds(chunk, offset, key)):
             begin = found
     return begin
+
+
+def own_ends(rows: PreparedRows, timestamp: int) -> Times | None:
+    """Where the rows end by themselves when they begin at ``timestamp``; None: they live on. Those
+    that are over already end where they begin."""
+    if rows.ends is not None:
+        return np.maximum(rows.ends, timestamp)
+    until = expiry(timestamp, rows.ttl)
+    return None if until == FOREVER else np.full(rows.rows, until, dtype=np.int64)
 
 
 def end_at_removals(ends: Times, rows: PreparedRows, timestamp: int) -> None:

@@ -17,7 +17,7 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, ended_by_write, expiry
 from remuda.datatypes.values import array_to_values
 from remuda.errors import InternalError
-from remuda.storage import transfer
+from remuda.storage import late_rows, transfer, validation
 from remuda.storage.accesses import Accesses
 from remuda.storage.ahead import Ahead, Work, matches
 from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Row, Times
@@ -27,7 +27,6 @@ from remuda.storage.counters import MapCounters
 from remuda.storage.index_set import IndexSet
 from remuda.storage.key_index import DELTA_ENTRIES_MAX, NOWHERE, RUNS_MAX, KeyIndex
 from remuda.storage.keys import Key, KeyRule
-from remuda.storage.late_rows import end_at_removals, end_before_later_versions, next_begin
 from remuda.storage.layout import Layouts
 from remuda.storage.readable import ReadableSchemas
 from remuda.storage.removals import Removals
@@ -35,8 +34,7 @@ from remuda.storage.scan import ScanCursor, count_shown
 from remuda.storage.staging import Match, PreparedRows, Staging, arrange, by_partition
 from remuda.storage.statistics import STALE_SHARE, MapStatistics, take_statistics
 from remuda.storage.transfer import ALWAYS, Arrival, Extraction, Versions
-from remuda.storage.upkeep import Upkeep
-from remuda.storage.validation import key_changed, refuse_changed, refuse_existing, too_old
+from remuda.storage.upkeep import Floors, Upkeep
 
 REWRITES_MET_MAX = 100
 """So often a lookup on another thread starts again because upkeep was faster."""
@@ -126,7 +124,7 @@ class MapStore:
         allows (0: the newest)."""
         layouts = self._readable.under(version)
         if at < self._upkeep.floor:
-            raise too_old(self.schema, at, self.floor)
+            raise validation.too_old(self.schema, at, self.floor)
         slot = self._locate(self._keys.hash(key), key, at)
         while slot != NOWHERE:
             chunk = self._table.by_number.get(slot >> OFFSET_BITS)
@@ -152,7 +150,7 @@ class MapStore:
         end = until
         if timestamp < self._latest:
             slots = index.slots(key_hash)
-            end = min(end, next_begin(self._table.by_number, slots, keys, key, timestamp))
+            end = min(end, late_rows.next_begin(self._table.by_number, slots, keys, key, timestamp))
         else:
             self._latest = timestamp
         slot = self._locate(key_hash, key, timestamp)
@@ -260,7 +258,7 @@ class MapStore:
         """Whether a version of ``key`` began or ended after ``timestamp``; of those that end by
         themselves only what ends until ``now``."""
         slots = self._index.slots(self._keys.hash(key))
-        return key_changed(self._table.by_number, slots, self._keys, key, timestamp, now)
+        return validation.key_changed(self._table.by_number, slots, self._keys, key, timestamp, now)
 
     def _end_of(self, chunk: Chunk, offset: int) -> int:
         return chunk.end if chunk.end_view is None else chunk.end_view[offset]
@@ -340,19 +338,19 @@ class MapStore:
 
     def _place(self, rows: PreparedRows, timestamp: int) -> Times | None:
         """Close what the rows replace; returns where they end themselves (None = all live on)."""
-        late = timestamp < self._latest
-        until = expiry(timestamp, rows.ttl)
-        self.expiring = self.expiring or until != FOREVER
+        late, ends = timestamp < self._latest, late_rows.own_ends(rows, timestamp)
+        self.expiring = self.expiring or (ends is not None and transfer.expire(ends))
         if rows.overwrite and not late:  # it replaces all rows there are
-            return None if until == FOREVER else np.full(rows.rows, until, dtype=np.int64)
-        ends = np.full(rows.rows, until, dtype=np.int64) if late or until != FOREVER else None
+            return ends
+        if late and ends is None:
+            ends = np.full(rows.rows, FOREVER, dtype=np.int64)
         for chunk, matched, offsets in self._matches(rows):
             if late and ends is not None:
-                end_before_later_versions(ends, chunk, offsets, matched, timestamp)
+                late_rows.end_before_later_versions(ends, chunk, offsets, matched, timestamp)
             self.rows -= close_existing(chunk, offsets, timestamp)
         if ends is None:
             return None
-        end_at_removals(ends, rows, timestamp)
+        late_rows.end_at_removals(ends, rows, timestamp)
         return ends if (ends != FOREVER).any() else None
 
     def _matches(self, rows: PreparedRows) -> Iterable[Match]:
@@ -373,8 +371,8 @@ class MapStore:
         """Keep keys of rows that the job removes; of ``batch`` only the key columns count."""
         return self._removals.stage(job, task, sequence, batch)
 
-    def staged_rows(self, job: str, task: str) -> int:
-        return self._staging.staged_rows(job, task)
+    def staged_rows(self, job: str, task: str, *, removals: bool = False) -> int:
+        return (self._removals if removals else self._staging).staged_rows(job, task)
 
     def prepare(
         self,
@@ -383,28 +381,29 @@ class MapStore:
         *,
         overwrite: bool,
         insert_only: bool,
+        distinct: bool = False,
         unchanged_since: int | None = None,
         ttl: int = 0,
         now: int = FOREVER - 1,
     ) -> int:
-        """Validate the rows of the accepted tasks and drop all others; returns the number of rows.
+        """Validate the rows of the accepted tasks and drop all others; returns the number of rows
+        (``distinct``: and of ``validation.removed_once``). ``mark_prepared`` is to follow, at once.
 
         Raises ``UniqueViolation`` when two rows have one key, or with ``insert_only`` when a key is
-        there that the job does not remove, or in another prepared job;
+        there ``now`` that the job does not remove, or in another prepared job;
         ``SerializationFailure`` when a row that the job removes (or writes, if it removes none) was
-        changed after ``unchanged_since``. What ends by itself until ``now`` is gone. The rows will
-        live for ``ttl`` (0: for ever). ``mark_prepared`` is to follow, in one step.
+        changed after ``unchanged_since``.
         """
         prepared = self._staging.prepare(job, tasks, overwrite=overwrite)
         prepared.ttl = ttl
-        removed = self._removals.prepare(job)
+        removed = self._removals.prepare(job, tasks)
         if unchanged_since is not None:
             rows = self._matches(removed or prepared)
-            refuse_changed(rows, self._keys, unchanged_since, self.floor, now)
+            validation.refuse_changed(rows, self._keys, unchanged_since, self.floor, now)
         if insert_only and not overwrite:
             self._staging.refuse_pending(job, prepared)
-            refuse_existing(self._matches(prepared), self._keys, prepared, removed, now)
-        return prepared.rows
+            validation.refuse_existing(self._matches(prepared), self._keys, prepared, removed, now)
+        return prepared.rows + (validation.removed_once(prepared, removed) if distinct else 0)
 
     def written(self, job: str) -> dict[int, int]:
         """Rows and removals of a prepared job, by partition."""
@@ -421,9 +420,6 @@ class MapStore:
 
     def mark_prepared(self, job: str, prepare_timestamp: int) -> None:
         """From now on readers at or above ``prepare_timestamp`` wait for the job's outcome."""
-        staged = self._staging.jobs.get(job)
-        if staged is None or staged.prepared is None:
-            raise InternalError(f"job {job} of map {self.schema.name} has not been prepared")
         self._staging.mark(job, prepare_timestamp)
 
     def resolve(self, job: str, commit_timestamp: int | None) -> int:
@@ -463,8 +459,12 @@ class MapStore:
         """What was before it can no longer be read."""
         return self._upkeep.floor
 
+    @property
+    def floors(self) -> Floors:
+        return self._upkeep.floors
+
     def raise_floor(self, at: int) -> None:
-        self._upkeep.floor = max(self._upkeep.floor, at)
+        self._upkeep.floors.lift(at)
 
     def extraction(
         self, partitions: frozenset[int], low: int = ALWAYS, high: int = FOREVER - 1
@@ -532,13 +532,13 @@ class MapStore:
         layouts = self._readable.under(version)
         view = self._table.view  # first: what is collected after this line is still in it
         if at < self._upkeep.floor:
-            raise too_old(self.schema, at, self.floor)
+            raise validation.too_old(self.schema, at, self.floor)
         return view, layouts
 
     def size(self, at: int, partitions: frozenset[int] | None = None) -> int:
         """The number of rows at ``at``."""
         if at < self._upkeep.floor:
-            raise too_old(self.schema, at, self.floor)
+            raise validation.too_old(self.schema, at, self.floor)
         if partitions is None and at >= self._latest and not self.expiring:
             return self.rows
         return count_shown(self._table.snapshot(), at, partitions)

@@ -3,7 +3,7 @@ write are (``storage.staging``)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,12 +71,19 @@ class Removals:
         order = self.prepared(job_id)
         return order is not None and order.found[1] is not None
 
-    def close(self, job_id: str) -> list[Staged]:
-        """All keys of a job, which takes no more."""
+    def staged_rows(self, job_id: str, task: str) -> int:
+        """Keys that one task has brought."""
+        job = self._jobs.get(job_id)
+        batches = {} if job is None else job.batches
+        return sum(batch.num_rows for (of, _), (batch, _) in batches.items() if of == task)
+
+    def close(self, job_id: str, tasks: Collection[str]) -> list[Staged]:
+        """The keys of the accepted tasks; the job takes no more, all others are dropped."""
         job = self._jobs.get(job_id)
         if job is None:
             return []
         job.closed = True
+        job.batches = {place: job.batches[place] for place in job.batches if place[0] in tasks}
         return list(job.batches.values())
 
     def keys_of(self, job_id: str) -> KeyRule:
@@ -96,13 +103,18 @@ class Removals:
             job.order = order
             job.batches = {}
 
-    def prepare(self, job_id: str) -> PreparedRows | None:
-        """The keys in the order of their hashes; None when the job removes nothing. Idempotent."""
+    def prepare(self, job_id: str, tasks: Collection[str]) -> PreparedRows | None:
+        """The keys of the accepted tasks in the order of their hashes; None when the job removes
+        nothing. Idempotent."""
         job = self._jobs.get(job_id)
         if job is None:
             return None
         if job.order is None:
-            self.keep(job_id, self.arranged(self.close(job_id), job.keys))
+            staged = self.close(job_id, tasks)
+            if not staged:
+                del self._jobs[job_id]
+                return None
+            self.keep(job_id, self.arranged(staged, job.keys))
         return job.order
 
     def discard(self, job_id: str) -> PreparedRows | None:

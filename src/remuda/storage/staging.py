@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from remuda.errors import JobAborted, RemudaError, UniqueViolation
+from remuda.errors import InternalError, JobAborted, RemudaError, UniqueViolation
 from remuda.storage.chunk import OFFSET_BITS, Chunk, Offsets
 from remuda.storage.chunk_table import pieces
 from remuda.storage.key_index import Run, Slots
 from remuda.storage.keys import Hashes, Key, KeyRule
+from remuda.storage.row_ends import aligned, ends_of, without_ends
 
 Match: TypeAlias = tuple[Chunk, Offsets, Offsets]
 """Stored rows with the keys of new ones: chunk, rows in the order of arrival, offsets."""
@@ -39,6 +40,8 @@ class PreparedRows:
     which there are (None = they do not matter)."""
     ttl: int = 0
     """How long the rows live from their commit, in microseconds; 0: for ever."""
+    ends: npt.NDArray[np.int64] | None = None
+    """Where each row ends by itself, if the rows brought that along: then ``ttl`` is nothing."""
     removals: list[tuple[int, Key, int]] = field(default_factory=list)
     """(hash, key, timestamp) of keys removed while the job was pending and the key was absent."""
     cleared: list[int] = field(default_factory=list)
@@ -102,7 +105,10 @@ def arrange(
     overwrite: bool = False,
 ) -> PreparedRows:
     """Rows given in any batches, cut into chunks, with their index entries. Any thread."""
-    batches = pieces(batches)
+    columns = len(keys.schema.columns)
+    batches = pieces(aligned(batches, columns))
+    ends = ends_of(batches, columns)
+    batches = [without_ends(batch, columns) for batch in batches]
     starts = np.cumsum([0, *(batch.num_rows for batch in batches)]).tolist()
     partitions = _joined(
         [
@@ -112,7 +118,7 @@ def arrange(
         np.uint16,
     )
     run = Run(hashes[order], _slots(batches, order))
-    return PreparedRows(keys, batches, partitions, run, order, overwrite)
+    return PreparedRows(keys, batches, partitions, run, order, overwrite, ends=ends)
 
 
 def _slots(batches: list[pa.RecordBatch], order: Offsets) -> Slots:
@@ -169,10 +175,11 @@ class Staging:
         return sum(job.nbytes for job in self.jobs.values())
 
     def stage(self, job_id: str, task: str, sequence: int, batch: pa.RecordBatch) -> int:
-        """Keep a batch; returns its rows, or 0 when this sequence number was here before."""
+        """Keep a batch, with ends of its rows or without (``row_ends``); returns its rows, or 0
+        when this sequence number was here before."""
         job = self.jobs.get(job_id)
         keys = self.keys if job is None else job.keys
-        keys.check(batch)
+        keys.check(without_ends(batch, len(keys.schema.columns)))
         if job is None:
             job = self.jobs[job_id] = StagedJob(keys)
         if job.closed:
@@ -296,6 +303,8 @@ class Staging:
 
     def mark(self, job_id: str, prepare_timestamp: int) -> None:
         """A prepared job is pending from here on."""
+        if self.prepared_rows(job_id) is None:
+            raise InternalError(f"job {job_id} of map {self._name} has not been prepared")
         self.pending[job_id] = prepare_timestamp
         self.settle()
 

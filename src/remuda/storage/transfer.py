@@ -89,6 +89,8 @@ class Extraction:
         self.layouts = layouts
         self._partitions = partitions
         self._low, self._high = low, high
+        self.later_ends = False
+        """Show what something has ended after ``high`` with that end, not as if it lived on."""
         self._taken: list[tuple[Chunk, Offsets]] = []
 
     def versions(self) -> Iterator[Versions]:
@@ -115,7 +117,8 @@ class Extraction:
         if len(offsets) < batch.num_rows:
             batch = batch.take(pa.array(offsets))
         ends = ends[offsets]
-        ends[(ends > self._high) & (ends & EXPIRY_MARK != EXPIRY_MARK)] = FOREVER
+        if not self.later_ends:
+            ends[(ends > self._high) & (ends & EXPIRY_MARK != EXPIRY_MARK)] = FOREVER
         self._taken.append((chunk, offsets + start))
         return Versions(self.layouts.schema, batch, begins[offsets], ends)
 

@@ -33,6 +33,22 @@ chunk.
 REWRITE_SIZE_MAX: Final = 256 * MIB
 
 
+class Floors:
+    """Versions that ended at or before ``reads`` may be gone. So may those that ended at or before
+    ``history``, but of partitions that came with less history than the others have."""
+
+    def __init__(self) -> None:
+        self.reads = self.history = 0
+
+    def lift(self, at: int) -> None:
+        self.history = max(self.history, at)
+        self.lift_reads(at)
+
+    def lift_reads(self, at: int) -> None:
+        """Because of partitions that come with less history."""
+        self.reads = max(self.reads, at)
+
+
 class Upkeep:
     """The upkeep of one map on one member; only the event loop uses it."""
 
@@ -42,12 +58,16 @@ class Upkeep:
         self.keys = keys
         """Of the newest schema: what is rewritten gets it."""
         self._work: Iterator[None] | None = None
-        self.floor = 0
-        """Versions that ended at or before this timestamp may be gone."""
+        self.floors = Floors()
         self.freed = 0
         """Bytes of chunks dropped so far (estimated)."""
         self.expired = 0
         """Rows collected so far that nothing but time has ended."""
+
+    @property
+    def floor(self) -> int:
+        """Versions that ended at or before this timestamp may be gone."""
+        return self.floors.reads
 
     def step(self, horizon: int) -> bool:
         """One slice. No reader may ask for a time before ``horizon`` any more. True = there is
@@ -82,7 +102,7 @@ class Upkeep:
             return iter(())
         dead = [chunk for chunk in self._settled() if chunk.last_end() <= horizon]
         if dead:
-            self.floor = max(self.floor, horizon)
+            self.floors.lift(horizon)
             self._index.drop_ended(horizon)
             return self._drop(dead)
         runs = self._index.wanted_merge()
@@ -90,7 +110,7 @@ class Upkeep:
             return self._index.merge(runs)
         group = self._dead_group(horizon) or self._small_group(horizon)
         if group:
-            self.floor = max(self.floor, horizon)
+            self.floors.lift(horizon)
             return self._rewrite(group, horizon)
         return None
 

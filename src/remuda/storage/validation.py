@@ -49,6 +49,29 @@ def refuse_existing(
             )
 
 
+def removed_once(rows: PreparedRows, removed: PreparedRows | None) -> int:
+    """How many keys a job removes. Raises UniqueViolation when one is removed twice, or removed and
+    written."""
+    if removed is None:
+        return 0
+    keys = removed.keys
+    if (removed.hashes[1:] == removed.hashes[:-1]).any():
+        for _, key in keys.repeats(removed.key_columns(), removed.hashes, removed.order):
+            raise UniqueViolation(
+                f"two of the rows to be deleted from map {keys.schema.name} have the same key",
+                detail=f"key ({keys.show(key)})",
+            )
+    common = np.intersect1d(rows.hashes, removed.hashes)
+    if len(common):
+        for key in rows.keys_with(common) & removed.keys_with(common):
+            raise UniqueViolation(
+                f"one write deletes a row of map {keys.schema.name} and writes it as well",
+                detail=f"key ({keys.show(key)})",
+                hint="Keep the last change of each key only.",
+            )
+    return removed.rows
+
+
 def refuse_changed(found: Iterable[Match], keys: KeyRule, since: int, floor: int, now: int) -> None:
     """Raise SerializationFailure when one of the versions has begun or ended after ``since`` (or
     ends by itself until ``now``), or when some may have that are gone: they were collected (below

@@ -6,9 +6,12 @@ recovers it finds all parts prepared and decides the same. Rolling back is diffe
 be told so only when a part can no longer be prepared, that is, when its primary has refused it or
 has rolled it back on all copies; otherwise a recovery might still find everything prepared.
 
-The user is told of a commit of several parts when all of them have finished (one part: with its
-vote). Before that, the clock of a primary may still be below the commit timestamp, and a reader who
-asks only there, after the user was told, would read at a timestamp at which nothing has changed.
+The user is told of a commit when the clocks of all its primaries have reached the commit
+timestamp: a reader who asks only one of them, after the user was told, must not read at a timestamp
+at which nothing has changed. (At or above it, readers wait for the end of the part.) A vote tells
+the clock of its primary; one that is behind is heard of when it has finished. The near member
+prepares its own parts before it asks others, so of two primaries, one of them the near member,
+none is behind.
 
 Every message is sent again until it is answered, to whoever is the primary by then.
 """
@@ -48,8 +51,11 @@ class Near:
         layout: Layout,
         *,
         one_phase: bool = False,
+        when_finished: bool = False,
         resend: float,
     ) -> None:
+        """``when_finished``: the user is told of a commit when all parts have finished, not before:
+        then nothing of it stands in the way of others."""
         assert work, "a transaction without parts needs no commit"
         self.transaction = transaction
         self.state = State.ACTIVE
@@ -63,6 +69,9 @@ class Near:
         self._pause = resend
         self._sent = 0.0
         self._votes: dict[int, int] = {}
+        self._clocks: dict[int, int] = {}
+        """Of the primaries, as far as their votes tell."""
+        self._when_finished = when_finished
         self._unfinished = set(self._partitions)
         self._reported = False
         self._cause: RemudaError | None = None
@@ -102,6 +111,9 @@ class Near:
             out = self._roll_back(now, vote.refusal)
             return [*out, *self._report(vote.refusal)]
         self._votes[vote.partition] = vote.timestamp
+        primary = self._layout.primary(vote.partition)
+        if primary is not None:
+            self._clocks[primary] = max(vote.timestamp, self._clocks.get(primary, 0))
         if len(self._votes) < len(self._partitions):
             return []
         self.commit_timestamp = max(self._votes.values())
@@ -110,8 +122,17 @@ class Near:
             return self._report(None)
         self.state = State.COMMITTING
         self._pause = self._resend
-        report = self._report(None) if len(self._partitions) == 1 else []
+        self._clocks[self._me] = self.commit_timestamp  # it has heard all votes
+        report = self._report(None) if not self._awaited() else []
         return [*report, *self._send(now)]
+
+    def _awaited(self) -> set[int]:
+        """Parts whose end the user waits for, of a transaction that has committed."""
+        if self._when_finished and len(self._partitions) > 1:
+            return self._unfinished
+        at = self.commit_timestamp
+        primary, clocks = self._layout.primary, self._clocks
+        return {p for p in self._unfinished if clocks.get(primary(p) or 0, 0) < at}
 
     def on_finished(self, message: Finished) -> list[Effect]:
         if self.state not in {State.COMMITTING, State.ROLLING_BACK}:
@@ -120,11 +141,12 @@ class Near:
         rolled_back = self.state is State.ROLLING_BACK
         if not self._unfinished:
             self.state = State.ROLLED_BACK if rolled_back else State.COMMITTED
-        return self._report(self._cause) if rolled_back or not self._unfinished else []
+        return self._report(self._cause) if rolled_back or not self._awaited() else []
 
     def on_layout(self, now: float, layout: Layout) -> list[Effect]:
         """Another view. If this member is not in it, it speaks to nobody any more."""
         self._layout = layout
+        self._clocks.clear()  # others may be the primaries now
         if not layout.alive(self._me):
             if not self._reported:
                 self.state = State.UNKNOWN

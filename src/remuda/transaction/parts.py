@@ -84,7 +84,7 @@ class Part:
 
     @property
     def ended(self) -> bool:
-        return self.state in {State.COMMITTED, State.ROLLED_BACK}
+        return self.state is State.COMMITTED or self.state is State.ROLLED_BACK
 
 
 def _due(part: Part) -> bool:

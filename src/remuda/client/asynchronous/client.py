@@ -28,6 +28,7 @@ from remuda.client.backoff import conflict_pause
 from remuda.client.commit import abort_job, begin_job, commit_job
 from remuda.client.core import Core
 from remuda.client.feed_events import RowEvent
+from remuda.client.job_outcome import job_committed
 from remuda.client.job_writer import JobTarget
 from remuda.client.known_headers import KnownHeaders
 from remuda.client.many import execute_many
@@ -275,15 +276,32 @@ class Client:
         )
         return Cursor(await self.run_with(sql, params, options, member))
 
-    async def begin_job(self, map_name: str, overwrite: bool = False, label: str = "") -> Job:
+    async def begin_job(
+        self,
+        map_name: str,
+        overwrite: bool = False,
+        label: str = "",
+        *,
+        insert_only: bool = False,
+        job_id: str | None = None,
+    ) -> Job:
         """Begin a staged bulk write into a map; see ``remuda.client.jobs``.
 
-        ``overwrite``: its commit replaces all entries of the map. ``label`` is for logs. Raises
-        UndefinedMap, and MemberUnavailable when a member is lost.
+        ``overwrite``: its commit replaces all entries of the map. ``insert_only``: its commit is
+        refused with UniqueViolation when the map has one of the keys. ``label`` is for logs.
+        ``job_id``: made up by the caller (``N-`` and 24 hexadecimal digits, N a member); the job is
+        begun unless it was. Raises UndefinedMap, JobAborted (it has ended), and MemberUnavailable
+        when a member is lost.
         """
-        job, schema = await begin_job(self._core, map_name, overwrite, label)
+        job, schema = await begin_job(self._core, map_name, overwrite, label, insert_only, job_id)
         target = JobTarget(job, schema, self._core.view, self._core.settings.security)
         return Job(self, job, schema, target)
+
+    async def job_committed(self, job: str) -> bool:
+        """Whether a job was committed; one that was not yet will not be. Members know it for their
+        last 10,000 jobs each, also after a start with their logs. Raises TransientError when a
+        member does not answer."""
+        return await job_committed(self._core, job)
 
     async def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int:
         """Make the rows of the named task attempts visible together; the number of rows.
@@ -297,6 +315,18 @@ class Client:
     async def abort_job(self, job: str) -> None:
         """Drop all rows of a job that was not committed."""
         await abort_job(self._core, job)
+
+    async def read_lease(
+        self, run: str, at: int | None = None, *, seconds: int = 60, member: int | None = None
+    ) -> int | None:
+        """Have all members keep the versions that the read ``run`` needs, for ``seconds`` from now
+        on: call it again before they are over. 0 gives it up.
+
+        ``run`` is a name that nobody else has, ``at`` the timestamp of the read if ``member``
+        (which is to be the same each time) does not know one. Returns the timestamp that it has;
+        None when it has none. Raises SnapshotTooOld when the lease has ended.
+        """
+        return await self._core.call(member, requests.read_lease(run, at, seconds))
 
     def job_writer(self, target: JobTarget, task: str) -> JobWriter:
         """A writer of one task attempt over this client's connections."""

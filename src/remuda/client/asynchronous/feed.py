@@ -52,7 +52,8 @@ class _Poll:
 class Ends:
     """What a feed tells besides pages: changes were lost; it is over."""
 
-    gap: Callable[[int], None]
+    gap: Callable[[int], None] | None
+    """None: then it is over."""
     failed: Callable[[RemudaError], None]
     answered: Callable[[], None] = field(default=lambda: None)
     interrupted: Callable[[], None] = field(default=lambda: None)
@@ -106,13 +107,15 @@ class Feed:
         """Everything that was committed before this moment (monotonic) has been told."""
         return min(self._heard.values())
 
-    async def open(self) -> int:
-        """Begin now: returns the timestamp after which every change is told. Every primary has
-        heard of it, so whatever is written from now on comes later. Raises what a wrong query
-        raises, InsufficientPrivilege, LimitExceeded, and when the cluster does not answer."""
+    async def open(self, positions: FeedPositions | None = None, map_id: int = 0) -> int:
+        """Begin now, or at ``positions`` of the map with this id: returns the timestamp of now,
+        after which every change is told in any case. Every primary has heard of it, so whatever is
+        written from now on comes later. Raises what a wrong query raises, InsufficientPrivilege,
+        LimitExceeded, ChangesExpired, and when the cluster does not answer."""
         core = self._core
         now = await core.call(None, requests.cluster_info(core.clock), read=True)
-        self._positions = FeedPositions(now.clock, self._wanted)
+        self._positions = positions or FeedPositions(now.clock, self._wanted)
+        self._map_id = map_id or self._map_id
         unheard = set(self._positions.partitions)
         tries = core.tries(core.settings.retry_reads)
         while unheard:
@@ -120,6 +123,8 @@ class Feed:
                 asked = time.monotonic()
                 try:
                     page = await self._ask(member, partitions, 0.0)
+                except SnapshotTooOld:
+                    raise
                 except TransientError as error:
                     await tries.after(error)
                     break
@@ -243,6 +248,8 @@ class Feed:
         try:
             page = task.result()
         except SnapshotTooOld:
+            if self._ends.gap is None:
+                raise
             await self._skip(poll)
         except TransientError as error:
             self._later(poll.member, error)
@@ -259,7 +266,8 @@ class Feed:
             self._later(poll.member, error)
             return
         self._positions.skip(poll.partitions, now.clock)
-        self._ends.gap(now.clock)
+        if self._ends.gap is not None:
+            self._ends.gap(now.clock)
 
     def _later(self, member: int, error: RemudaError) -> None:
         """Ask again after a pause, along the newest view. Raises the error when the member has not

@@ -17,6 +17,8 @@ from remuda.client.predicate import Condition, Operand, quote
 from remuda.client.reader import Reader
 from remuda.client.requests import NO_OPTIONS, MapDescription
 from remuda.client.row import Row
+from remuda.client.transaction_binding import TransactionBinding
+from remuda.client.transaction_core import TransactionCore
 from remuda.client.tries import MAYBE_AGAIN, STALE
 from remuda.client.values import parameters_of
 from remuda.datatypes.schema import MapSchema
@@ -76,11 +78,18 @@ class Handle:
         """The map as this handle knows it, in the view that the client knows."""
         binding = self._binding
         if binding is None:
-            known = self._core.still_described(self.name)
+            known = await self._core.still_described(self.name)
             return await self._bind() if known is None else self._bound(known.schema)
         if binding.view is not self._core.view:
             self._binding = binding = self._rebuilt(binding)
         return binding
+
+    async def _bound_perhaps(self) -> Binding:
+        """The map as it was known last: for a request that fails if that is not good any more."""
+        if self._binding is None:
+            known = await self._core.last_described(self.name)
+            return await self._bind() if known is None else self._bound(known.schema)
+        return await self._bound_now()
 
     async def _bind_again(self, error: RemudaError) -> Binding:
         """The map as it is now, after a request met ``error``."""
@@ -108,8 +117,7 @@ class Handle:
             or binding.schema != schema
             or binding.router.view is not self._core.view
         ):
-            binding = Binding(self._core, schema, self._value_type, self._key_type)
-            self._binding = binding
+            binding = self._binding = self._made(schema)
         return binding
 
     async def _bind_for(self, key: Any, value: Any) -> Binding:
@@ -135,12 +143,19 @@ class Handle:
         """The map as it is now, if that is not what an object did not fit; raises ``error`` if it
         is."""
         newest = await self._bind()
-        if newest.schema.version == binding.schema.version:
+        known, schema = binding.schema, newest.schema
+        if (schema.map_id, schema.version) == (known.map_id, known.version):
             raise error
         return newest
 
     def _rebuilt(self, binding: Binding) -> Binding:
-        return Binding(self._core, binding.schema, self._value_type, self._key_type)
+        return self._made(binding.schema)
+
+    def _made(self, schema: MapSchema) -> Binding:
+        core = self._core
+        if isinstance(core, TransactionCore):
+            return TransactionBinding(core, schema, self._value_type, self._key_type)
+        return Binding(core, schema, self._value_type, self._key_type)
 
     def _all_columns(self, binding: Binding) -> tuple[str, ...]:
         return tuple(column.name for column in binding.schema.columns)

@@ -15,6 +15,7 @@ from remuda.client.ports import REQUEST_TIMEOUT, Conversation, MemberPort
 from remuda.client.requests import Call, JobTask
 from remuda.client.routing import Router
 from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
     ConnectionBroken,
@@ -50,7 +51,9 @@ class JobWriter:
         self._member = member
         self._schema = engine_schema(target.schema)
         self._router = Router(target.schema, target.view)
-        self._links: dict[int, _Link] = {}
+        self._ports: dict[int, MemberPort] = {}
+        self._links: dict[tuple[int, bool], _Link] = {}
+        """By member, and whether it takes keys of entries to be removed."""
 
     async def write(self, batch: pa.RecordBatch) -> None:
         """Route and send the rows of an engine-form batch. TypeMismatch, NotNullViolation."""
@@ -65,6 +68,24 @@ class JobWriter:
         for member, part in self._router.split(batch):
             await (await self._link(member)).add(part)
 
+    async def remove(self, batch: pa.RecordBatch) -> None:
+        """Route and send keys of entries that the commit is to remove: engine-form batches of the
+        key columns, in their order. TypeMismatch, NotNullViolation."""
+        schema = self.target.schema
+        if batch.num_columns != len(schema.key):
+            raise TypeMismatch(f'map "{schema.name}": the keys are not those of the map')
+        rows = of_keys(batch.columns, schema)
+        for position in schema.key_positions:
+            if rows.column(position).null_count:
+                raise NotNullViolation(
+                    f'map "{schema.name}", field "{schema.columns[position].name}": '
+                    "NULL in a NOT NULL column"
+                )
+        self.rows += batch.num_rows
+        for member, part in self._router.split(rows):
+            link = await self._link(member, removal=True)
+            await link.add(part.select(list(schema.key_positions)))
+
     async def finish(self) -> JobTask:
         """Send the rest, wait for every answer, and close. The result goes to ``commit``."""
         for link in self._links.values():
@@ -76,7 +97,8 @@ class JobWriter:
         for link in self._links.values():
             await link.settle()
             link.release()
-        return JobTask(self.task, tuple(sorted(self._links)), self.rows)
+        members = {member for member, _ in self._links}
+        return JobTask(self.task, tuple(sorted(members)), self.rows)
 
     def close(self) -> None:
         """Give up at once. Does nothing after ``finish``."""
@@ -94,12 +116,14 @@ class JobWriter:
     ) -> None:
         self.close()
 
-    async def _link(self, member: int) -> _Link:
-        link = self._links.get(member)
+    async def _link(self, member: int, *, removal: bool = False) -> _Link:
+        link = self._links.get((member, removal))
         if link is None:
-            port = self._member(member)
-            talk = await port.converse()
-            link = self._links[member] = _Link(port, talk, self.target.job, self.task, self._schema)
+            if member not in self._ports:
+                self._ports[member] = self._member(member)
+            port = self._ports[member]
+            link = _Link(port, await port.converse(), self.target, self.task, removal=removal)
+            self._links[member, removal] = link
         return link
 
 
@@ -116,13 +140,22 @@ class _Link:
     """The rows of one task for one member: gathered, framed, numbered, answered."""
 
     def __init__(
-        self, port: MemberPort, talk: Conversation, job: str, task: str, schema: pa.Schema
+        self,
+        port: MemberPort,
+        talk: Conversation,
+        target: JobTarget,
+        task: str,
+        *,
+        removal: bool,
     ) -> None:
         self._port = port
         self._talk: Conversation | None = talk
-        self._job = job
+        self._job = target.job
         self._task = task
-        self._schema = schema
+        self._removal = removal
+        whole = engine_schema(target.schema)
+        places = target.schema.key_positions
+        self._schema = pa.schema([whole.field(i) for i in places]) if removal else whole
         self._sequence = itertools.count()
         self._gathered: list[pa.RecordBatch] = []
         self._gathered_size = 0
@@ -144,11 +177,16 @@ class _Link:
         batches = _as_one(self._schema, self._gathered)
         self._gathered, self._gathered_size = [], 0
         dbody = encode_stream(self._schema, batches)
-        await self._send(requests.job_write(self._job, self._task, next(self._sequence), dbody))
+        sequence = next(self._sequence)
+        await self._send(
+            requests.job_write(self._job, self._task, sequence, dbody, removal=self._removal)
+        )
 
     async def end(self) -> None:
         """Say how many rows there were: the member fails the task when it counts differently."""
-        await self._send(requests.job_task_end(self._job, self._task, self._rows))
+        await self._send(
+            requests.job_task_end(self._job, self._task, self._rows, removal=self._removal)
+        )
 
     async def settle(self) -> None:
         """Wait until every frame is answered."""

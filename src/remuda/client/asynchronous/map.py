@@ -54,9 +54,14 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
         """The value of ``key``, or ``default``."""
         binding = self._binding
         if binding is None or binding.view is not self._core.view:
-            binding = await self._bound_now()
+            binding = await self._bound_perhaps()
         try:
-            row = await binding.get(binding.codec.key(key))
+            physical = binding.codec.key(key)
+        except ObjectMismatch as error:
+            binding = await self._newer(binding, error)
+            physical = binding.codec.key(key)
+        try:
+            row = await binding.get(physical)
         except AGAIN as error:
             binding, row = await self._read_again(error, lambda b: b.get(b.codec.key(key)))
         return default if row is None else binding.codec.value(row)

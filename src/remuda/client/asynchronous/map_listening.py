@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from remuda.client.asynchronous.change_stream import ROWS, ChangeStream
 from remuda.client.asynchronous.feed import Feed
 from remuda.client.asynchronous.handle import Handle, condition_of
 from remuda.client.asynchronous.listener import BUFFER, Listener, subscription_name
@@ -70,6 +71,29 @@ class Listening(Handle):
             ),
             there if initial else None,
         )
+
+    async def changes(
+        self,
+        from_: Any = "latest",
+        *,
+        where: Condition | Operand | None = None,
+        rows: int = ROWS,
+    ) -> ChangeStream:
+        """The changes of this map as record batches; see ``ChangeStream``.
+
+        ``from_``: "latest" (what is committed from now on), "snapshot" (first all rows as they are,
+        then the changes since), "earliest" (all changes that are kept), a moment, a hybrid
+        timestamp, or the ``position`` of another stream of this map. ``where``: only entries that
+        meet a condition over ``remuda.col``. ``rows``: changes in a batch, about. Raises InputError
+        for a position that is none, ChangesExpired (what came after it is not kept any more),
+        UndefinedMap (also for a position of a map that was dropped), InsufficientPrivilege.
+        """
+        self._refuse_in_transaction()
+        binding = await self._bind()
+        condition, items = condition_of(where)
+        parameters, types = parameters_of(items)
+        stream = ChangeStream(self._core, binding.schema, condition, parameters, types, rows)
+        return await stream.begin(from_)
 
     def over(self, core: Core) -> Listening:
         """The same map, over other connections."""

@@ -13,6 +13,7 @@ from remuda.client.snapshots import (
     drop_text,
     expire_text,
     quoted,
+    restorable_text,
     restore_text,
     verify_text,
 )
@@ -32,6 +33,9 @@ class Snapshots:
 
     async def describe(self, name: str) -> Rows:
         return await self._rows(f"SHOW SNAPSHOT {quoted(name)}")
+
+    async def restorable(self, name: str) -> Rows:
+        return await self._rows(restorable_text(name))
 
     async def verify(self, name: str, level: int = 3) -> Rows:
         return await self._rows(verify_text(name, level))

@@ -31,12 +31,14 @@ from remuda.errors import (
     SchemaChanged,
     SerializationFailure,
     SnapshotTooOld,
+    UndefinedMap,
     ViewChanged,
 )
 from remuda.rpc.messages import user_pb2
 from remuda.transaction.states import State
 from remuda.transaction_errors import (
     DeadlockDetected,
+    FailedTransaction,
     LockNotAvailable,
     TransactionSuspended,
     TransactionTimeout,
@@ -85,14 +87,21 @@ class Transaction:
     # --- life ---
 
     async def begin(self) -> Self:
-        """What entering does. Raises MemberUnavailable, LimitExceeded."""
+        """Begin now, on some member; who only enters begins with the first request. Raises
+        MemberUnavailable, LimitExceeded."""
+        core = self._enter()
+        try:
+            await core.begin()
+        except BaseException:
+            self._core = None
+            raise
+        return self
+
+    def _enter(self) -> TransactionCore:
         if self._core is not None:
             raise InputError("the transaction has begun already; begin another one")
-        client = self._client
-        call = requests.begin(self._options, client.clock, client.view.number)
-        held = await client.call(None, call, read=True)  # one that nobody uses ends by itself
-        self._core = TransactionCore.within(client, held)
-        return self
+        core = self._core = TransactionCore.within(self._client, self._options)
+        return core
 
     async def commit(self) -> None:
         """Make everything visible, at one moment. The transaction is over then, whatever is raised:
@@ -104,7 +113,19 @@ class Transaction:
         if core.held.broken is not None:
             await self.rollback()
             raise core.held.lost()
-        call = requests.end(core.held, True, core.clock, core.view.number)
+        if core.unsent.failed is not None:
+            cause = core.unsent.failed
+            await self.rollback()
+            raise FailedTransaction(
+                "the transaction was rolled back: something that was put in it was refused",
+                detail=f"cause: {cause.message}",
+            )
+        if not core.held.name:
+            if not core.unsent.puts:  # nothing was done
+                self._over(core, State.COMMITTED)
+                return
+            await self._begin_late(core)
+        call = requests.end(core.held, core.unsent, core.clock, core.view.number)
         try:
             self.commit_timestamp = await core.pool(core.held.member).call(call, COMMIT_TIMEOUT)
         except OutcomeUnknown:
@@ -117,8 +138,10 @@ class Transaction:
                 detail=error.message,
                 member=error.member,
             ) from error
-        except RemudaError:
+        except RemudaError as error:
             self._over(core, State.ROLLED_BACK)
+            if isinstance(error, SchemaChanged | UndefinedMap):
+                core.forget_maps()
             raise
         except BaseException:
             self._over(core, State.UNKNOWN)
@@ -126,13 +149,23 @@ class Transaction:
         core.wrote()
         self._over(core, State.COMMITTED)
 
+    async def _begin_late(self, core: TransactionCore) -> None:
+        """It has done nothing but what its client could do by itself."""
+        try:
+            await core.begin()
+        except BaseException:
+            self._over(core, State.ROLLED_BACK)
+            raise
+
     async def rollback(self) -> None:
         """Give up everything. Also good when a member or the connection is lost, or the timeout has
         done it already."""
         core = self._open()
         self._over(core, State.ROLLED_BACK)
+        if not core.held.name:
+            return
         if not isinstance(core.held.broken, ConnectionBroken):  # it has not ended with that
-            call = requests.end(core.held, False, core.clock, core.view.number)
+            call = requests.end(core.held, None, core.clock, core.view.number)
             with contextlib.suppress(*_GONE):
                 await core.pool(core.held.member).call(call)
 
@@ -145,11 +178,15 @@ class Transaction:
         """Put it aside: it stays as it is, even when the connection ends, until ``resume`` or its
         timeout. Raises NoActiveTransaction unless it is ACTIVE."""
         core = self._open()
+        if core.held.state != user_pb2.SUSPENDED:
+            await core.ready()
         await core.pool(core.held.member).call(requests.suspend(core.held, resume=False))
 
     async def resume(self) -> None:
         """Go on with it. Raises NoActiveTransaction unless it is SUSPENDED."""
         core = self._open()
+        if not core.held.name:
+            await core.begin()
         await core.pool(core.held.member).call(requests.suspend(core.held, resume=True))
         core.held.broken = None
 
@@ -167,13 +204,20 @@ class Transaction:
 
     async def _savepoint(self, action: int, name: str) -> None:
         core = self._open()
-        await core.ask(core.held.member, requests.savepoint(core.held, action, name))
+        if not core.held.name:
+            await core.begin()
+        call = requests.savepoint(core.held, action, name)
+        if action == user_pb2.TransactionSavepoint.ROLL_BACK:  # of before all that is not sent
+            await core.ask_first(call)
+            core.unsent.forget_puts()
+        else:
+            await core.ask(core.held.member, call)
 
     # --- what it is ---
 
     @property
     def id(self) -> str:
-        """Its name in ``sys.transactions``; "" before it has begun."""
+        """Its name in ``sys.transactions``; "" before its first request."""
         return "" if self._core is None else self._core.held.name
 
     @property
@@ -205,11 +249,14 @@ class Transaction:
 
     async def prepare(self, text: str) -> Statement:
         """A prepared statement that runs inside the transaction."""
-        return await Statement(self._open(), text).prepare()
+        core = self._open()
+        await core.ready()
+        return await Statement(core, text).prepare()
 
     async def execute_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
         """As ``Client.execute_many``, inside the transaction."""
         core = self._open()
+        await core.ready()
         return await execute_many(core, await Statement(core, text).prepare(), rows)
 
     async def run(self, text: str, params: tuple[Any, ...], timeout: float | None) -> Reader:
@@ -238,7 +285,13 @@ class Transaction:
         return self._open()
 
     async def __aenter__(self) -> Self:
-        return await self.begin()
+        """It begins with its first request, unless something is to be seen of it before that: its
+        name and its timeout."""
+        options = self._options
+        if options.concurrency == "pessimistic" or options.timeout is not None or options.label:
+            return await self.begin()
+        self._enter()
+        return self
 
     async def __aexit__(
         self,

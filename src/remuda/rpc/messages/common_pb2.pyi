@@ -163,20 +163,24 @@ class Index(_message.Message):
     def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., descending: _Optional[_Iterable[bool]] = ..., index_id: _Optional[int] = ..., ready: _Optional[bool] = ...) -> None: ...
 
 class MapOptions(_message.Message):
-    __slots__ = ("ttl", "max_idle", "eviction", "max_entries", "max_bytes", "async_backups")
+    __slots__ = ("ttl", "max_idle", "eviction", "max_entries", "max_bytes", "async_backups", "change_retention", "change_retention_bytes")
     TTL_FIELD_NUMBER: _ClassVar[int]
     MAX_IDLE_FIELD_NUMBER: _ClassVar[int]
     EVICTION_FIELD_NUMBER: _ClassVar[int]
     MAX_ENTRIES_FIELD_NUMBER: _ClassVar[int]
     MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
     ASYNC_BACKUPS_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_RETENTION_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_RETENTION_BYTES_FIELD_NUMBER: _ClassVar[int]
     ttl: int
     max_idle: int
     eviction: str
     max_entries: int
     max_bytes: int
     async_backups: bool
-    def __init__(self, ttl: _Optional[int] = ..., max_idle: _Optional[int] = ..., eviction: _Optional[str] = ..., max_entries: _Optional[int] = ..., max_bytes: _Optional[int] = ..., async_backups: _Optional[bool] = ...) -> None: ...
+    change_retention: int
+    change_retention_bytes: int
+    def __init__(self, ttl: _Optional[int] = ..., max_idle: _Optional[int] = ..., eviction: _Optional[str] = ..., max_entries: _Optional[int] = ..., max_bytes: _Optional[int] = ..., async_backups: _Optional[bool] = ..., change_retention: _Optional[int] = ..., change_retention_bytes: _Optional[int] = ...) -> None: ...
 
 class MapSchema(_message.Message):
     __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "indexes", "options")

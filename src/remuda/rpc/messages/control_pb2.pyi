@@ -321,7 +321,7 @@ class ViewInstall(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., cluster_identity: _Optional[bytes] = ...) -> None: ...
 
 class LogState(_message.Message):
-    __slots__ = ("cluster_identity", "member", "view", "accepted", "lost", "clock", "parts", "jobs", "replicated")
+    __slots__ = ("cluster_identity", "member", "view", "accepted", "lost", "clock", "parts", "jobs", "replicated", "left", "settled")
     CLUSTER_IDENTITY_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     VIEW_FIELD_NUMBER: _ClassVar[int]
@@ -331,6 +331,8 @@ class LogState(_message.Message):
     PARTS_FIELD_NUMBER: _ClassVar[int]
     JOBS_FIELD_NUMBER: _ClassVar[int]
     REPLICATED_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    SETTLED_FIELD_NUMBER: _ClassVar[int]
     cluster_identity: bytes
     member: int
     view: _common_pb2.View
@@ -340,7 +342,9 @@ class LogState(_message.Message):
     parts: _containers.RepeatedCompositeFieldContainer[PartEnd]
     jobs: _containers.RepeatedScalarFieldContainer[str]
     replicated: bool
-    def __init__(self, cluster_identity: _Optional[bytes] = ..., member: _Optional[int] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., accepted: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., lost: _Optional[_Iterable[_Union[PartitionHolders, _Mapping]]] = ..., clock: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[PartEnd, _Mapping]]] = ..., jobs: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ...) -> None: ...
+    left: _containers.RepeatedScalarFieldContainer[int]
+    settled: bool
+    def __init__(self, cluster_identity: _Optional[bytes] = ..., member: _Optional[int] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., accepted: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., lost: _Optional[_Iterable[_Union[PartitionHolders, _Mapping]]] = ..., clock: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[PartEnd, _Mapping]]] = ..., jobs: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., left: _Optional[_Iterable[int]] = ..., settled: _Optional[bool] = ...) -> None: ...
 
 class PartitionHolders(_message.Message):
     __slots__ = ("partition", "view", "members")
@@ -1189,18 +1193,20 @@ class SnapshotWrite(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., snapshot: _Optional[str] = ..., cut: _Optional[int] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., group: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., at: _Optional[int] = ...) -> None: ...
 
 class SnapshotWritten(_message.Message):
-    __slots__ = ("context", "key", "sha256", "size", "rows")
+    __slots__ = ("context", "key", "sha256", "size", "rows", "passing")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     SHA256_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    PASSING_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     key: str
     sha256: str
     size: int
     rows: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., key: _Optional[str] = ..., sha256: _Optional[str] = ..., size: _Optional[int] = ..., rows: _Optional[int] = ...) -> None: ...
+    passing: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., key: _Optional[str] = ..., sha256: _Optional[str] = ..., size: _Optional[int] = ..., rows: _Optional[int] = ..., passing: _Optional[int] = ...) -> None: ...
 
 class SnapshotRead(_message.Message):
     __slots__ = ("context", "object", "map_id", "schema_version")
@@ -1287,20 +1293,24 @@ class LogSegment(_message.Message):
     def __init__(self, key: _Optional[str] = ..., sha256: _Optional[str] = ..., size: _Optional[int] = ..., number: _Optional[int] = ..., first: _Optional[int] = ..., last: _Optional[int] = ...) -> None: ...
 
 class SnapshotReplay(_message.Message):
-    __slots__ = ("context", "snapshot", "cut", "moment", "log_identity", "maps")
+    __slots__ = ("context", "snapshot", "cut", "moment", "log_identity", "maps", "archived", "finish")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     CUT_FIELD_NUMBER: _ClassVar[int]
     MOMENT_FIELD_NUMBER: _ClassVar[int]
     LOG_IDENTITY_FIELD_NUMBER: _ClassVar[int]
     MAPS_FIELD_NUMBER: _ClassVar[int]
+    ARCHIVED_FIELD_NUMBER: _ClassVar[int]
+    FINISH_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     snapshot: str
     cut: int
     moment: int
     log_identity: str
     maps: _containers.RepeatedCompositeFieldContainer[ReplayedMap]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., snapshot: _Optional[str] = ..., cut: _Optional[int] = ..., moment: _Optional[int] = ..., log_identity: _Optional[str] = ..., maps: _Optional[_Iterable[_Union[ReplayedMap, _Mapping]]] = ...) -> None: ...
+    archived: _containers.RepeatedCompositeFieldContainer[LogSegment]
+    finish: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., snapshot: _Optional[str] = ..., cut: _Optional[int] = ..., moment: _Optional[int] = ..., log_identity: _Optional[str] = ..., maps: _Optional[_Iterable[_Union[ReplayedMap, _Mapping]]] = ..., archived: _Optional[_Iterable[_Union[LogSegment, _Mapping]]] = ..., finish: _Optional[int] = ...) -> None: ...
 
 class ReplayedMap(_message.Message):
     __slots__ = ("old_id", "map_id", "schema_version")

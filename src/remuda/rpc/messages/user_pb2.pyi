@@ -51,12 +51,16 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     JOB_TASK_END: _ClassVar[RpcType]
     JOB_COMMIT: _ClassVar[RpcType]
     JOB_ABORT: _ClassVar[RpcType]
+    JOB_OUTCOME: _ClassVar[RpcType]
+    READ_LEASE: _ClassVar[RpcType]
     TRANSACTION_BEGIN: _ClassVar[RpcType]
     TRANSACTION_END: _ClassVar[RpcType]
     TRANSACTION_SAVEPOINT: _ClassVar[RpcType]
     TRANSACTION_SUSPEND: _ClassVar[RpcType]
     CHANGES_READ: _ClassVar[RpcType]
     CHANGES_END: _ClassVar[RpcType]
+    SPARK_WORK: _ClassVar[RpcType]
+    SPARK_ROWS: _ClassVar[RpcType]
     MAP_COMPUTE: _ClassVar[RpcType]
     MAP_GET_VERSIONED: _ClassVar[RpcType]
     MAP_TTL: _ClassVar[RpcType]
@@ -107,6 +111,13 @@ class RequestStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OK: _ClassVar[RequestStatus]
     FAILED_: _ClassVar[RequestStatus]
     TIMEOUT: _ClassVar[RequestStatus]
+
+class JobState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    JOB_UNKNOWN: _ClassVar[JobState]
+    JOB_OPEN: _ClassVar[JobState]
+    JOB_COMMITTED: _ClassVar[JobState]
+    JOB_ABORTED: _ClassVar[JobState]
 
 class TransactionState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -161,12 +172,16 @@ JOB_WRITE: RpcType
 JOB_TASK_END: RpcType
 JOB_COMMIT: RpcType
 JOB_ABORT: RpcType
+JOB_OUTCOME: RpcType
+READ_LEASE: RpcType
 TRANSACTION_BEGIN: RpcType
 TRANSACTION_END: RpcType
 TRANSACTION_SAVEPOINT: RpcType
 TRANSACTION_SUSPEND: RpcType
 CHANGES_READ: RpcType
 CHANGES_END: RpcType
+SPARK_WORK: RpcType
+SPARK_ROWS: RpcType
 MAP_COMPUTE: RpcType
 MAP_GET_VERSIONED: RpcType
 MAP_TTL: RpcType
@@ -199,6 +214,10 @@ UNKNOWN_STATUS_: RequestStatus
 OK: RequestStatus
 FAILED_: RequestStatus
 TIMEOUT: RequestStatus
+JOB_UNKNOWN: JobState
+JOB_OPEN: JobState
+JOB_COMMITTED: JobState
+JOB_ABORTED: JobState
 NO_TRANSACTION: TransactionState
 ACTIVE: TransactionState
 SUSPENDED: TransactionState
@@ -690,7 +709,7 @@ class Count(_message.Message):
     def __init__(self, count: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class KeysRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "keys_only", "context", "transaction", "read_timestamp", "ttl", "for_write")
+    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "keys_only", "context", "transaction", "read_timestamp", "ttl", "for_write", "begin", "newest", "known")
     MAP_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -702,6 +721,9 @@ class KeysRequest(_message.Message):
     READ_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     TTL_FIELD_NUMBER: _ClassVar[int]
     FOR_WRITE_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    NEWEST_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
@@ -713,7 +735,10 @@ class KeysRequest(_message.Message):
     read_timestamp: int
     ttl: int
     for_write: bool
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., read_timestamp: _Optional[int] = ..., ttl: _Optional[int] = ..., for_write: _Optional[bool] = ...) -> None: ...
+    begin: TransactionBegin
+    newest: bool
+    known: bool
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., read_timestamp: _Optional[int] = ..., ttl: _Optional[int] = ..., for_write: _Optional[bool] = ..., begin: _Optional[_Union[TransactionBegin, _Mapping]] = ..., newest: _Optional[bool] = ..., known: _Optional[bool] = ...) -> None: ...
 
 class OptionalRow(_message.Message):
     __slots__ = ("row", "version", "ttl")
@@ -726,12 +751,16 @@ class OptionalRow(_message.Message):
     def __init__(self, row: _Optional[bytes] = ..., version: _Optional[int] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class RowsResponse(_message.Message):
-    __slots__ = ("rows", "context")
+    __slots__ = ("rows", "context", "begun", "outdated")
     ROWS_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    BEGUN_FIELD_NUMBER: _ClassVar[int]
+    OUTDATED_FIELD_NUMBER: _ClassVar[int]
     rows: _containers.RepeatedCompositeFieldContainer[OptionalRow]
     context: _common_pb2.Context
-    def __init__(self, rows: _Optional[_Iterable[_Union[OptionalRow, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    begun: TransactionStatus
+    outdated: bool
+    def __init__(self, rows: _Optional[_Iterable[_Union[OptionalRow, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., begun: _Optional[_Union[TransactionStatus, _Mapping]] = ..., outdated: _Optional[bool] = ...) -> None: ...
 
 class PutRequest(_message.Message):
     __slots__ = ("map", "map_id", "schema_version", "rows", "condition", "want_old", "context", "transaction", "ttl")
@@ -832,14 +861,18 @@ class PutBatchRequest(_message.Message):
     def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class JobBegin(_message.Message):
-    __slots__ = ("map", "overwrite", "label")
+    __slots__ = ("map", "overwrite", "label", "job", "insert_only")
     MAP_FIELD_NUMBER: _ClassVar[int]
     OVERWRITE_FIELD_NUMBER: _ClassVar[int]
     LABEL_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    INSERT_ONLY_FIELD_NUMBER: _ClassVar[int]
     map: str
     overwrite: bool
     label: str
-    def __init__(self, map: _Optional[str] = ..., overwrite: _Optional[bool] = ..., label: _Optional[str] = ...) -> None: ...
+    job: str
+    insert_only: bool
+    def __init__(self, map: _Optional[str] = ..., overwrite: _Optional[bool] = ..., label: _Optional[str] = ..., job: _Optional[str] = ..., insert_only: _Optional[bool] = ...) -> None: ...
 
 class JobHandle(_message.Message):
     __slots__ = ("job", "schema")
@@ -850,24 +883,28 @@ class JobHandle(_message.Message):
     def __init__(self, job: _Optional[str] = ..., schema: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ...) -> None: ...
 
 class JobWrite(_message.Message):
-    __slots__ = ("job", "task", "sequence")
+    __slots__ = ("job", "task", "sequence", "removal")
     JOB_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    REMOVAL_FIELD_NUMBER: _ClassVar[int]
     job: str
     task: str
     sequence: int
-    def __init__(self, job: _Optional[str] = ..., task: _Optional[str] = ..., sequence: _Optional[int] = ...) -> None: ...
+    removal: bool
+    def __init__(self, job: _Optional[str] = ..., task: _Optional[str] = ..., sequence: _Optional[int] = ..., removal: _Optional[bool] = ...) -> None: ...
 
 class JobTaskEnd(_message.Message):
-    __slots__ = ("job", "task", "rows")
+    __slots__ = ("job", "task", "rows", "removal")
     JOB_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    REMOVAL_FIELD_NUMBER: _ClassVar[int]
     job: str
     task: str
     rows: int
-    def __init__(self, job: _Optional[str] = ..., task: _Optional[str] = ..., rows: _Optional[int] = ...) -> None: ...
+    removal: bool
+    def __init__(self, job: _Optional[str] = ..., task: _Optional[str] = ..., rows: _Optional[int] = ..., removal: _Optional[bool] = ...) -> None: ...
 
 class JobTask(_message.Message):
     __slots__ = ("task", "members")
@@ -893,6 +930,34 @@ class JobAbort(_message.Message):
     job: str
     def __init__(self, job: _Optional[str] = ...) -> None: ...
 
+class JobOutcomeRequest(_message.Message):
+    __slots__ = ("job",)
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    def __init__(self, job: _Optional[str] = ...) -> None: ...
+
+class JobOutcome(_message.Message):
+    __slots__ = ("state",)
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    state: JobState
+    def __init__(self, state: _Optional[_Union[JobState, str]] = ...) -> None: ...
+
+class ReadLease(_message.Message):
+    __slots__ = ("run", "at", "seconds")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    at: int
+    seconds: int
+    def __init__(self, run: _Optional[str] = ..., at: _Optional[int] = ..., seconds: _Optional[int] = ...) -> None: ...
+
+class ReadLeased(_message.Message):
+    __slots__ = ("at",)
+    AT_FIELD_NUMBER: _ClassVar[int]
+    at: int
+    def __init__(self, at: _Optional[int] = ...) -> None: ...
+
 class TransactionBegin(_message.Message):
     __slots__ = ("isolation", "read_only", "pessimistic", "timeout", "label", "context")
     ISOLATION_FIELD_NUMBER: _ClassVar[int]
@@ -910,26 +975,32 @@ class TransactionBegin(_message.Message):
     def __init__(self, isolation: _Optional[_Union[TransactionIsolation, str]] = ..., read_only: _Optional[bool] = ..., pessimistic: _Optional[bool] = ..., timeout: _Optional[float] = ..., label: _Optional[str] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class TransactionStatus(_message.Message):
-    __slots__ = ("transaction", "member", "state", "catalog_version")
+    __slots__ = ("transaction", "member", "state", "catalog_version", "snapshot")
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     transaction: str
     member: int
     state: TransactionState
     catalog_version: int
-    def __init__(self, transaction: _Optional[str] = ..., member: _Optional[int] = ..., state: _Optional[_Union[TransactionState, str]] = ..., catalog_version: _Optional[int] = ...) -> None: ...
+    snapshot: int
+    def __init__(self, transaction: _Optional[str] = ..., member: _Optional[int] = ..., state: _Optional[_Union[TransactionState, str]] = ..., catalog_version: _Optional[int] = ..., snapshot: _Optional[int] = ...) -> None: ...
 
 class TransactionEnd(_message.Message):
-    __slots__ = ("transaction", "commit", "context")
+    __slots__ = ("transaction", "commit", "context", "reads", "puts")
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     COMMIT_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    READS_FIELD_NUMBER: _ClassVar[int]
+    PUTS_FIELD_NUMBER: _ClassVar[int]
     transaction: str
     commit: bool
     context: _common_pb2.Context
-    def __init__(self, transaction: _Optional[str] = ..., commit: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    reads: _containers.RepeatedCompositeFieldContainer[KeysRequest]
+    puts: _containers.RepeatedCompositeFieldContainer[PutRequest]
+    def __init__(self, transaction: _Optional[str] = ..., commit: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., reads: _Optional[_Iterable[_Union[KeysRequest, _Mapping]]] = ..., puts: _Optional[_Iterable[_Union[PutRequest, _Mapping]]] = ...) -> None: ...
 
 class TransactionEnded(_message.Message):
     __slots__ = ("commit_timestamp", "context")
@@ -1002,7 +1073,7 @@ class ChangesPosition(_message.Message):
     def __init__(self, partitions: _Optional[_Iterable[int]] = ..., timestamp: _Optional[int] = ..., hash: _Optional[int] = ...) -> None: ...
 
 class ChangesPage(_message.Message):
-    __slots__ = ("context", "columns", "changes", "timestamp", "partition", "hash", "map_id", "confirmed")
+    __slots__ = ("context", "columns", "changes", "timestamp", "partition", "hash", "map_id", "confirmed", "kept_since")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
@@ -1011,6 +1082,7 @@ class ChangesPage(_message.Message):
     HASH_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     CONFIRMED_FIELD_NUMBER: _ClassVar[int]
+    KEPT_SINCE_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     columns: _containers.RepeatedCompositeFieldContainer[_common_pb2.Column]
     changes: bytes
@@ -1019,7 +1091,8 @@ class ChangesPage(_message.Message):
     hash: int
     map_id: int
     confirmed: bool
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., changes: _Optional[bytes] = ..., timestamp: _Optional[int] = ..., partition: _Optional[int] = ..., hash: _Optional[int] = ..., map_id: _Optional[int] = ..., confirmed: _Optional[bool] = ...) -> None: ...
+    kept_since: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., changes: _Optional[bytes] = ..., timestamp: _Optional[int] = ..., partition: _Optional[int] = ..., hash: _Optional[int] = ..., map_id: _Optional[int] = ..., confirmed: _Optional[bool] = ..., kept_since: _Optional[int] = ...) -> None: ...
 
 class ChangesEnd(_message.Message):
     __slots__ = ("subscription",)
@@ -1044,3 +1117,85 @@ class MemberState(_message.Message):
     gauges: _containers.RepeatedCompositeFieldContainer[Gauge]
     context: _common_pb2.Context
     def __init__(self, member: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[Gauge, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class SparkPoll(_message.Message):
+    __slots__ = ("service", "wait", "free", "running", "cores")
+    SERVICE_FIELD_NUMBER: _ClassVar[int]
+    WAIT_FIELD_NUMBER: _ClassVar[int]
+    FREE_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    CORES_FIELD_NUMBER: _ClassVar[int]
+    service: str
+    wait: float
+    free: int
+    running: _containers.RepeatedCompositeFieldContainer[_common_pb2.QueryId]
+    cores: int
+    def __init__(self, service: _Optional[str] = ..., wait: _Optional[float] = ..., free: _Optional[int] = ..., running: _Optional[_Iterable[_Union[_common_pb2.QueryId, _Mapping]]] = ..., cores: _Optional[int] = ...) -> None: ...
+
+class SparkNews(_message.Message):
+    __slots__ = ("work", "unwanted")
+    WORK_FIELD_NUMBER: _ClassVar[int]
+    UNWANTED_FIELD_NUMBER: _ClassVar[int]
+    work: _containers.RepeatedCompositeFieldContainer[SparkWork]
+    unwanted: _containers.RepeatedCompositeFieldContainer[_common_pb2.QueryId]
+    def __init__(self, work: _Optional[_Iterable[_Union[SparkWork, _Mapping]]] = ..., unwanted: _Optional[_Iterable[_Union[_common_pb2.QueryId, _Mapping]]] = ...) -> None: ...
+
+class SparkWork(_message.Message):
+    __slots__ = ("query", "text", "read_timestamp", "scans", "functions", "types", "page_rows")
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    READ_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    SCANS_FIELD_NUMBER: _ClassVar[int]
+    FUNCTIONS_FIELD_NUMBER: _ClassVar[int]
+    TYPES_FIELD_NUMBER: _ClassVar[int]
+    PAGE_ROWS_FIELD_NUMBER: _ClassVar[int]
+    query: _common_pb2.QueryId
+    text: str
+    read_timestamp: int
+    scans: _containers.RepeatedCompositeFieldContainer[SparkScan]
+    functions: _containers.RepeatedCompositeFieldContainer[SparkFunction]
+    types: bytes
+    page_rows: int
+    def __init__(self, query: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., text: _Optional[str] = ..., read_timestamp: _Optional[int] = ..., scans: _Optional[_Iterable[_Union[SparkScan, _Mapping]]] = ..., functions: _Optional[_Iterable[_Union[SparkFunction, _Mapping]]] = ..., types: _Optional[bytes] = ..., page_rows: _Optional[int] = ...) -> None: ...
+
+class SparkScan(_message.Message):
+    __slots__ = ("view", "map", "columns", "types")
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    MAP_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    TYPES_FIELD_NUMBER: _ClassVar[int]
+    view: str
+    map: str
+    columns: _containers.RepeatedScalarFieldContainer[str]
+    types: bytes
+    def __init__(self, view: _Optional[str] = ..., map: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., types: _Optional[bytes] = ...) -> None: ...
+
+class SparkFunction(_message.Message):
+    __slots__ = ("name", "expression", "types")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    EXPRESSION_FIELD_NUMBER: _ClassVar[int]
+    TYPES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    expression: bytes
+    types: bytes
+    def __init__(self, name: _Optional[str] = ..., expression: _Optional[bytes] = ..., types: _Optional[bytes] = ...) -> None: ...
+
+class SparkRows(_message.Message):
+    __slots__ = ("service", "query", "last", "error")
+    SERVICE_FIELD_NUMBER: _ClassVar[int]
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    service: str
+    query: _common_pb2.QueryId
+    last: bool
+    error: PBError
+    def __init__(self, service: _Optional[str] = ..., query: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., last: _Optional[bool] = ..., error: _Optional[_Union[PBError, _Mapping]] = ...) -> None: ...
+
+class SparkWanted(_message.Message):
+    __slots__ = ("wanted", "room")
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    ROOM_FIELD_NUMBER: _ClassVar[int]
+    wanted: bool
+    room: bool
+    def __init__(self, wanted: _Optional[bool] = ..., room: _Optional[bool] = ...) -> None: ...

@@ -38,7 +38,11 @@ class ToEnd:
 
 @dataclass(frozen=True, slots=True)
 class ToMoment:
+    """``finish``: the sequence of the record that says that nothing at or below it is missing; 0:
+    the first that says so is believed."""
+
     timestamp: int
+    finish: int = 0
 
     def __str__(self) -> str:
         return f"moment {self.timestamp}"
@@ -188,6 +192,8 @@ class Replay:
         """Nothing that follows can matter."""
         match self.goal:
             case ToCut(finish=finish):
+                return self._last is not None and self._last >= finish
+            case ToMoment(finish=finish) if finish:
                 return self._last is not None and self._last >= finish
             case ToMoment(timestamp):
                 return self._closed >= timestamp

@@ -8,7 +8,8 @@ the plan's moment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -19,7 +20,8 @@ from remuda.storage.format.rows_object import decode_rows
 from remuda.storage.format.sealing import ObjectKey, unseal
 from remuda.storage.format.segment import HEADER_SIZE, Identity
 from remuda.storage.log.reader import Entry, LogReader
-from remuda.storage.log.replay import Replay, Step, ToCut, find_cut
+from remuda.storage.log.replay import Goal, Replay, Step, ToCut, ToMoment, find_cut
+from remuda.storage.snapshot.archive import Archive, LogPiece, pieces, start_of
 from remuda.storage.snapshot.chain import Chain, Target, segments_of
 from remuda.storage.snapshot.object_store import ObjectStore
 
@@ -92,11 +94,21 @@ def entries(
 
 
 @dataclass(frozen=True, slots=True)
+class Archived:
+    """What the archive of logs adds to a cut: pieces by the identity of their log, and the catalog
+    of the moment, if it is not the cut's."""
+
+    logs: Mapping[str, LogPiece]
+    catalog: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """How to get to a target: the base's rows, then the logs' steps."""
+    """How to get to a target: the base's rows, then the logs' steps, then those of the archive."""
 
     target: Target
     path: tuple[Manifest, ...]
+    archived: Archived | None = None
 
     @property
     def base(self) -> Manifest:
@@ -107,11 +119,27 @@ class RestorePlan:
         return self.path[-1]
 
     @property
+    def catalog(self) -> str:
+        """As it was at the target."""
+        return (self.archived and self.archived.catalog) or self.cut.catalog
+
+    @property
+    def from_logs(self) -> bool:
+        """The base's rows alone are not enough."""
+        return len(self.path) > 1 or self.archived is not None
+
+    @property
+    def segments(self) -> list[SegmentObject]:
+        """All that are read, each once."""
+        found = {each.key: each for m in self.path[1:] for log in m.logs for each in log.segments}
+        if self.archived is not None:
+            found |= {s.key: s for piece in self.archived.logs.values() for s in piece.segments}
+        return list(found.values())
+
+    @property
     def size(self) -> int:
         """Bytes to be read."""
-        segments = {each.key: each.size for m in self.path[1:] for log in m.logs
-                    for each in log.segments}  # fmt: skip
-        return sum(each.size for each in self.base.data) + sum(segments.values())
+        return sum(each.size for each in self.base.data) + sum(s.size for s in self.segments)
 
     def rows(
         self, store: ObjectStore, key: ObjectKey | None = None
@@ -125,11 +153,17 @@ class RestorePlan:
     ) -> Iterator[Step]:
         """What one member's log adds, in order; logs may be read in parallel."""
         segments = segments_of(list(self.path), log.identity)
+        if self.archived is not None:
+            segments = joined(segments, self.archived.logs[log.identity].segments)
         if not segments:
             return
         base = self.base.log_of(log.identity)
         start = segments[0].first if base is None else base.needs
-        goal = replace(cut_goal(store, self.cut, log, key), limit=self.target.moment)
+        goal: Goal
+        if self.archived is None:
+            goal = replace(cut_goal(store, self.cut, log, key), limit=self.target.moment)
+        else:
+            goal = ToMoment(self.target.moment, self.archived.logs[log.identity].finish)
         replay = Replay(self.base.timestamp, goal, frozenset(log.partitions))
         for entry in entries(store, self.cut, log, segments, key):
             if replay.done:
@@ -139,6 +173,14 @@ class RestorePlan:
                 if step is not None:
                     yield step
         replay.finish()
+
+
+def joined(
+    segments: Sequence[SegmentObject], archived: Sequence[SegmentObject]
+) -> list[SegmentObject]:
+    """Those of increments, and those behind them; what is in both is the same."""
+    last = max((each.number for each in segments), default=0)
+    return [*segments, *(each for each in archived if each.number > last)]
 
 
 def cut_goal(
@@ -157,6 +199,17 @@ def cut_goal(
             detail=f"there it is at {found.timestamp}, records {found.start} and {found.finish}",
         )
     return found
+
+
+def archived_plan(chain: Chain, archive: Archive, moment: int) -> RestorePlan | None:
+    """To a moment that the archive reaches from one of the cuts; None: it reaches it from none."""
+    cut = start_of(chain, archive.segments, moment)
+    if cut is None:
+        return None
+    version = json.loads(cut.catalog).get("version", 0)
+    later = archive.catalog_at(moment, int(version))
+    added = Archived(pieces(cut, archive.segments, moment), later.catalog if later else "")
+    return RestorePlan(Target(cut.version, moment), tuple(chain.path(cut.version)), added)
 
 
 def plan(chain: Chain, *, version: int | None = None, moment: int | None = None) -> RestorePlan:

@@ -59,6 +59,15 @@ class VerifyReport:
     def ok(self) -> bool:
         return not self.findings
 
+    def add(self, other: VerifyReport) -> None:
+        """What somebody else has looked at."""
+        self.objects += other.objects
+        self.size += other.size
+        self.rows += other.rows
+        self.records += other.records
+        self.commits += other.commits
+        self.findings += other.findings
+
     def __str__(self) -> str:
         found = f"{len(self.findings)} findings" if self.findings else "nothing found"
         return (
@@ -77,16 +86,11 @@ def verify(
     """Raises ``UndefinedObject`` when there is no such snapshot, ``InputError`` for the wrong
     encryption key."""
     chain = load(store, name)
-    report = VerifyReport(level)
-    for place, problem in chain.damaged:
-        report.findings.append(Finding(place, problem))
-    for state in chain.states():
-        if state.problem:
-            report.findings.append(Finding(_cut(state.manifest), state.problem))
-    named = _owners(chain)
+    report = begun(chain, level)
+    named = owners_of(chain)
     versions = sorted(chain.manifests)
     total = len(named) + (len(versions) if level >= Level.REPLAY else 0)
-    verifier = _Verifier(store, key, report, named)
+    verifier = Verifier(store, key, report, named)
     for done, each in enumerate(named, 1):
         verifier.check_object(each, level)
         if progress is not None:
@@ -98,11 +102,22 @@ def verify(
     return report
 
 
+def begun(chain: Chain, level: Level) -> VerifyReport:
+    """What the manifests alone tell."""
+    report = VerifyReport(level)
+    for place, problem in chain.damaged:
+        report.findings.append(Finding(place, problem))
+    for state in chain.states():
+        if state.problem:
+            report.findings.append(Finding(_cut(state.manifest), state.problem))
+    return report
+
+
 def _cut(manifest: Manifest) -> str:
     return f"cut {manifest.version}"
 
 
-def _owners(chain: Chain) -> dict[DataObject | SegmentObject, Manifest]:
+def owners_of(chain: Chain) -> dict[DataObject | SegmentObject, Manifest]:
     """Every object as it is named, with the first cut that does."""
     owners: dict[DataObject | SegmentObject, Manifest] = {}
     for version in sorted(chain.manifests):
@@ -112,7 +127,9 @@ def _owners(chain: Chain) -> dict[DataObject | SegmentObject, Manifest]:
 
 
 @dataclass(slots=True)
-class _Verifier:
+class Verifier:
+    """Looks at one object or one cut at a time; what it finds goes into ``report``."""
+
     store: ObjectStore
     key: ObjectKey | None
     report: VerifyReport

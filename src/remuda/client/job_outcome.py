@@ -1,0 +1,48 @@
+"""Whether a staged job was committed, asked long afterwards: of its coordinator, and of all members
+that may have taken part in it."""
+
+from __future__ import annotations
+
+import time
+
+from remuda.client import requests
+from remuda.client.core import Core
+from remuda.client.requests import Call
+from remuda.errors import TransientError
+from remuda.rpc.messages import user_pb2
+
+_PAUSE = 0.1
+
+
+async def job_committed(core: Core, job: str) -> bool:
+    """Raises TransientError when a member does not answer for as long as a request may take: then
+    it is not known."""
+    ends = time.monotonic() + core.settings.request_timeout
+    while True:
+        try:
+            states = await _states(core, job)
+        except TransientError:
+            if core.closed or time.monotonic() > ends:
+                raise
+        else:
+            if user_pb2.JOB_COMMITTED in states:
+                return True
+            if user_pb2.JOB_OPEN not in states:
+                return False
+        await core.ports.pause(_PAUSE)
+
+
+async def _states(core: Core, job: str) -> set[int]:
+    view = (await core.refresh()).view
+    coordinator = requests.job_coordinator(job)
+    if coordinator in view.by_number:  # what is not being committed yet will never be
+        await core.pool(coordinator).call(requests.job_abort(job), core.settings.request_timeout)
+    call = Call(
+        user_pb2.JOB_OUTCOME,
+        user_pb2.JobOutcomeRequest(job=job),
+        lambda pbody: int(user_pb2.JobOutcome.FromString(pbody).state),
+    )
+    found = set()
+    for member in view.by_number:
+        found.add(await core.pool(member).call(call, core.settings.request_timeout))
+    return found

@@ -1,0 +1,228 @@
+"""Transactions of which the client does a part by itself: what it reads at the owners of keys, and
+what it puts and has not sent."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+import remuda.aio
+from remuda.client import transaction_core
+from remuda.errors import CheckViolation, ObjectMismatch, SerializationFailure
+from remuda.member import transaction_snapshots
+from remuda.member.routes import UserRoutes
+from remuda.member.transaction_shell import TransactionShell
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.transaction import states as tx
+from remuda.transaction.states import State
+from remuda.transaction_errors import FailedTransaction
+
+
+@asynccontextmanager
+async def numbers_of(cluster: Any) -> Any:
+    """A client, and two keys of different members."""
+    addresses = [(member.info.host, member.info.user_port) for member in cluster.members]
+    async with remuda.aio.connect(addresses) as client:
+        numbers = client.map("numbers")
+        await numbers.put_all(dict.fromkeys(range(50), 0))
+        binding = await numbers._bind()
+        owner = binding.router.owner
+        other = next(key for key in range(1, 50) if owner((key,)) != owner((0,)))
+        yield client, 0, other
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is."""
+    monkeypatch.setattr(transaction_snapshots, "ROUND_AFTER", 3600.0)
+    monkeypatch.setattr(transaction_core, "DIRECT", 3600.0)
+
+
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The requests of clients to all members that start from now on."""
+    found: list[int] = []
+    handle = UserRoutes.handle
+
+    def noted(self: UserRoutes, request: Any) -> None:
+        found.append(request.rpc_type)
+        handle(self, request)
+
+    monkeypatch.setattr(UserRoutes, "handle", noted)
+    return found
+
+
+def test_two_gets_and_two_puts_are_three_requests(
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = asked(monkeypatch)
+
+    async def scenario(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, one, two):
+            for before in range(2):
+                requests.clear()
+                async with client.transaction() as transaction:
+                    numbers = transaction.map("numbers")
+                    found = [await numbers.get(key) for key in (one, two)]
+                    for key, number in zip((one, two), found, strict=True):
+                        await numbers.put(key, number + 1)
+                    assert await numbers.get(one) == before + 1
+                assert transaction.commit_timestamp
+            assert requests == [RpcType.MAP_GET, RpcType.MAP_GET, RpcType.TRANSACTION_END]
+            numbers = client.map("numbers")
+            assert (await numbers.get(one), await numbers.get(two)) == (2, 2)
+            await cluster.idle()
+
+    in_cluster(scenario)
+
+
+def test_what_was_written_before_a_read_at_its_owner_is_seen(in_cluster: Any) -> None:
+    async def scenario(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, one, two):
+            transaction = client.transaction()
+            async with transaction:
+                numbers = transaction.map("numbers")
+                assert await numbers.get(one) == 0
+                await client.map("numbers").put(two, 7)
+                assert await numbers.get(two) == 7
+                assert len([row async for row in await transaction.sql("TABLE numbers")]) == 50
+                await client.map("numbers").put(two, 8)
+                assert await numbers.get(two) == 7
+                assert await numbers.get(one) == 0
+            assert transaction.state is State.COMMITTED
+
+    in_cluster(scenario)
+
+
+def test_two_keys_of_two_states_are_never_seen(in_cluster: Any) -> None:
+    async def scenario(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, one, two):
+            for options, refused in (({}, True), ({"read_only": True}, False)):
+                await client.map("numbers").put_all({one: 0, two: 0})
+                async with client.transaction(**options) as transaction:
+                    numbers = transaction.map("numbers")
+                    assert await numbers.get(one) == 0
+                    await client.map("numbers").put_all({one: 1, two: 1})
+                    if refused:
+                        with pytest.raises(SerializationFailure, match="numbers"):
+                            await numbers.get(two)
+                        with pytest.raises(FailedTransaction):
+                            await transaction.commit()
+                    else:
+                        assert await numbers.get(two) == 0
+
+    in_cluster(scenario)
+
+
+def test_one_that_lasts_reads_its_state_whatever_others_write(
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction_snapshots, "ROUND_AFTER", 0.001)
+
+    async def scenario(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, one, two):
+            async with client.transaction() as transaction:
+                numbers = transaction.map("numbers")
+                assert await numbers.get(one) == 0
+                (session,) = [s for m in cluster.members for s in m.open.sessions]
+                while not session.ceiling:
+                    await asyncio.sleep(0.001)
+                await client.map("numbers").put_all({one: 1, two: 1})
+                assert await numbers.get(two) == 0
+                assert await numbers.get(one) == 0
+            assert transaction.state is State.COMMITTED
+
+    in_cluster(scenario)
+
+
+def test_keys_read_at_their_owners_are_checked_by_the_commit(in_cluster: Any) -> None:
+    async def scenario(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, one, two):
+            with pytest.raises(SerializationFailure):
+                async with client.transaction() as transaction:
+                    numbers = transaction.map("numbers")
+                    await numbers.put(one, await numbers.get(one) + await numbers.get(two) + 1)
+                    await client.map("numbers").put(two, 5)
+            assert await client.map("numbers").get(one) == 0
+
+    in_cluster(scenario)
+
+
+def test_puts_that_wait(in_cluster: Any) -> None:
+    async def scenario(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, one, two):
+            await (
+                await client.sql("CREATE TABLE c (k INT PRIMARY KEY, v INT CHECK (v > 0))")
+            ).close()
+            async with client.transaction() as transaction:
+                numbers = transaction.map("numbers")
+                await numbers.put(one, 1)
+                await transaction.savepoint("a")
+                await numbers.put(one, 2)
+                await numbers.put(two, 2)
+                await transaction.rollback_to("a")
+                assert (await numbers.get(one), await numbers.get(two)) == (1, 0)
+                await numbers.put(two, 3)
+                total = await transaction.sql("SELECT sum(this) FROM numbers")
+                assert await total.scalar() == 4
+                with pytest.raises(ObjectMismatch):
+                    await numbers.put(one, "text")
+                with pytest.raises(CheckViolation):
+                    await transaction.map("c").put(1, {"v": 0})
+                await numbers.put_all(dict.fromkeys(range(40, 45), 9))
+                assert await numbers.get_and_put(40, 1) == 9
+            numbers = client.map("numbers")
+            assert (await numbers.get(one), await numbers.get(two)) == (1, 3)
+            assert (await numbers.get(40), await numbers.get(41)) == (1, 9)
+            async with client.transaction() as transaction:
+                await transaction.map("numbers").put(one, 77)
+                await transaction.rollback()
+            assert await numbers.get(one) == 1
+
+    in_cluster(scenario)
+
+
+def test_a_put_that_its_member_refuses_late_fails_the_transaction(in_cluster: Any) -> None:
+    async def scenario(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, one, two):
+            async with client.transaction() as transaction:
+                numbers = transaction.map("numbers")
+                await numbers.put(one, await numbers.get(two) + 1)
+                await (await client.sql("ALTER TABLE numbers ADD COLUMN more INT")).close()
+                with pytest.raises(SerializationFailure, match="altered"):
+                    await transaction.sql("SELECT 1")
+                with pytest.raises(FailedTransaction, match="refused"):
+                    await transaction.commit()
+            assert transaction.state is State.ROLLED_BACK
+            assert await client.map("numbers").get(one) is not None
+
+    in_cluster(scenario)
+
+
+def test_one_after_the_other_on_the_same_keys_meets_no_conflict(
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though users are told before the backups have heard how a commit ended."""
+    early: list[bool] = []
+    reported = TransactionShell._reported
+
+    def noted(self: TransactionShell, report: tx.Report) -> None:
+        early.append(any(part.work.writes for part in self.pending.parts.values()))
+        reported(self, report)
+
+    monkeypatch.setattr(TransactionShell, "_reported", noted)
+
+    async def scenario(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, one, two):
+            for _ in range(20):
+                async with client.transaction() as transaction:
+                    numbers = transaction.map("numbers")
+                    await numbers.put(one, await numbers.get(one) + 1)
+                    await numbers.put(two, await numbers.get(two) + 1)
+            numbers = client.map("numbers")
+            assert (await numbers.get(one), await numbers.get(two)) == (20, 20)
+            assert any(early)
+
+    in_cluster(scenario)

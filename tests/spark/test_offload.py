@@ -1,0 +1,301 @@
+"""The same statement on the grid and on Spark: equal answers, equal types, equal errors."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from remuda.client.client import connect
+from remuda.errors import (
+    CardinalityViolation,
+    DivisionByZero,
+    NumericOverflow,
+    QueryTimeout,
+)
+from remuda.spark_errors import NotOnSpark, SparkServiceMissing
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tpc"))
+from tpc_answers import tpc_data
+
+SCALE = 0.01
+
+
+@pytest.fixture(scope="module")
+def offload(spark: Any, grid: Any) -> Iterator[Any]:
+    """A client of a cluster with a service, and a few maps."""
+    service = pytest.importorskip("remuda.spark.service")
+    client = connect(",".join(grid.addresses))
+    made = service.SparkService(spark, ",".join(grid.addresses))
+    ready = threading.Event()
+    thread = threading.Thread(target=made.serve, kwargs={"ready": lambda _: ready.set()})
+    thread.start()
+    try:
+        ready.wait()
+        _fill(client)
+        _until_known(client)
+        yield client
+    finally:
+        made.stop()
+        thread.join()
+
+
+def _until_known(client: Any) -> None:
+    """Until every member has heard of the service."""
+    missing = len(client.cluster_info().view.members)
+    while missing:
+        try:
+            client.sql("/*+ ENGINE(spark) */ SELECT 1").fetchall()
+            missing -= 1
+        except SparkServiceMissing:
+            threading.Event().wait(0.05)
+
+
+def _fill(client: Any) -> None:
+    client.sql(
+        "CREATE TABLE offload_v (id BIGINT PRIMARY KEY, i INTEGER, j INTEGER, s SMALLINT, "
+        "d DECIMAL(12,3), e DECIMAL(38,10), f DOUBLE PRECISION, r REAL, t VARCHAR, c CHAR(4), "
+        "b BOOLEAN, day DATE, at TIMESTAMP, tz TIMESTAMPTZ, u UUID, x BYTEA)"
+    ).fetchall()
+    client.sql(
+        "INSERT INTO offload_v VALUES "
+        "(1, 7, 2, 3, 10.125, 12345678901234567890.0123456789, 1.5, 0.1, 'Zürich', 'ab  ', true, "
+        " '2024-02-29', '2024-02-29 23:59:59.123456', '2024-02-29 23:59:59.5+00', "
+        " '00000000-0000-0000-0000-00000000000a', '\\x00ff'), "
+        "(2, -7, 2, -3, -10.125, -0.0000000001, 'NaN', 2.5, '50%_!x', 'abcd', false, "
+        " '0800-03-15', '1969-12-31 23:59:59', '1883-01-01 00:00:00+00', "
+        " 'ffffffff-0000-0000-0000-000000000000', ''), "
+        "(3, 7, -2, 32767, 0.005, 0, 'Infinity', -2.5, '', '', NULL, '1582-10-10', "
+        " '9990-12-31 00:00:00', '2024-06-30 12:00:00+00', NULL, NULL), "
+        "(4, 2147483647, 1, 0, 999999999.999, NULL, -0.0, 0.0, 'a''b\\c$d{e}', 'A', true, "
+        " '2024-12-31', '2024-01-01 00:00:00', '2024-01-01 00:00:00+00', "
+        " '00000000-0000-0000-0000-00000000000b', '\\x01'), "
+        "(5, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+        " NULL)"
+    ).fetchall()
+
+
+def _both(client: Any, text: str, *parameters: Any) -> tuple[pa.Table, pa.Table]:
+    found = []
+    for engine in ("grid", "spark"):
+        with client.sql(f"/*+ ENGINE({engine}) */ {text}", *parameters) as cursor:
+            found.append(cursor.to_arrow())
+    return found[0], found[1]
+
+
+def _rows(table: pa.Table, *, ordered: bool) -> list[str]:
+    columns = [column.to_pylist() for column in table.columns]
+    rows = [repr(tuple(map(_rounded, row))) for row in zip(*columns, strict=True)]
+    return rows if ordered else sorted(rows)
+
+
+def _rounded(value: Any) -> Any:
+    """Sums of floats depend on the order of the rows, on either engine."""
+    if isinstance(value, float) and math.isfinite(value):
+        return float(f"{value:.12g}") + 0.0
+    return value
+
+
+def _same(client: Any, text: str, *parameters: Any) -> None:
+    grid, spark = _both(client, text, *parameters)
+    assert spark.schema.equals(grid.schema), text
+    ordered = "order by" in text.lower()
+    assert _rows(spark, ordered=ordered) == _rows(grid, ordered=ordered), text
+
+
+EXPRESSIONS = (
+    "i / j", "i % j", "i - j", "s + j", "i - s", "s * j", "-i", "abs(i)", "d + e", "d * d", "d / 3",
+    "d * e", "e / d", "round(d, 2)", "round(d)", "trunc(d, 1)", "CAST(d AS INTEGER)",
+    "CAST(f AS VARCHAR)", "CAST(r AS DOUBLE PRECISION)", "CAST(d AS DOUBLE PRECISION)",
+    "CAST(d AS DECIMAL(12,1))", "CAST(i AS DECIMAL(20,2))", "CAST(d AS VARCHAR)",
+    "CAST(i AS VARCHAR)", "f * 2", "f + r", "f = f", "f > 1e308", "coalesce(i, j, 0)",
+    "nullif(j, 2)", "greatest(i, j)", "least(d, 1.5)", "CASE WHEN j = 2 THEN i / j ELSE 0 END",
+    "CASE WHEN j > 0 THEN sqrt(j) END", "t || c", "t || i", "upper(t)", "lower(t)", "length(t)",
+    "length(c)", "substring(t, 2, 3)", "substring(t, -1, 4)", "t LIKE '50\\%\\_%'", "t LIKE '%!x'",
+    "t LIKE 'Z_rich'", "t LIKE '%\\\\%'", "t NOT LIKE '%a%'", "t ILIKE 'z%'", "t ~ '^[A-Z]'",
+    "regexp_replace(t, '[a-z]', '<\\&>', 'g')", "position('r' in t)", "t < 'a'", "c = 'ab'",
+    "c || '|'", "trim(t)", "b AND i > 0", "b OR NULL", "NOT b", "b IS NOT TRUE", "b IS NULL",
+    "i IS DISTINCT FROM j", "i IN (7, NULL)", "i NOT IN (1, 2)", "id IN (1, 3)",
+    "extract(year FROM day)", "extract(month FROM day)", "extract(dow FROM day)",
+    "extract(week FROM day)", "extract(doy FROM at)", "extract(hour FROM at)",
+    "extract(second FROM at)", "extract(epoch FROM tz)", "extract(year FROM tz)",
+    "date_trunc('month', at)", "day + 1", "day - 40", "day - DATE '2000-01-01'",
+    "day + INTERVAL '1 month'", "at + INTERVAL '1 month 3 days'", "CAST(at AS DATE)",
+    "CAST(day AS TIMESTAMP)", "CAST(day AS VARCHAR)", "to_char(at, 'YYYY-MM-DD HH24:MI')",
+    "day < DATE '2000-01-01'", "tz > TIMESTAMPTZ '2000-01-01 00:00:00+00'", "u", "x",
+    "u = '00000000-0000-0000-0000-00000000000a'", "CAST(u AS VARCHAR)", "length(x)",
+    "'a''b\\c$d{e}'", "NULL", "1.50", "CAST(1 AS SMALLINT)", "DATE '2024-02-29'",
+)  # fmt: skip
+"""Where the dialects differ, or where one would think so."""
+
+
+def test_expressions(offload: Any) -> None:
+    selected = ", ".join(f"{text} AS x{place}" for place, text in enumerate(EXPRESSIONS))
+    grid, spark = _both(offload, f"SELECT id, {selected} FROM offload_v ORDER BY id")
+    assert spark.schema.equals(grid.schema)
+    for place, text in enumerate(("id", *EXPRESSIONS)):
+        expected, found = grid.column(place).to_pylist(), spark.column(place).to_pylist()
+        assert list(map(repr, found)) == list(map(repr, expected)), text
+
+
+QUERIES = (
+    (
+        "SELECT count(*), count(i), sum(i), sum(id), sum(d), avg(i), avg(d), avg(f), min(t), "
+        "max(t), min(day), max(at), bool_and(b), bool_or(b), count(DISTINCT j), sum(DISTINCT i), "
+        "stddev_samp(d), sum(i) FILTER (WHERE j > 0) FROM offload_v"
+    ),
+    "SELECT sum(i), count(*) FROM offload_v WHERE false",
+    "SELECT b, j, count(*), sum(s) FROM offload_v GROUP BY GROUPING SETS ((b, j), (b), ())",
+    "SELECT j, count(*), grouping(j) FROM offload_v WHERE id > 100 GROUP BY ROLLUP (j)",
+    "SELECT id, t FROM offload_v ORDER BY t DESC NULLS LAST, id LIMIT 3 OFFSET 1",
+    (
+        "SELECT id, row_number() OVER w, rank() OVER w, lag(i) OVER w, sum(d) OVER w, "
+        "first_value(t) OVER w, avg(i) OVER (PARTITION BY j), ntile(2) OVER w "
+        "FROM offload_v WINDOW w AS (PARTITION BY b ORDER BY id) ORDER BY id"
+    ),
+    (
+        "SELECT id, sum(i) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) "
+        "FROM offload_v ORDER BY id"
+    ),
+    "SELECT a.id, b.id FROM offload_v a FULL JOIN offload_v b ON a.i = b.j ORDER BY 1, 2",
+    (
+        "SELECT id FROM offload_v a WHERE EXISTS (SELECT 1 FROM offload_v b WHERE b.j = a.s - 1) "
+        "OR a.id = 2"
+    ),
+    "SELECT id, i IN (SELECT j FROM offload_v) FROM offload_v ORDER BY id",
+    "SELECT id FROM offload_v WHERE i NOT IN (SELECT j FROM offload_v WHERE j IS NOT NULL)",
+    "SELECT id, (SELECT max(b.d) FROM offload_v b WHERE b.j = a.j) FROM offload_v a ORDER BY id",
+    "SELECT j FROM offload_v INTERSECT ALL SELECT s FROM offload_v",
+    "SELECT j FROM offload_v EXCEPT SELECT i FROM offload_v",
+    "SELECT i FROM offload_v UNION SELECT j FROM offload_v",
+    "SELECT string_agg(t, '-' ORDER BY id) FROM offload_v",
+    "SELECT f, count(*) FROM offload_v GROUP BY f",
+    "SELECT DISTINCT i, j FROM offload_v WHERE t LIKE '%' OR i / j > 1",
+    "VALUES (1, 'a'), (2, NULL)",
+)
+
+
+QUICK = (0, 2, 5, 9)
+"""Aggregates, grouping sets, windows, marks; the others take too long for every run."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, marks=() if place in QUICK else pytest.mark.soak, id=f"query-{place}")
+        for place, text in enumerate(QUERIES)
+    ],
+)
+def test_queries(offload: Any, text: str) -> None:
+    _same(offload, text)
+
+
+def test_parameters_and_the_moment(offload: Any) -> None:
+    _same(
+        offload,
+        "SELECT id, ? FROM offload_v WHERE i = ? OR t = ? ORDER BY id",
+        1.5,
+        7,
+        "a'b\\c$d{e}",
+    )
+    grid, spark = _both(offload, "SELECT current_date = CAST(now() AS DATE), current_user")
+    assert spark.to_pylist() == grid.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("SELECT CAST(i AS SMALLINT) FROM offload_v", NumericOverflow),
+        ("SELECT (SELECT i FROM offload_v)", CardinalityViolation),
+        ("SELECT i / (j - j) FROM offload_v", DivisionByZero),
+        ("SELECT d / (j - j) FROM offload_v", DivisionByZero),
+        ("SELECT i + i FROM offload_v", NumericOverflow),
+    ],
+)
+def test_errors(offload: Any, text: str, kind: type[Exception]) -> None:
+    for engine in ("grid", "spark"):
+        with pytest.raises(kind):
+            offload.sql(f"/*+ ENGINE({engine}) */ {text}").fetchall()
+
+
+def test_a_statement_out_of_time_ends_its_job(offload: Any, spark: Any) -> None:
+    text = "/*+ ENGINE(spark) */ SELECT count(*) FROM offload_v a"
+    many = text + "".join(f" JOIN offload_v x{n} ON a.id + x{n}.id > 0" for n in range(14))
+    with pytest.raises(QueryTimeout):
+        offload.sql(many, timeout=3.0).fetchall()
+    tracker = spark.sparkContext.statusTracker()
+    while tracker.getActiveJobsIds():
+        threading.Event().wait(0.02)
+    _same(offload, "SELECT count(*) FROM offload_v")
+
+
+@pytest.mark.soak
+def test_writers_go_on(offload: Any) -> None:
+    """What is read is one state: both scans of the map see the same."""
+    text = (
+        "SELECT count(*) FROM offload_v a FULL JOIN offload_v b ON a.id = b.id WHERE a.id IS NULL"
+    )
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 1000
+        while not stop.is_set():
+            offload.sql("INSERT INTO offload_v (id) VALUES (?)", number).fetchall()
+            offload.sql("DELETE FROM offload_v WHERE id = ?", number).fetchall()
+            number += 1
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert offload.sql(f"/*+ ENGINE(spark) */ {text}").fetchall() == [(0,)]
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_what_cannot_be_said_in_spark(offload: Any) -> None:
+    with pytest.raises(NotOnSpark, match="percentile_cont"):
+        offload.sql(
+            "/*+ ENGINE(spark) */ SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f) "
+            "FROM offload_v"
+        ).fetchall()
+
+
+FEW = ("lineitem", "orders")
+
+
+@pytest.fixture(scope="module")
+def few_tables(offload: Any) -> Iterator[Any]:
+    yield from _tpch(offload, FEW)
+
+
+@pytest.fixture(scope="module")
+def all_tables(few_tables: Any) -> Iterator[Any]:
+    rest = [table for table, _ in tpc_data.definitions("tpch") if table not in FEW]
+    yield from _tpch(few_tables, tuple(rest))
+
+
+def _tpch(client: Any, tables: tuple[str, ...]) -> Iterator[Any]:
+    folder = tpc_data.generate("tpch", SCALE, tables)
+    tpc_data.load(client, "tpch", folder, tables)
+    yield client
+    for table, _ in tpc_data.definitions("tpch"):
+        if table in tables:
+            client.sql(f"DROP TABLE {table}").fetchall()
+
+
+@pytest.mark.parametrize("number", [1, 12])
+def test_some_queries_of_tpch(few_tables: Any, number: int) -> None:
+    _same(few_tables, tpc_data.query("tpch", number))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", range(1, 23))
+def test_every_query_of_tpch(all_tables: Any, number: int) -> None:
+    _same(all_tables, tpc_data.query("tpch", number))
