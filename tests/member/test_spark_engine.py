@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -152,10 +153,29 @@ def test_explain_says_the_engine(in_cluster: Any) -> None:
         assert lines[0].startswith("Engine: grid (it is short;")
         plain = [row[0] for row in await client.sql("EXPLAIN SELECT id FROM t")]
         assert plain == lines[1:]
+        ((text,),) = await client.sql(f"EXPLAIN (FORMAT JSON) {ON_SPARK}")
+        assert json.loads(text)[0]["Engine"].startswith("spark (asked for;")
         with pytest.raises(NotOnSpark, match="ANALYZE"):
             await client.sql(f"EXPLAIN ANALYZE {ON_SPARK}")
 
     in_cluster(scenario, members=1)
+
+
+def test_auto_takes_what_does_not_fit_to_spark(in_cluster: Any) -> None:
+    async def scenario(cluster: TestCluster) -> None:
+        client, service = await prepared(cluster)
+        text = "/*+ ENGINE(auto) */ SELECT name, count(*) FROM t GROUP BY name"
+        assert await client.sql(text) == []  # the grid must do without a service
+        await service_known(service)
+        explained = await client.sql(f"EXPLAIN {text}")
+        assert explained[0][0].startswith("Engine: spark (it would hold about ")
+        result = await client.start(text)
+        await service.send(await service.work(), last=True)
+        await result.done.wait()
+        assert (result.error, result.columns) == (None, ["name", "count"])
+        await cluster.idle()
+
+    in_cluster(scenario, members=1, statement_memory=1 << 20, spill_limit=0)
 
 
 def test_a_service_that_goes(in_cluster: Any) -> None:

@@ -283,6 +283,8 @@ class Simulation:
             tasks = Counter(self.loop.pending(node))
             if member.core.lost:  # heartbeats go on trying
                 tasks.pop("Peer._open", None)
+            if stopped:  # a commit that it coordinated: see UNDECIDED
+                tasks.pop("Commits._commit", None)
             if set(tasks) - BACKGROUND or tasks["Core._guarded"] != member.core.tasks:
                 found.append(f"member {number}: tasks {dict(tasks)}")
             disk = member.core.world.disk

@@ -38,6 +38,8 @@ ACCOUNTS = 12
 GROUPS = 3
 ROWS = 10
 NAME = "s"
+KINDS = ("", " INCREMENT", " INCREMENT", "", " INCREMENT")
+"""What is asked for, one after the other; without logs, bases."""
 
 
 @dataclass
@@ -147,10 +149,10 @@ class SnapshotStorm:
         work += [sim.loop.create_task(self.replace(group)) for group in range(GROUPS)]
         if self.crashing:
             sim.loop.call_later(chance.uniform(0, 2.0), self.crash)
-        for _ in range(5 if self.logged else 3):
+        for kind in KINDS if self.logged else KINDS[:1] * 3:
             await asyncio.sleep(chance.uniform(0, 0.5))
             self.store.failing = chance.choice((0.0, 0.0, 0.02))
-            await self.make()
+            await self.make(kind)
         self.working = False
         await asyncio.gather(*work)
         self.store.failing = 0.0
@@ -230,9 +232,8 @@ class SnapshotStorm:
                 self.ends["replace"] += 1
             await asyncio.sleep(self.random.uniform(0, 0.2))
 
-    async def make(self) -> None:
+    async def make(self, kind: str) -> None:
         low = {name: counts.done for name, counts in self.counts.items()}
-        kind = " INCREMENT" if self.logged and self.random.random() < 0.8 else ""
         rows = await self.sql(f"CREATE SNAPSHOT {NAME}{kind}")
         if rows:
             self.ends[rows[0][2]] += 1

@@ -26,7 +26,7 @@ from sim_log_disk import LogDisk
 from sim_power import COMING, PowerStorm, run_seed
 from sim_transaction_works import Bank, Elements
 
-from remuda.errors import RemudaError
+from remuda.errors import RemudaError, ResourceError
 from remuda.member.wal_group import GroupCommit
 from remuda.member.wal_writer import MemberWal
 from remuda.storage.format import segment
@@ -92,6 +92,39 @@ def test_a_start_that_was_interrupted(seed: int) -> None:
     storm.run(seed)
     assert storm.settled
     assert storm.recovered == 1
+
+
+class RefusedStart(PowerStorm):
+    """When all settle, the folder of the second one of three cannot be written; the others go on
+    without it, in the same start."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.size, self.backups, self.cuts = 3, 2, 1
+        self.works = [Elements(self.told), Bank(self.told)]
+        self.settled: list[str] = []
+
+    def _arrange_the_start(self) -> None:
+        for name, disk in self.machines.items():
+            disk.write = partial(self._written, name)  # type: ignore[method-assign]
+
+    def _written(self, name: str, path: Path, content: bytes) -> None:
+        if path.name == "member.json":
+            self.settled.append(name)
+            if len(self.settled) == 2:
+                raise ResourceError(f"cannot write {path}")
+        LogDisk.write(self.machines[name], path, content)
+
+    def _coming(self, _machine: str) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_start_that_one_refused(seed: int) -> None:
+    """The first one has given up what it has not, and the second one has."""
+    storm = RefusedStart(seed)
+    storm.run(seed)
+    assert len(storm.settled) > 2
 
 
 def test_storms_are_what_they_claim_to_be() -> None:

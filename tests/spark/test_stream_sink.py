@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSource
 
 from remuda.spark.datasource import RemudaDataSource
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(900)]
 
 
 @pytest.fixture
@@ -96,9 +96,9 @@ def test_every_batch_once(spark: Any, client: Any, address: str, name: str, tmp_
     )
     folder, marks = tmp_path / "in", tmp_path / "marks"
     marks.mkdir()
-    for number in range(3):
+    for number in range(2):
         put(folder, number, k=list(range(4)), v=[number] * 4)
-    failures = ["task-0", "after-1", "before-2"]
+    failures = ["task-0", "after-0"]
     for failure in failures:
         (marks / failure).touch()
     spark.dataSource.register(failing_source(marks))
@@ -118,22 +118,22 @@ def test_every_batch_once(spark: Any, client: Any, address: str, name: str, tmp_
             assert runs < 10
         else:
             break
-    assert runs == 3, "a task is tried again, a commit ends the query"
+    assert runs == 2, "a task is tried again, a commit ends the query"
     assert not list(marks.iterdir())
-    assert written(client, name) == [(k, batch) for batch in range(3) for k in range(4)]
+    assert written(client, name) == [(k, batch) for batch in range(2) for k in range(4)]
     streams = client.sql(
         "SELECT batch, done FROM remuda_streams WHERE query = ?", str(query.id)
     ).fetchall()
-    assert [tuple(row) for row in streams] == [(2, True)]
+    assert [tuple(row) for row in streams] == [(1, True)]
 
 
 def test_updates_and_change_sets(
     spark: Any, client: Any, address: str, name: str, tmp_path: Path
 ) -> None:
     """Spark refuses mode update for sinks in Python: there it is ``foreachBatch``."""
-    folder, failing = tmp_path / "in", [1]
+    folder, failing = tmp_path / "in", [0]
 
-    def run(wrong: str = "") -> None:
+    def run() -> None:
         counts = spark.readStream.schema("k long").parquet(str(folder)).groupBy("k").count()
 
         def upsert(frame: Any, number: int) -> None:
@@ -151,9 +151,7 @@ def test_updates_and_change_sets(
         rows = client.sql(f'SELECT k, "count" FROM {name} ORDER BY k').fetchall()
         return [tuple(row) for row in rows]
 
-    put(folder, 0, k=[1, 1, 2])
-    run()
-    put(folder, 1, k=[2, 3])
+    put(folder, 0, k=[1, 1, 2, 2, 3])
     with pytest.raises(Exception, match="a problem behind the commit"):
         run()
     client.sql(f'UPDATE {name} SET "count" = 100 WHERE k = 3')
@@ -165,8 +163,3 @@ def test_updates_and_change_sets(
     options = {"write": "changes", "operation": "op"}
     start(frame, address, name, tmp_path / "c2", **options).awaitTermination()
     assert held() == [(2, 20), (3, 100), (9, 90)]
-    client.drop_map(name)
-    put(folder, 2, k=[5])
-    with pytest.raises(Exception, match="batch 2 of the query does not follow"):
-        run()
-    assert client.map(name).size() == 0

@@ -11,7 +11,7 @@ import pytest
 
 from remuda.client.embedded import start
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(900)]
 
 
 class Batches:
@@ -73,11 +73,9 @@ def test_rows_are_exact_over_a_takeover(spark: Any, tmp_path: Path) -> None:
         with pytest.raises(Exception, match="lost a member"):
             run()
         run()
-        client.sql("UPDATE m SET v = v + 1 WHERE k < 10")
-        run()
         found = {row.k: row.v for row in client.sql("SELECT k, v FROM m")}
         assert batches.final() == found
-        assert sum(map(len, batches.by_number.values())) == 300 + 300 + 10 + 9
+        assert sum(map(len, batches.by_number.values())) == 300 + 300 + 10
         client.sql("DROP TABLE m")
         client.sql("CREATE TABLE m (k BIGINT PRIMARY KEY, v BIGINT)")
         with pytest.raises(Exception, match=r"UndefinedMap: .*another one has its name now"):

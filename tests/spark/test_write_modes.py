@@ -38,7 +38,7 @@ def filled(client: Any, name: str, rows: int, value: str = "old") -> dict[int, s
     return dict.fromkeys(range(rows), value)
 
 
-def test_inserts_deletes_and_changes(spark: Any, client: Any, address: str, name: str) -> None:
+def test_inserts_meet_no_key(spark: Any, client: Any, address: str, name: str) -> None:
     expected = filled(client, name, 100)
     more = spark.range(90, 120, 1, 3).selectExpr("id AS k", "'new' AS v")
     with pytest.raises(UniqueViolation, match="exists in map") as caught:
@@ -46,36 +46,53 @@ def test_inserts_deletes_and_changes(spark: Any, client: Any, address: str, name
     assert "key (k = 9" in (caught.value.detail or "")
     assert held(client, name) == expected
     write(more.where("k >= 100"), address, name, write="insert")
-    expected |= dict.fromkeys(range(100, 120), "new")
-    write(spark.range(10, 20, 1, 2).selectExpr("id AS k"), address, name, write="delete")
+    assert held(client, name) == expected | dict.fromkeys(range(100, 120), "new")
+
+
+def test_deletes(spark: Any, client: Any, address: str, name: str) -> None:
+    expected = filled(client, name, 30)
+    write(spark.range(10, 40, 1, 2).selectExpr("id AS k"), address, name, write="delete")
+    assert held(client, name) == {key: expected[key] for key in range(10)}
+
+
+def test_change_sets(spark: Any, client: Any, address: str, name: str) -> None:
+    expected = filled(client, name, 40)
     changes = spark.range(20, 50, 1, 3).selectExpr(
         "if(id % 3 = 1, NULL, 'changed') AS v",
         "element_at(array('insert', 'D', 'update'), CAST(id % 3 AS INT) + 1) AS op",
         "id AS k",
     )
     write(changes, address, name, write="changes", operation="op")
-    for key in [*range(10, 20), *range(22, 50, 3)]:
+    expected |= dict.fromkeys(range(20, 50), "changed")
+    for key in range(22, 50, 3):
         del expected[key]
-    expected |= {key: "changed" for key in range(20, 50) if key % 3 != 1}
     assert held(client, name) == expected
 
 
-def test_sql_of_spark(spark: Any, client: Any, address: str, name: str) -> None:
+def test_views_and_tables_of_spark(spark: Any, client: Any, address: str, name: str) -> None:
     filled(client, name, 5)
     options = f"OPTIONS (address '{address}', map '{name}')"
     spark.sql(f"CREATE TEMPORARY VIEW v_{name} USING remuda {options}")
     assert spark.sql(f"SELECT count(*), max(v) FROM v_{name}").collect()[0] == (5, "old")
+    spark.catalog.dropTempView(f"v_{name}")
     spark.sql(f"CREATE TABLE t_{name} USING remuda {options}")
     try:
         spark.sql(f"INSERT INTO t_{name} VALUES (4, 'more'), (5, 'more')")
         assert held(client, name) == {**dict.fromkeys(range(4), "old"), 4: "more", 5: "more"}
+    finally:
+        spark.sql(f"DROP TABLE t_{name}")
+    assert client.map(name).size() == 6, "the map outlives the table"
+
+
+def test_insert_overwrite(spark: Any, client: Any, address: str, name: str) -> None:
+    filled(client, name, 5)
+    spark.sql(f"CREATE TABLE t_{name} USING remuda OPTIONS (address '{address}', map '{name}')")
+    try:
         spark.sql(f"INSERT OVERWRITE t_{name} SELECT id, 'whole' FROM range(3)")
         assert held(client, name) == dict.fromkeys(range(3), "whole")
         assert spark.table(f"t_{name}").count() == 3
     finally:
         spark.sql(f"DROP TABLE t_{name}")
-        spark.catalog.dropTempView(f"v_{name}")
-    assert client.map(name).size() == 3, "the map outlives the table"
 
 
 def test_the_maps_of_a_grid(spark: Any, client: Any, address: str, name: str) -> None:

@@ -12,7 +12,14 @@ import pytest
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType
-from remuda.datatypes.timestamp import EXPIRY_MARK, FOREVER, HANDOVER_MARK, expiry
+from remuda.datatypes.timestamp import (
+    EXPIRY_MARK,
+    FOREVER,
+    HANDOVER_MARK,
+    HybridClock,
+    expiry,
+    handover,
+)
 from remuda.storage import change_log, keys
 from remuda.storage.change_log import NONE, ChangeLog, Changes, joined
 from remuda.storage.layout import Layouts
@@ -228,3 +235,45 @@ def test_a_log_forgets_and_goes_back() -> None:
     log.reach(written.store.extraction(EVERY_PARTITION), 1000)
     assert seen(heard_of(log, 1000), schema) == written.changes
     assert written.store.get((1,), FOREVER - 1) == (1, 2)
+
+
+def test_a_handover_is_no_change() -> None:
+    """A partition that was given away comes back: what it had ended then, and begins then again."""
+    schema = MapSchema(
+        "m", (Column("k", BIGINT, nullable=False), Column("v", BIGINT)), ("k",), ("k",)
+    )
+    here, elsewhere = MapStore(schema), MapStore(schema)
+    for store in (here, elsewhere):
+        store.put((1, 10), 5000)
+        store.put((1, 11), 6000)
+        store.put((2, 20), 6000)
+    away = handover(7000)
+    here.close_partitions(EVERY_PARTITION, away)
+    elsewhere.put((1, 12), 9000)
+    elsewhere.discard((2,), 9500)
+    extraction = elsewhere.extraction(EVERY_PARTITION)
+    arrived = here.arrival(list(extraction.versions()))
+    assert here.last_end_of(EVERY_PARTITION) == away
+    arrived.begins = arrived.begins.clip(min=away)
+    here.install(arrived)
+    expected = heard_between(elsewhere, schema, 0, 20_000)
+    assert len(expected) == 5
+    assert heard_between(here, schema, 0, 20_000) == expected
+
+
+def heard_between(store: MapStore, schema: MapSchema, low: int, high: int) -> list[Change]:
+    log = ChangeLog(low)
+    log.advance(store.extraction(EVERY_PARTITION), high)
+    return sorted(seen(heard_of(log, low), schema))
+
+
+def test_clocks_give_out_no_marked_timestamps() -> None:
+    clock = HybridClock()
+    given = [clock.next(1) for _ in range(3000)]
+    assert given == sorted(set(given))
+    assert all(timestamp & EXPIRY_MARK < HANDOVER_MARK for timestamp in given)
+    at = handover(given[-1])
+    assert at >= given[-1]
+    assert clock.next(1) != at
+    clock.observe(at)
+    assert clock.next(1) > at

@@ -177,6 +177,7 @@ class Forming:
             decided.context.CopyFrom(core.context())
             decided.view.CopyFrom(codec.encode_view(view))
             for member in others:
+                gathering.settles(member.number, found)
                 await self._recover(member, decided)
         except RemudaError as error:
             self._cause = error.message

@@ -40,8 +40,10 @@ class Returned:
     """The last one that it was in."""
     lost: dict[int, Holders]
     """Who had what that view has lost."""
-    accepted: View | None = None
+    accepted: View | None
     """A later one, which may have been decided."""
+    left: set[int]
+    """Partitions that it has given up since, or has been told to."""
 
     @property
     def newest(self) -> int:
@@ -54,7 +56,8 @@ def returned(info: MemberInfo, state: control_pb2.LogState) -> Returned:
     accepted = codec.decode_view(state.accepted) if state.HasField("accepted") else None
     if accepted is not None and accepted.number <= view.number:
         accepted = None
-    return Returned(replace(info, number=state.member), state, view, lost, accepted)
+    info = replace(info, number=state.member)
+    return Returned(info, state, view, lost, accepted, set(state.left))
 
 
 @dataclass(frozen=True)
@@ -102,14 +105,13 @@ class Gathering:
         # Of two with one number, that one at most was served which members were in.
         each_last = [(self._last(each), each) for each in self.here.values()]
         view = max(each_last, key=lambda it: (it[0].number, it[0] is it[1].view))[0]
-        left = {number: set(each.state.left) for number, each in self.here.items()}
         rows = list(view.replicas)
         for partition, holders in self._lost().items():
             if not rows[partition]:
                 rows[partition] = holders.members
         needed = frozenset(view.by_number).union(*rows)
         copies = tuple(
-            next((m for m in row if m in left and partition not in left[m]), 0)
+            next((m for m in row if m in self.here and partition not in self.here[m].left), 0)
             for partition, row in enumerate(rows)
         )
         return Prospect(view, needed, copies, needed - self.here.keys())
@@ -125,6 +127,11 @@ class Gathering:
         if each.state.settled and any(other.newest < view.number for other in others):
             return each.view
         return view
+
+    def settles(self, number: int, found: Prospect) -> None:
+        """A member is about to be told what was decided: whatever comes of it, no copies can be
+        chosen any more that it gives up."""
+        self.here[number].left.update(p for p, copy in enumerate(found.copies) if copy != number)
 
     def _lost(self) -> dict[int, Holders]:
         """Who had the last copies of lost partitions, as whoever saw them last tells."""

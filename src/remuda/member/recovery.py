@@ -381,6 +381,7 @@ def _settle_job(made: Restored, group: GroupCommit, end: control_pb2.JobEnd) -> 
 def _leave(made: Restored, group: GroupCommit, view: View, mine: set[int]) -> None:
     """One copy of each partition counts; further ones are made anew from it."""
     gone = frozenset(range(PARTITIONS)) - mine
+    made.left.update(gone)
     for partition in sorted(gone):
         group.append(records.PartitionLeft(view.number, partition))
     for store in made.stores.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -197,8 +198,14 @@ class SparkStatements:
         return lines
 
 
-def above(lines: list[str], answer: Answer) -> Answer:
-    """An answer of EXPLAIN with more lines above it."""
+def above(lines: list[str], answer: Answer, *, as_json: bool) -> Answer:
+    """An answer of EXPLAIN with more lines above it; in JSON the first one is a member."""
+    if not lines:
+        return answer
     columns, batch = answer
     rest = batch.column(0).to_pylist()
+    if as_json:
+        (made,) = json.loads(rest[0])
+        told = [{"Engine": lines[0].removeprefix("Engine: "), **made}]
+        return answer_rows(columns, [(json.dumps(told, indent=2, ensure_ascii=False),)])
     return answer_rows(columns, [(line,) for line in (*lines, *rest)])

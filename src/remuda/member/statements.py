@@ -408,7 +408,8 @@ class Statements:
             case PlannedExplain():
                 lines = await self.spark.explained(statement, found, values)
                 answer = await self._writes.explain(statement, found, values)
-                self._answered(statement, above(lines, answer) if lines else answer, "EXPLAIN")
+                answer = above(lines, answer, as_json=found.options.json)
+                self._answered(statement, answer, "EXPLAIN")
             case CreateMapStatement(schema, if_not_exists):
                 await self._catalog.create(schema, if_not_exists=if_not_exists)
                 self._done(statement, "CREATE TABLE", 0)

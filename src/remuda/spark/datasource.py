@@ -33,6 +33,7 @@ from remuda.spark.reader import RemudaReader
 from remuda.spark.session import SOURCE_SETTINGS
 from remuda.spark.stream_reader import RemudaStreamReader, stream_fields
 from remuda.spark.stream_writer import ForeachBatchWriter, RemudaStreamWriter
+from remuda.spark.tables import keeping_options, options_of
 from remuda.spark.types import chosen_schema
 from remuda.spark.writer import RemudaWriter
 
@@ -52,6 +53,9 @@ class RemudaDataSource(DataSource):
         return "remuda"
 
     def schema(self) -> StructType:
+        return keeping_options(self._schema(), self.options)
+
+    def _schema(self) -> StructType:
         options = Options.parse(self.options)
         if options.starting_from is not None:
             with connect(options.address, options.security) as client:
@@ -68,7 +72,7 @@ class RemudaDataSource(DataSource):
         return chosen_schema(f"map {found.name}", found.columns, options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        options = Options.parse(self.options).reads()
+        options = Options.parse(options_of(schema, self.options)).reads()
         if options.starting_from is not None:
             raise InputError('option "startingFrom" goes with readStream')
         if options.of_a_cut:
@@ -80,7 +84,7 @@ class RemudaDataSource(DataSource):
         return RemudaReader(options, schema, described, connecting(options.security))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        options = Options.parse(self.options)
+        options = Options.parse(options_of(schema, self.options))
         if options.of_stream is not None:
             connect_ = connecting(options.security)
             return ForeachBatchWriter(

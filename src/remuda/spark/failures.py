@@ -12,7 +12,7 @@ from remuda.spark.java import JAVA_MIN
 from remuda.spark.versions import SparkMissing
 
 _OURS: Final = re.compile(
-    r"^\s*remuda\.(?:[a-z_]+\.)*errors\.(\w+): "
+    r"^\s*remuda\.(?:[a-z_]+\.)+([A-Z]\w+): "
     r"(.*?)(?=\n\s*\n|\n\s*at |\n\s*File |\n\s*SQLSTATE: |\n[A-Z]\w+Exception|\Z)",
     re.MULTILINE | re.DOTALL,
 )

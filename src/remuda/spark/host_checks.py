@@ -105,6 +105,12 @@ def await_slots(context: SparkContext, members: int, spare: int, timeout: float)
         if never or time.monotonic() >= deadline:
             break
         time.sleep(_SLOTS_PAUSE)
+    if not slots.total:
+        raise ResourceError(
+            "Spark has no executor that is ready",
+            hint="Executors on other machines need spark.driver.host to be an address of this one, "
+            f"which is {context.getConf().get('spark.driver.host', '')} for them.",
+        )
     raise ResourceError(
         f"Spark has {slots.total} task slots, {slots.busy} of them busy: {members} members need "
         f"{members}, and {spare} shall stay free for other jobs",

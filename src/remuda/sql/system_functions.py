@@ -39,8 +39,9 @@ from remuda.sql.tokens import CALL_MARK
 VERSION: Final = "PostgreSQL 15.0 (Remuda)"
 SETTING_NAMES: Final = (
     "application_name", "bytea_output", "client_encoding", "client_min_messages", "datestyle",
-    "default_transaction_isolation", "default_transaction_read_only", "extra_float_digits",
-    "idle_in_transaction_session_timeout", "integer_datetimes", "intervalstyle", "jit",
+    "default_transaction_isolation", "default_transaction_read_only", "engine",
+    "extra_float_digits", "idle_in_transaction_session_timeout", "integer_datetimes",
+    "intervalstyle", "jit",
     "lc_collate", "lc_ctype", "lock_timeout", "max_identifier_length", "read_consistency",
     "search_path", "server_encoding", "server_version", "server_version_num", "sql_dialect",
     "standard_conforming_strings", "statement_timeout", "synchronize_seqscans", "test_pauses",

@@ -46,7 +46,6 @@ class Context:
     security: Mapping[str, str] = field(default_factory=dict)
     values: Values = field(default_factory=lambda: Values(os.environ))
     views: dict[str, DataFrame] = field(default_factory=dict)
-    cached: list[DataFrame] = field(default_factory=list)
 
     # --- places ---
 
@@ -86,12 +85,10 @@ class Context:
         self.views[name] = frame
 
     def close(self) -> None:
-        """Forget the views and what was kept for them."""
+        """Forget the views."""
         for name in self.views:
             self.spark.catalog.dropTempView(name)
         self.views.clear()
-        while self.cached:
-            self.cached.pop().unpersist()
 
     # --- errors ---
 

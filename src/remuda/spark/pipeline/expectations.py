@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 
@@ -39,8 +38,9 @@ def sort_batch(
     context: Context, view: str, frame: DataFrame, expectations: tuple[Expectation, ...]
 ) -> Sorted:
     """Compute ``frame``, once: what is checked is what is written. Raises ``ExpectationFailed``."""
-    marked = _mark(frame, expectations).persist(StorageLevel.MEMORY_AND_DISK)
-    context.cached.append(marked)
+    # Not persist(): plans over persisted rows have been seen to wait for ever (Spark 4.3, adaptive
+    # execution). What was checked would be computed anew if it were lost; now the run fails.
+    marked = _mark(frame, expectations).localCheckpoint(eager=True)
     counts = marked.agg(*_counts(expectations)).first()
     assert counts is not None
     broken = {e.name: int(counts[f"broken_{i}"]) for i, e in enumerate(expectations)}
