@@ -12,11 +12,12 @@ from remuda.cli.demo_questions import QUESTIONS
 
 def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "remuda.cli.main", "demo", *arguments]
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=240)
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=840)
 
 
 @pytest.mark.spark
 @pytest.mark.cluster
+@pytest.mark.timeout(900)  # it starts eleven members, and Spark
 def test_demo_runs_to_its_end() -> None:
     result = demo("--scale", "0.01")
     assert result.returncode == 0, result.stdout[-2000:] + result.stderr

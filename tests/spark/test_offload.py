@@ -196,6 +196,7 @@ def test_queries(offload: Any, text: str) -> None:
     _same(offload, text)
 
 
+@pytest.mark.soak
 def test_parameters_and_the_moment(offload: Any) -> None:
     _same(
         offload,
@@ -224,10 +225,11 @@ def test_errors(offload: Any, text: str, kind: type[Exception]) -> None:
             offload.sql(f"/*+ ENGINE({engine}) */ {text}").fetchall()
 
 
+@pytest.mark.soak
 def test_a_statement_out_of_time_ends_its_job(offload: Any, spark: Any) -> None:
     digits = ", ".join(f"({digit})" for digit in range(10))
-    maps = ", ".join(f"v v{n}" for n in range(9))
-    total = " + ".join(f"v{n}.x" for n in range(9))
+    maps = ", ".join(f"v v{n}" for n in range(8))
+    total = " + ".join(f"v{n}.x" for n in range(8))
     many = f"WITH v(x) AS (VALUES {digits}) SELECT count(*) FROM {maps} WHERE {total} > 0"
     with pytest.raises(QueryTimeout):
         offload.sql(f"/*+ ENGINE(spark) */ {many}", timeout=3.0).fetchall()
@@ -292,7 +294,7 @@ def _tpch(client: Any, tables: tuple[str, ...]) -> Iterator[Any]:
             client.sql(f"DROP TABLE {table}").fetchall()
 
 
-@pytest.mark.parametrize("number", [1, 12])
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.soak), 12])
 def test_some_queries_of_tpch(few_tables: Any, number: int) -> None:
     _same(few_tables, tpc_data.query("tpch", number))
 

@@ -255,6 +255,7 @@ def test_modes(runner: Runner, client: Any, prefix: str) -> None:
     assert rows() == [(9, "z")]
 
 
+@pytest.mark.soak  # rows of a stream are put aside into a map in test_pipelines_page
 def test_rows_put_aside_into_a_map(runner: Runner, client: Any, prefix: str) -> None:
     text = PIPELINE.replace("quarantine: {parquet: rejected}", "quarantine: {map: PREFIX_aside}")
     text = text[: text.index("  - {map: PREFIX_daily")]

@@ -87,6 +87,7 @@ def test_a_stream_goes_on_where_it_was(
     client.drop_map(f"{name}_events")
 
 
+@pytest.mark.soak
 def test_a_stream_is_stopped(spark: Any, client: Any, address: str, tmp_path: Path) -> None:
     """Changes of a map flow into another one until somebody says stop."""
     client.sql("CREATE TABLE ps_from (id BIGINT PRIMARY KEY, word VARCHAR)")

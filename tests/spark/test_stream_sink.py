@@ -127,6 +127,16 @@ def test_every_batch_once(spark: Any, client: Any, address: str, name: str, tmp_
     assert [tuple(row) for row in streams] == [(1, True)]
 
 
+@pytest.fixture
+def one_partition(spark: Any) -> Iterator[None]:
+    """A stream with a state has a task for each partition of it, in each batch."""
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
+@pytest.mark.usefixtures("one_partition")
 def test_updates_and_change_sets(
     spark: Any, client: Any, address: str, name: str, tmp_path: Path
 ) -> None:

@@ -38,7 +38,7 @@ from remuda.sql.spark_sql.relations import SparkQuery
 
 log = logging.getLogger(__name__)
 
-SILENCE_MAX: Final = 20.0
+SILENCE_MAX: Final = 60.0
 """Seconds after which a service that has not asked for work again counts as lost."""
 POLL_MAX: Final = 10.0
 ROOM_WAIT: Final = 5.0

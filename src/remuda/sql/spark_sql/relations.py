@@ -166,17 +166,17 @@ class _Relations:
         return _select(_named(texts, node.output), view)
 
     def _values(self, node: Values) -> str:
-        names = [column(c.id) for c in node.output]
         rows = [
-            [literal(value, c.type) for value, c in zip(row, node.output, strict=True)] or ["1"]
+            "SELECT "
+            + _named(
+                [literal(v, c.type) for v, c in zip(row, node.output, strict=True)], node.output
+            )
             for row in node.rows
         ]
-        if not rows:
-            nulls = [literal(None, c.type) for c in node.output]
-            return f"SELECT {_named(nulls, node.output)} WHERE false"
-        written = ", ".join(f"({', '.join(row)})" for row in rows)
-        alias = f"{self._fresh()}({', '.join(names) or NOTHING})"
-        return _select(", ".join(names) or NOTHING, f"VALUES {written} AS {alias}")
+        if rows:
+            return " UNION ALL ".join(rows)
+        nulls = [literal(None, c.type) for c in node.output]
+        return f"SELECT {_named(nulls, node.output)} WHERE false"
 
     # --- one input ----------------------------------------------------------------------------
 
