@@ -14,7 +14,7 @@ import remuda.dbapi
 import remuda.spark
 
 MODULES: tuple[ModuleType, ...] = (remuda, remuda.aio, remuda.dbapi, remuda.spark)
-SPARKS_OWN = {"name", "schema", "reader", "writer"}
+SPARKS_OWN = {"name", "schema", "reader", "writer", "streamReader", "streamWriter"}
 """Methods of ``DataSource``: Spark documents them."""
 NAMES = [(module, name) for module in MODULES for name in module.__all__ if name[0] != "_"]
 

@@ -322,6 +322,24 @@ def test_a_history_is_there_after_a_start() -> None:
     asyncio.run(scenario())
 
 
+def test_a_reader_of_the_future_takes_nothing_from_others(in_cluster: Any) -> None:
+    async def scenario(cluster: TestCluster) -> None:
+        async with connect(cluster) as client:
+            await client.sql("CREATE TABLE m (k BIGINT PRIMARY KEY, v BIGINT)")
+            m, later = client.map("m"), dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
+            async with await m.changes(later) as future:
+                assert await future.read(0.05) is None
+                stream = await m.changes()
+                await client.sql("INSERT INTO m VALUES (1, 10)")
+                await client.sql("UPDATE m SET v = 11")
+                found = await all_of(stream, await now(client))
+                assert found == [("insert", 1, None, 10), ("update", 1, 10, 11)]
+                assert await future.read(0.01) is None
+                await stream.stop()
+
+    in_cluster(scenario, members=1)
+
+
 def test_what_cannot_be(in_cluster: Any) -> None:
     async def scenario(cluster: TestCluster) -> None:
         async with connect(cluster) as client:

@@ -12,7 +12,7 @@ from remuda.member.wal_group import GroupCommit
 from remuda.member.wal_writer import MemberWal
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.soak)])
 def test_everything_acknowledged_is_there(seed: int) -> None:
     assert asyncio.run(losses(seed, 6, backups=seed % 2)) == []
 
@@ -36,9 +36,12 @@ def no_votes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemberWal, "job_prepared", lambda *_, **__: None)
 
 
-@pytest.mark.parametrize("mutation", [answer_at_once, no_votes])
+@pytest.mark.parametrize(
+    "mutation", [pytest.param(answer_at_once, marks=pytest.mark.soak), no_votes]
+)
 def test_mutations_are_caught(mutation: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each would lose what was told; some moment shows it."""
+    """Each would lose what was told; some moment shows it. (``tests/simulation/test_power.py``
+    tries both in every run, sooner.)"""
 
     async def caught() -> bool:
         for seed in range(100, 110):

@@ -19,6 +19,8 @@ from remuda.cli.main import main
 from remuda.errors import DuplicateObject, InputError, Position, ResourceError, UndefinedMap
 from remuda.member.snapshot_export import (
     Exported,
+    Target,
+    _cannot,
     begin_export,
     export_here,
     export_piece,
@@ -167,9 +169,12 @@ def test_what_cannot_become_a_base(tmp_path: Path) -> None:
         writing.abandon(store, "aside", 2)
         assert store.keys("aside/") == []
         writing.begin(store, "s", 4)  # a member makes a cut
-        with pytest.raises(InputError, match="cut 4 of snapshot s is being made"):
+        with pytest.raises(InputError, match="cut 4 of snapshot s is being made") as refused:
             begin_base(store, load(store, "s"), path_to(store), "s")
         assert load(store, "s").pending() == [4], "and its note is still there"
+        assert "delete the object s/pending-0000000004.note" in str(refused.value.hint)
+        store.delete("s/pending-0000000004.note")
+        assert begin_base(store, load(store, "s"), path_to(store), "s") == NewBase("s", 4)
         writing.abandon(store, "s", 4)
         await client.sql("CREATE SNAPSHOT bases")
         with pytest.raises(InputError, match="is a base already"):
@@ -331,3 +336,12 @@ def test_an_export_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
         assert read(to / "m") == sorted(await client.sql("SELECT * FROM m"), key=repr)
 
     run(tmp_path, scenario)
+
+
+def test_credentials_in_a_target_are_not_shown() -> None:
+    for url in ("nope://KEY:SECRET@place/x?token=SECRET", "file://KEY:SECRET@place/x?token=SECRET"):
+        with pytest.raises(ResourceError, match=r"the target \w+://place/x cannot be opened") as no:
+            target_of(url, "x")
+        assert "SECRET" not in str(no.value)
+    refused = _cannot(Target("s3://KEY:SECRET@place/x", "", ""), OSError("no way"))
+    assert str(refused) == "the export cannot be written to s3://place/x: no way"

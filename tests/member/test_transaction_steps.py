@@ -12,7 +12,7 @@ import pytest
 import remuda.aio
 from remuda.client import transaction_core
 from remuda.errors import CheckViolation, ObjectMismatch, SerializationFailure
-from remuda.member import transaction_snapshots
+from remuda.member import transaction_shell, transaction_snapshots
 from remuda.member.routes import UserRoutes
 from remuda.member.transaction_shell import TransactionShell
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -226,3 +226,27 @@ def test_one_after_the_other_on_the_same_keys_meets_no_conflict(
             assert any(early)
 
     in_cluster(scenario)
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"concurrency": "pessimistic", "isolation": "repeatable read"}], ids=str
+)
+def test_messages_that_a_user_waits_for_wait_for_no_company(
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch, how: dict[str, str]
+) -> None:
+    """Of three primaries, one is behind; what was locked is free when the user is told."""
+
+    async def scenario(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, _, _):
+            owner = (await client.map("numbers")._bind()).router.owner
+            keys = {owner((key,)): key for key in range(50)}
+            assert len(keys) == 3
+            monkeypatch.setattr(transaction_shell, "LINGER", 3600.0)
+            for number in range(3):
+                async with asyncio.timeout(60), client.transaction(**how) as transaction:
+                    for key in keys.values():
+                        await transaction.map("numbers").put(key, number)
+            for member in cluster.members:
+                member.transactions.shell._flush_all()
+
+    in_cluster(scenario, members=3, backups=1)

@@ -217,7 +217,7 @@ SCHEDULES = (
 )
 
 
-@pytest.mark.parametrize("backups", [0, 1, 2])
+@pytest.mark.parametrize("backups", [pytest.param(0, marks=pytest.mark.soak), 1, 2])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_cuts_are_whole(schedule: Schedule, backups: int) -> None:
     play(schedule, backups)

@@ -33,7 +33,7 @@ from remuda.member.wal_writer import MemberWal
 from remuda.storage.format import segment
 from remuda.storage.log import reader
 
-SEEDS = int(os.environ.get("REMUDA_SIMULATION_POWER_SEEDS", "3"))
+SEEDS = int(os.environ.get("REMUDA_SIMULATION_POWER_SEEDS", "2"))
 SOAK_SEEDS = int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 5
 CAUGHT_WITHIN = 30
 """Seeds that are tried when the known one shows nothing any more."""

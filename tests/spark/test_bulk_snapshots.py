@@ -136,6 +136,7 @@ def test_bad_input_is_told_before_any_task(spark: Any, tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.soak
 def test_a_killed_task_is_tried_again_as_another_attempt(spark: Any) -> None:
     def fails_once(piece: int, attempt: int) -> str:
         if not attempt:

@@ -62,6 +62,7 @@ def test_a_member_in_a_task_lives_as_long_as_its_cluster(spark: Any) -> None:
     cluster.stop()
 
 
+@pytest.mark.soak
 def test_a_member_that_cannot_start_says_why(spark: Any) -> None:
     with pytest.raises(MemberUnavailable, match="does not start") as refused:
         start_cluster(

@@ -85,6 +85,7 @@ def test_the_first_pipeline(spark: Any, client: Any, address: str, folder: Path)
 
 @pytest.mark.spark
 @pytest.mark.cluster
+@pytest.mark.soak
 def test_the_stream(spark: Any, client: Any, address: str, folder: Path) -> None:
     rows = [{"shop": 1, "item": "a", "amount": 2.0}, {"shop": 1, "item": "b", "amount": 3.0},
             {"shop": None, "item": "c", "amount": 1.0}]  # fmt: skip

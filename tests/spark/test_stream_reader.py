@@ -177,9 +177,38 @@ def test_columns_images_and_own_schemas(client: Any, address: str) -> None:
         source.streamReader(T.StructType([T.StructField("nix", T.StringType())]))
 
 
+def test_a_map_that_is_altered_while_a_query_runs(client: Any, address: str) -> None:
+    insert(client, 1, 1)
+    options = {"address": address, "map": "source", "startingFrom": "latest"}
+    readers: list[Any] = []
+    for columns in ("k,a,_before", "k,_change"):
+        source = RemudaDataSource({**options, "columns": columns})
+        readers.append(source.streamReader(source.schema()))
+    whole, part = readers
+    start = part.initialOffset()
+    client.sql("UPDATE source SET v = 7, a = ARRAY[7]")
+    client.sql("ALTER TABLE source DROP COLUMN v")
+    client.sql("ALTER TABLE source ADD COLUMN v BIGINT")  # the last one now
+    end = part.latestOffset(start, ReadAllAvailable())
+
+    def rows(reader: Any) -> list[Any]:
+        parts = reader.partitions(start, end)
+        return [row for p in parts for batch in reader.read(p) for row in batch.to_pylist()]
+
+    assert rows(whole) == [{"k": 1, "a": [7], "_before": {"k": 1, "v": None, "u": None, "a": [1]}}]
+    client.sql("ALTER TABLE source DROP COLUMN a")
+    assert rows(part) == [{"k": 1, "_change": "update"}]
+    with pytest.raises(UndefinedColumn, match="no column a any more") as caught:
+        rows(whole)
+    assert "Start the query again" in (caught.value.hint or "")
+    for reader in readers:
+        reader.stop()
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
+        ({"startingFrom": "²"}, "is snapshot, latest, earliest or a moment"),
         ({"startingFrom": "yesterday"}, "is snapshot, latest, earliest or a moment"),
         ({"startingFrom": "2024-01-31 12:00:00"}, "A moment has a time zone"),
         ({"maxRowsPerTrigger": "0"}, "must be at least 1"),

@@ -90,6 +90,7 @@ def written(client: Any, name: str) -> list[tuple[int, int]]:
     return [(r["k"], r["v"]) for r in sorted(rows, key=lambda r: (r["_transaction"], r["k"]))]
 
 
+@pytest.mark.soak
 def test_every_batch_once(spark: Any, client: Any, address: str, name: str, tmp_path: Path) -> None:
     client.sql(
         f"CREATE TABLE {name} (k BIGINT PRIMARY KEY, v BIGINT) WITH (change_retention = '1 h')"

@@ -46,6 +46,7 @@ class Batches:
         return last
 
 
+@pytest.mark.soak
 def test_rows_are_exact_over_a_takeover(spark: Any, tmp_path: Path) -> None:
     with start(members=3) as cluster, cluster.connect() as client:
         batches = Batches()

@@ -168,21 +168,24 @@ def test_jobs_see_one_state_while_money_moves(
     other = name + "_2"
     for each in (name, other):
         client.map(each).put_all(pa.table({"k": range(50), "v": [100] * 50}), key=["k"])
-    ended, moved = threading.Event(), [0]
+    begun, ended = threading.Event(), threading.Event()
 
     def transfer() -> None:
+        moved = 0
         with grid.connect() as mine:
             while not ended.is_set():
-                low = moved[0] % 50
+                low = moved % 50
                 with mine.transaction() as tx:
                     tx.sql(f"UPDATE {name} SET v = v - 1 WHERE k = {low}")
                     target = name if low % 2 else other
                     tx.sql(f"UPDATE {target} SET v = v + 1 WHERE k = {(low + 7) % 50}")
-                moved[0] += 1
+                moved += 1
+                begun.set()
 
     thread = threading.Thread(target=transfer)
     thread.start()
     try:
+        assert begun.wait(60), "nothing has moved"
         one = read(spark, address, name, partitions_per_member=2)
         two = read(spark, address, other)
         both = one.selectExpr("v").unionAll(two.selectExpr("v")).selectExpr("sum(v)")
@@ -191,31 +194,31 @@ def test_jobs_see_one_state_while_money_moves(
             parts = [
                 state.read(each).selectExpr("sum(v)").collect()[0][0] for each in (name, other)
             ]
-        before = moved[0]
     finally:
         ended.set()
         thread.join()
         client.drop_map(other)
     assert totals == [10_000] * 2
     assert sum(parts) == 10_000
-    assert before > 0, "nothing has moved"
 
 
 def test_an_overwrite_is_seen_whole(
     spark: Any, client: Any, grid: Any, address: str, name: str
 ) -> None:
     filled(client, name, 2000)
-    ended, seen = threading.Event(), set()
+    begun, ended, seen = threading.Event(), threading.Event(), set()
 
     def look() -> None:
         with grid.connect() as mine:
             while not ended.is_set():
                 row = mine.sql(f"SELECT count(*), min(v), max(v) FROM {name}").fetchone()
                 seen.add(tuple(row))
+                begun.set()
 
     thread = threading.Thread(target=look)
     thread.start()
     try:
+        assert begun.wait(60), "nobody has looked"
         frame = spark.range(0, 500, 1, 3).selectExpr("id + 1000 AS k", "'new' AS v")
         write(frame, address, name, mode="overwrite")
         assert held(client, name) == dict.fromkeys(range(1000, 1500), "new")

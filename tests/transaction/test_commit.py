@@ -3,7 +3,7 @@ must be noticed by the same simulation."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 
 import pytest
 from cluster_of_copies import Cluster, Member, ViewOfCopies, Violation, Work, run
@@ -241,3 +241,39 @@ def test_parts_of_a_former_copy_are_not_applied_to_a_new_one() -> None:
     assert [str(e) for e in parts.let_go({0})] == [str(tx.ResolveHere(T, 0, None))]
     assert parts.on_layout(layout(3, {1, 2, 3, 9}, 2, 1)) == []
     assert len(parts) == 0
+
+
+def test_what_the_user_was_told_outlives_the_only_copy_of_a_part() -> None:
+    """Member 1 is the near member and has the only copy of partition 0, as every member has of a
+    REPLICATED map; it is lost as soon as it has told the user."""
+    transaction, before = TransactionId(100, near=1), layout(1, {1, 5}, 1)
+    near = Near(1, transaction, {0: "w", 1: "w"}, before, resend=1.0)
+    parts = {me: Parts(me, before, resend=1.0) for me in (1, 5)}
+    waiting = deque((1, effect) for effect in near.prepare(0.0))
+    ends: dict[tuple[int, int], int | None] = {}
+    while waiting:
+        me, effect = waiting.popleft()
+        out: list[tx.Effect] = []
+        match effect:
+            case tx.Send(to, tx.Vote() as vote):
+                assert to == 1
+                out = near.on_vote(0.0, vote)
+            case tx.Send(to, tx.Finished() as finished):
+                out = near.on_finished(finished)
+            case tx.Send(to, message):
+                out = parts[to].on_message(me, message)
+                me = to
+            case tx.PrepareHere(_, partition):
+                out = parts[me].prepared_here((transaction, partition), 20 + partition)
+            case tx.ResolveHere(_, partition, timestamp):
+                ends[me, partition] = timestamp
+            case tx.Report(_, state, timestamp):
+                assert (state, timestamp) == (State.COMMITTED, 21)
+                break
+        waiting.extend((me, each) for each in out)
+    else:
+        raise AssertionError("the user was told nothing")
+    for effect in parts[5].on_layout(layout(2, {5})):
+        if isinstance(effect, tx.ResolveHere):
+            ends[5, effect.partition] = effect.timestamp
+    assert ends[5, 1] == 21

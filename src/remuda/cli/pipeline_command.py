@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -125,11 +126,16 @@ def _spark(pipeline: Pipeline, master: str | None, values: Values) -> Iterator[A
             settings=settings,
             log=Path(scratch) / "spark.log",
         )
+        overlooked: tuple[type[Exception], ...] = ()
         try:
             yield spark
+        except KeyboardInterrupt:
+            overlooked = (Exception,)  # the same signal may have ended Java
+            raise
         finally:
             if made_here:
-                spark.stop()
+                with suppress(*overlooked):
+                    spark.stop()
 
 
 @contextmanager
@@ -140,12 +146,18 @@ def _signals(stop: threading.Event, *, gently: bool) -> Iterator[None]:
     def end(_number: int, _frame: object) -> None:
         stop.set()
         if not gently:
+            logging.disable()  # Py4J would log the interrupt, with its traceback
             raise KeyboardInterrupt
 
     kept = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
+    except Exception:
+        if stop.is_set() and not gently:  # a signal to the whole group has ended Java, too
+            raise KeyboardInterrupt from None
+        raise
     finally:
+        logging.disable(logging.NOTSET)
         for number, handler in kept.items():
             signal.signal(number, handler)
 

@@ -60,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
         finally:
             print("stopping", flush=True)
             service.stop()
-            spark.stop()
+            if service.alive:
+                spark.stop()
     return 0
 
 

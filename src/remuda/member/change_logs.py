@@ -146,7 +146,11 @@ class ChangeLogs:
         self._want(map_id, start)
         log = self._logs.get(map_id)
         if log is None:
-            log = self._logs[map_id] = ChangeLog(start)
+            # Above what is closed, the log would pass over what commits there yet, for all readers.
+            store = self._core.stores[map_id]
+            closed = self._closed(store)
+            settled = self._kept(store, positions) if closed is None else closed
+            log = self._logs[map_id] = ChangeLog(min(start, settled))
         if start < log.low:
             pinned = self._core.stores[map_id].extraction(EVERY_PARTITION)
             log.take(await self._ran(log.behind(pinned, start)))

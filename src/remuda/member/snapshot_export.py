@@ -21,6 +21,7 @@ from remuda.datatypes.timestamp import to_micros
 from remuda.errors import DuplicateObject, ResourceError
 from remuda.member.query_relations import moment
 from remuda.member.snapshot_pieces import Piece, chosen_maps, pieces_of, rows_of
+from remuda.member.snapshot_storage import harmless_url
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.storage.snapshot.parquet import encoded, folder_of, parquet_batch, parquet_schema
@@ -71,7 +72,8 @@ def begin_export(target: Target) -> None:
         taken = found or system.get_file_info(target.path).type == fs.FileType.File
         if taken:
             raise DuplicateObject(
-                f"the target {target.url} of the export is there already, and not empty",
+                f"the target {harmless_url(target.url)} of the export is there already, and not"
+                " empty",
                 hint="Export to a new folder, or take away what is there.",
             )
         system.create_dir(target.work, recursive=True)
@@ -227,10 +229,11 @@ def _system(url: str) -> tuple[fs.FileSystem, str]:
         return fs.LocalFileSystem(), str(Path(url).absolute())
     except (ValueError, OSError, NotImplementedError) as problem:
         raise ResourceError(
-            f"the target {url.partition('?')[0]} cannot be opened: {problem}",
+            f"the target {harmless_url(url)} cannot be opened: "
+            + str(problem).replace(url, harmless_url(url)),
             hint="Name a folder, or a URL that pyarrow.fs reads, such as s3://bucket/path.",
         ) from problem
 
 
 def _cannot(target: Target, problem: OSError) -> ResourceError:
-    return ResourceError(f"the export cannot be written to {target.url}: {problem}")
+    return ResourceError(f"the export cannot be written to {harmless_url(target.url)}: {problem}")

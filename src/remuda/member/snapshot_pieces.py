@@ -176,10 +176,11 @@ def _refuse_others(chain: Chain, made: NewBase) -> None:
     others = [version for version in chain.pending() if version < made.version]
     newer = [version for version in chain.manifests if version >= made.version]
     if others or newer:
+        first = min([*others, *newer])
         raise InputError(
-            f"cut {min([*others, *newer])} of snapshot {made.name} is being made",
-            hint="Compact when it is there. If who made it has ended, DROP SNAPSHOT takes away what"
-            " it has left, or compact into a snapshot of another name.",
+            f"cut {first} of snapshot {made.name} is being made",
+            hint="Compact when it is there, or into a snapshot of another name. If who made it was"
+            f" killed, delete the object {writing.pending_key(made.name, first)} by hand.",
         )
 
 

@@ -126,13 +126,14 @@ def _by_url(url: str, setting: str) -> ObjectStore:
         raise
     except (ValueError, OSError, NotImplementedError) as problem:
         raise ResourceError(
-            f"the {setting} {_harmless(url)} cannot be opened: {problem}",
+            f"the {setting} {harmless_url(url)} cannot be opened: "
+            + str(problem).replace(url, harmless_url(url)),
             hint=f"Set {setting} to a folder or to a URL that pyarrow.fs reads.",
         ) from problem
     return ArrowStore(filesystem, path)
 
 
-def _harmless(url: str) -> str:
+def harmless_url(url: str) -> str:
     """Without the credentials that may be in it."""
-    scheme, _, place = url.partition("?")[0].partition("://")
-    return f"{scheme}://{place.rpartition('@')[2]}"
+    scheme, found, place = url.partition("?")[0].partition("://")
+    return f"{scheme}://{place.rpartition('@')[2]}" if found else url

@@ -43,10 +43,6 @@ SILENCE_MAX: Final = 60.0
 POLL_MAX: Final = 10.0
 ROOM_WAIT: Final = 5.0
 """Seconds until a service that waits for room is told to ask again."""
-MISSING: Final = SparkServiceMissing(
-    "no Spark service serves this cluster",
-    hint="Start one with: remuda spark-service --connect HOST:PORT; or SET engine = grid.",
-)
 
 
 @dataclass(eq=False)
@@ -117,7 +113,7 @@ class SparkServices:
     def require(self) -> None:
         """Raises SparkServiceMissing."""
         if not self.available:
-            raise SparkServiceMissing(MISSING.message, hint=MISSING.hint)
+            raise _missing()
 
     def begin(self, run: SparkRun) -> None:
         """Its end is told even if no service takes it."""
@@ -282,7 +278,7 @@ class SparkServices:
             for run in list(self._queue):
                 self._queue.remove(run)
                 run.ended = True
-                run.on_end(SparkServiceMissing(MISSING.message, hint=MISSING.hint))
+                run.on_end(_missing())
         self._watch_services()
 
     def _expire(self) -> None:
@@ -309,6 +305,13 @@ class SparkServices:
         for timer in (self._watch, *(service.timer for service in self._services.values())):
             if timer is not None:
                 timer.cancel()
+
+
+def _missing() -> SparkServiceMissing:
+    return SparkServiceMissing(
+        "no Spark service serves this cluster",
+        hint="Start one with: remuda spark-service --connect HOST:PORT; or SET engine = grid.",
+    )
 
 
 def _pages(request: Request, types: tuple[SqlType, ...], rows: int) -> list[pa.RecordBatch]:

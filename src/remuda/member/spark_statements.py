@@ -82,7 +82,7 @@ class SparkStatements:
             return Chosen(SPARK, "asked for", grid, spark, asked)
         engine, why = choose(grid, spark, demand(query.plan), self._memory)
         if engine == SPARK and not self.services.available:
-            return Chosen(GRID, f"no Spark service, which would be {why}", grid, spark, None)
+            return Chosen(GRID, f"no Spark service; else Spark: {why}", grid, spark, None)
         return Chosen(engine, why, grid, spark, asked if engine == SPARK else None)
 
     @property

@@ -116,6 +116,8 @@ class TransactionShell:
         self._urgent: set[int] = set()
         """Members to whom something is said that is waited for."""
         self._lingering = False
+        self._awaited_ends: set[Address] = set()
+        """Parts whose end the user may wait for (see ``Near``)."""
         self._finished_below: dict[int, int] = {}
         """By near member: what its last frame said."""
         self._latest = 0
@@ -246,6 +248,9 @@ class TransactionShell:
                 self._perform(self._parts.on_message(sender, message))
             case tx.Prepare():
                 self._prepare(sender, message)
+            case tx.Finish():
+                self._note_awaited(message)
+                self._perform(self._parts.on_message(sender, message))
             case tx.BackupPrepare(work=work) if not self._applying.knows(cast("PartWork", work)):
                 log.debug("a part waits for the definition of its map: %s", message)
             case _:
@@ -388,17 +393,41 @@ class TransactionShell:
             if len(pieces) > 1:
                 self._send_pieces(to, pieces)
                 return
+        lingers = self._may_linger(message)
         if to == self._core.number:
             self._to_me.append(message)
             return
         self._outbox.setdefault(to, []).append(message)
-        if not isinstance(message, LINGERING) or self.pending.awaited:
+        if not lingers:
             if not self._urgent:
                 asyncio.get_running_loop().call_soon(self._flush)
             self._urgent.add(to)
         elif not self._lingering:
             self._lingering = True
             asyncio.get_running_loop().call_later(LINGER, self._flush_all)
+
+    def _note_awaited(self, message: tx.Finish) -> None:
+        """The near member waits for a primary that is behind, where there is one copy, and for what
+        was locked."""
+        address = (message.transaction, message.partition)
+        part = self.pending.part(address)
+        if part is None or message.timestamp is None:
+            return
+        elsewhere = message.transaction.near != self._core.number
+        behind = elsewhere and part.timestamp < message.timestamp
+        alone = not self.layout.backups(message.partition)
+        if behind or alone or part.work.owner is not None:
+            self._awaited_ends.add(address)
+
+    def _may_linger(self, message: tx.Message) -> bool:
+        if not isinstance(message, LINGERING) or self.pending.awaited:
+            return False
+        address = (message.transaction, message.partition)
+        if address not in self._awaited_ends:
+            return True
+        if isinstance(message, tx.Finished):
+            self._awaited_ends.discard(address)
+        return False
 
     def _send_pieces(self, to: int, pieces: list[tx.Prepare]) -> None:
         for piece in pieces:
@@ -544,6 +573,7 @@ class TransactionShell:
         }
         self._outbox.clear()
         self._urgent.clear()  # said in the view before; what matters is sent again
+        self._awaited_ends.clear()
         self._inbox.clear()
         self.admission.clear()
         self.pending.serve_partitions(self._serves)

@@ -117,6 +117,6 @@ def choose(grid: float, spark: float, demand: int, memory: int | None) -> tuple[
 
 
 def explained_choice(grid: float, spark: float | None, engine: str, why: str) -> list[str]:
-    """The lines above the plan."""
-    cost = "not possible" if spark is None else f"cost={spark:.0f}"
-    return [f"Engine: {engine} ({why}; grid cost={grid:.0f}, spark {cost})"]
+    """The lines above the plan. ``spark`` is None where ``why`` says that it was not asked."""
+    cost = "" if spark is None else f", spark cost={spark:.0f}"
+    return [f"Engine: {engine} ({why}; grid cost={grid:.0f}{cost})"]

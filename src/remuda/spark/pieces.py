@@ -1,4 +1,4 @@
-"""Pieces of work, each done by one Spark task: DataFrames only, so Connect serves, too."""
+"""Pieces of work, each done by one Spark task."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from remuda.client.client import Client
@@ -115,7 +116,7 @@ class SparkService:
         self, stop: threading.Event | None = None, ready: Callable[[int], None] = lambda _: None
     ) -> None:
         """Returns when ``stop`` is set, or was called. ``ready`` is told the number of members.
-        Raises InsufficientPrivilege."""
+        Raises InsufficientPrivilege, and SparkFailed when Spark is gone."""
         told = False
         while not self._stopping.is_set() and not (stop is not None and stop.is_set()):
             for member in self._work.members():
@@ -128,10 +129,22 @@ class SparkService:
             (stop or self._stopping).wait(VIEW_INTERVAL)
             if self._refused is not None:
                 raise self._refused
+            if not self.alive:
+                raise SparkFailed(
+                    "the Java process of Spark has ended",
+                    hint="Start the service again; with more memory if the system had none left.",
+                )
             try:
                 self._work.refresh()
             except RemudaError as error:
                 log.warning("no member answers: %s", error.message)
+
+    @property
+    def alive(self) -> bool:
+        """False when the Java process that this process has started is gone."""
+        context = getattr(self._spark, "sparkContext", None)
+        process = getattr(getattr(context, "_gateway", None), "proc", None)
+        return process is None or process.poll() is None
 
     def stop(self) -> None:
         """End what runs; the members tell their clients."""
@@ -158,7 +171,7 @@ class SparkService:
                 canceled = [query for query in self._canceled if query not in mine]
                 free = self._slots - len(self._running)
             for query in canceled:  # its job may have begun after it was cancelled
-                self._spark.interruptTag(_tag(query))
+                self._interrupt(query)
             try:
                 # At least one: what is too much waits here rather than at a member.
                 news = self._work.poll(member, self._identity, POLL_WAIT, max(free, 1), mine)
@@ -184,7 +197,13 @@ class SparkService:
             if query not in self._running:
                 return
             self._canceled.add(query)
-        self._spark.interruptTag(_tag(query))
+        self._interrupt(query)
+
+    def _interrupt(self, query: QueryId) -> None:
+        try:
+            self._spark.interruptTag(_tag(query))
+        except (Py4JError, OSError) as error:  # Spark is gone: ``serve`` says so
+            log.info("statement %s cannot be interrupted: %s", query, error)
 
     def _run(self, work: Work) -> None:
         try:

@@ -100,7 +100,7 @@ def starting_timestamp(text: str) -> int | None:
     InputError."""
     if text.lower() in {LATEST, EARLIEST, SNAPSHOT}:
         return None
-    if text.isdigit():
+    if text.isascii() and text.isdigit():
         return int(text)
     try:
         moment = dt.datetime.fromisoformat(text)

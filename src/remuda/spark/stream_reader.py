@@ -271,14 +271,27 @@ def check_stream_schema(wanted: StructType, schema: MapSchema, options: Options)
 
 
 def exact_changes(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
-    """The columns that ``target`` names, in its order and types."""
-    arrays = [_exact(batch.column(field.name), field.type) for field in target]
+    """The columns that ``target`` names, in its order and types. Raises UndefinedColumn when the
+    map has lost one since the query began."""
+    arrays = [_exact(_column(batch, field.name), field.type) for field in target]
     return pa.RecordBatch.from_arrays(arrays, schema=target)
 
 
 def _exact(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_struct(array.type):
-        children = [_exact(array.field(index), field.type) for index, field in enumerate(wanted)]
+        # By name: the map may have been altered since the query began.
+        children = [_exact(_column(array, field.name), field.type) for field in wanted]
         return pa.StructArray.from_arrays(children, fields=list(wanted), mask=array.is_null())
     array = without_extensions(array)
     return array if array.type == wanted else array.cast(wanted)
+
+
+def _column(rows: pa.RecordBatch | pa.StructArray, name: str) -> pa.Array:
+    names = rows.schema.names if isinstance(rows, pa.RecordBatch) else [f.name for f in rows.type]
+    if name not in names:
+        raise UndefinedColumn(
+            f"the map has no column {name} any more: it was altered while the query ran",
+            detail=f"its changes have {', '.join(names)}",
+            hint="Start the query again: it goes on with the columns that there are.",
+        )
+    return rows.field(name) if isinstance(rows, pa.StructArray) else rows.column(name)

@@ -11,7 +11,9 @@ timestamp: a reader who asks only one of them, after the user was told, must not
 at which nothing has changed. (At or above it, readers wait for the end of the part.) A vote tells
 the clock of its primary; one that is behind is heard of when it has finished. The near member
 prepares its own parts before it asks others, so of two primaries, one of them the near member,
-none is behind.
+none is behind. Where one member has the only copy of a part, and others have parts, too, the user
+is told when all have finished: the loss of that copy takes with it what it had prepared, and the
+others would roll back what the user was told.
 
 Every message is sent again until it is answered, to whoever is the primary by then.
 """
@@ -123,8 +125,17 @@ class Near:
         self.state = State.COMMITTING
         self._pause = self._resend
         self._clocks[self._me] = self.commit_timestamp  # it has heard all votes
+        self._when_finished = self._when_finished or self._rests_on_one_copy()
         report = self._report(None) if not self._awaited() else []
         return [*report, *self._send(now)]
+
+    def _rests_on_one_copy(self) -> bool:
+        """Whether a part has one copy (no backups, or a member's copy of a REPLICATED map), and
+        another member has a copy of another part."""
+        primary, backups = self._layout.primary, self._layout.backups
+        if all(backups(p) for p in self._partitions):
+            return False
+        return len({copy for p in self._partitions for copy in (primary(p), *backups(p))}) > 1
 
     def _awaited(self) -> set[int]:
         """Parts whose end the user waits for, of a transaction that has committed."""
