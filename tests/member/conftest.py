@@ -257,6 +257,11 @@ class TestCluster:
         while self.held():
             await asyncio.sleep(0.005)
 
+    async def settled(self) -> None:
+        """Wait until backups that have kept what was committed have heard so, and stored it."""
+        while any(len(member.transactions.shell.pending) for member in self.members):
+            await asyncio.sleep(0)
+
 
 @asynccontextmanager
 async def cluster_of(size: int, **settings: Any) -> AsyncIterator[TestCluster]:

@@ -81,24 +81,29 @@ def test_statements_and_batches_are_on_every_copy(in_cluster: Any) -> None:
         assert all(len(row) == 2 for row in cluster.members[0].core.view.replicas)
         for backups in (schema.map_id,):
             await client.sql("INSERT INTO t SELECT i, 'a' FROM generate_series(1, 500) AS g(i)")
+            await cluster.settled()
             assert count(copies(cluster, backups)) == 500
         await client.sql("UPDATE t SET v = 'b' WHERE k % 2 = 0")
         await client.sql("DELETE FROM t WHERE k > 400")
+        await cluster.settled()
         rows = copies(cluster, schema.map_id)
         assert count(rows) == 400
         assert sum(row[1] == "b" for part in rows.values() for row in part) == 200
         _, data = body(schema, range(1000, 3000), "c")
         message = user_pb2.PutBatchRequest(map="t")
         await client.channel.request(RpcType.MAP_PUT_BATCH, message, data)
+        await cluster.settled()
         assert count(copies(cluster, schema.map_id)) == 2400
         await client.sql("ALTER TABLE t ADD COLUMN w INTEGER DEFAULT 7")
         await client.sql("UPDATE t SET w = 8 WHERE k = 1000")
+        await cluster.settled()
         assert count(copies(cluster, schema.map_id)) == 2400
         parts = await client.sql(
             "SELECT sum(rows), sum(backup_rows), min(backup_bytes) > 0 FROM sys.map_parts"
         )
         assert parts == [(2400, 2400, True)]
         await client.sql("TRUNCATE t")
+        await cluster.settled()
         assert copies(cluster, schema.map_id) == {}
         await client.sql("DROP TABLE t")
         for member in cluster.members:
@@ -125,11 +130,13 @@ def test_a_job_is_on_every_copy(in_cluster: Any) -> None:
             for _ in range(2):  # written again: it counts once, on backups as well
                 data = [arrow_stream.encode(part.schema, [part])]
                 await clients[number].channel.request(RpcType.JOB_WRITE, message, data)
+        await cluster.settled()
         assert count(copies(cluster, schema.map_id)) == 2
         task = user_pb2.JobTask(task="t", members=sorted(parts))
         commit = user_pb2.JobCommit(job=job, tasks=[task])
         answer = await client.ask(RpcType.JOB_COMMIT, commit, user_pb2.Count)
         assert answer.count == 300
+        await cluster.settled()
         rows = copies(cluster, schema.map_id)
         assert count(rows) == 300
         assert all(row[1] == "new" for part in rows.values() for row in part)
@@ -146,6 +153,7 @@ def test_two_backups_and_a_replicated_map(in_cluster: Any) -> None:
         await client.sql("INSERT INTO t SELECT i, 'a' FROM generate_series(1, 100) AS g(i)")
         await client.sql("INSERT INTO r SELECT i, 'a' FROM generate_series(1, 100) AS g(i)")
         schema, replicated = await client.schema("t"), await client.schema("r")
+        await cluster.settled()
         assert count(copies(cluster, schema.map_id)) == 100
         for member in cluster.members:
             backup = rows_in(member.core.backup_stores[schema.map_id])
@@ -198,11 +206,13 @@ def test_a_lost_member_is_replaced_by_backups_and_repaired(in_cluster: Any, vict
         await cluster.member(victim).stop()
         await until(lambda: placed(cluster))
         assert await client.sql("SELECT k, v FROM t ORDER BY k") == before
+        await cluster.settled()
         assert count(copies(cluster, schema.map_id)) == 2000
         assert await client.get(schema, 5, 6) == [(5, "put"), (6, "b")]
         await client.sql("UPDATE t SET v = 'c' WHERE k <= 100")
         await client.sql("DELETE FROM t WHERE k > 1900")
         await client.put(schema, (7, "put"))
+        await cluster.settled()
         rows = copies(cluster, schema.map_id)
         assert count(rows) == 1900
         assert await client.sql("SELECT count(*) FROM t WHERE v = 'c'") == [(99,)]
@@ -257,6 +267,7 @@ def test_a_joining_member_gets_its_share_while_others_write(in_cluster: Any, bac
         await writer
         assert count(rows_in(joined.core.stores[replicated.map_id])) == 500
         assert len(joined.core.view.partitions_of(joined.core.number)) >= 67
+        await cluster.settled()
         rows = copies(cluster, schema.map_id)
         found = {row[0]: row[1] for part in rows.values() for row in part}
         assert found == {**dict.fromkeys(range(1, 2001), "a"), **written}
@@ -283,6 +294,7 @@ def test_a_member_that_leaves_gives_everything_away_first(in_cluster: Any, backu
         await leaving.stop()
         await until(lambda: placed(cluster, backups + 1))
         assert await client.sql("SELECT count(*) FROM t") == [(2000,)]
+        await cluster.settled()
         assert count(copies(cluster, schema.map_id)) == 2000
 
     in_cluster(scenario, **{**QUICK, "backups": backups})

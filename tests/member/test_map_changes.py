@@ -53,8 +53,9 @@ async def accounts(cluster, rows=20):
         yield client, found
 
 
-def contents(cluster):
+async def contents(cluster):
     """The rows of all copies, and how often each occurs."""
+    await cluster.settled()
     found = {}
     for member in cluster.members:
         for stores in (member.core.stores, member.core.backup_stores):
@@ -91,7 +92,7 @@ def test_a_value_is_computed_where_the_entry_is(in_cluster):
             assert (await found.compute(99, "balance = balance + 1", insert=absent)).balance == 8
             assert await found.compute(98, "rate = 1", insert=absent, return_old=True) is None
             assert (await found.get(98)).balance == 7
-            assert set(contents(cluster).values()) == {2}
+            assert set((await contents(cluster)).values()) == {2}
 
     in_cluster(scenario, backups=1)
 
@@ -140,7 +141,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(in_cluster):
 
     async def scenario(cluster):
         async with accounts(cluster, rows=3) as (client, found):
-            before = contents(cluster)
+            before = await contents(cluster)
             for expression, error in refused:
                 with pytest.raises(error):
                     await found.compute(1, expression)
@@ -156,7 +157,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(in_cluster):
                 await found.compute(50, "rate = 1", insert={"balance": "much"})
             with pytest.raises(UndefinedMap):
                 await client.map("nowhere").compute(1, "rate = 1")
-            assert contents(cluster) == before
+            assert await contents(cluster) == before
 
     in_cluster(scenario, backups=1)
 
@@ -248,7 +249,7 @@ def test_versions(in_cluster):
             for wrong in (True, "7", -1, 1 << 63):
                 with pytest.raises(remuda.errors.InputError, match="a version is a number"):
                     await found.replace(2, new, if_version=wrong)
-            assert set(contents(cluster).values()) == {2}
+            assert set((await contents(cluster)).values()) == {2}
 
     in_cluster(scenario, backups=1)
 

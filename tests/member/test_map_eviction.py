@@ -51,6 +51,7 @@ def test_entries_that_nobody_uses_go(in_cluster: Any) -> None:
                 calendar.advance(60)
                 await rounds(cluster)
                 assert sorted([k async for k in found]) == [1, 2, 3, 4, 5]
+            await cluster.settled()
             check_copies(cluster, "t")
             calendar.advance(101)
             await rounds(cluster)
@@ -91,6 +92,7 @@ def test_a_full_map_lets_go_of_what_is_used_least(in_cluster: Any, kind: str) ->
             assert len(left) == room(cluster, 300)
             kept = len(left & set(range(60)))
             assert kept >= 50, f"{kept} of the 60 entries that were used most are left"
+            await cluster.settled()
             check_copies(cluster, "t")
             evicted = 400 - len(left)
             text = "SELECT evictions, rows, backup_rows FROM sys.maps WHERE name = 't'"
@@ -119,6 +121,7 @@ def test_a_limit_in_bytes_and_rows_that_are_locked(in_cluster: Any) -> None:
                 assert len(left) < 200
             text = "SELECT sum(evictions) FROM sys.map_parts WHERE name = 't'"
             assert await (await client.sql(text)).fetchall() == [(500 - len(left),)]
+            await cluster.settled()
             check_copies(cluster, "t")
 
     in_cluster(scenario, backups=1)

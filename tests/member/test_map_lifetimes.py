@@ -44,6 +44,7 @@ def test_entries_end_on_all_paths_and_all_copies_agree(in_cluster: Any) -> None:
                 with pytest.raises(NotSupported):
                     await tx.map("t").put(6, {"v": 6}, ttl=5)
             total = 5 + 10 + 380 + 2 + 1000
+            await cluster.settled()
             assert await found.size() == total == check_copies(cluster, "t")
             assert await found.ttl(2) == math.inf
             assert await found.ttl(7777) is None
@@ -75,6 +76,7 @@ def test_entries_end_on_all_paths_and_all_copies_agree(in_cluster: Any) -> None:
             assert await found.get(4) is None
             calendar.advance(60)
             assert sorted([key async for key in found]) == [2, 3]
+            await cluster.settled()
             check_copies(cluster, "t")
             with pytest.raises(InvalidDefinition):
                 await found.put(1, {"v": 1}, ttl="soon")
@@ -101,6 +103,7 @@ def test_rows_end_wherever_their_partitions_go(in_cluster: Any, change: str) -> 
         async with client_of(cluster) as client:
             found = client.map("t")
             assert await found.size() == 600
+            await cluster.settled()
             assert check_copies(cluster, "t") == 600
             assert 0 < await found.ttl(5) <= 1000
             calendar.advance(1001)

@@ -70,8 +70,7 @@ def test_backups_have_what_was_acknowledged(in_cluster: InCluster, backups: int)
         olds = await client.put(schema, (5, 3), (4, 4), condition=present)
         assert olds == [(5, 105), None]
         assert await client.get(schema, 3, 4, 5) == [(3, 2), None, (5, 3)]
-        while any(len(member.transactions.shell.pending) for member in cluster.members):
-            await asyncio.sleep(0)  # backups that have kept the last ones hear that they committed
+        await cluster.settled()
         found = copies(cluster, schema)
         assert all(len(each) == backups + 1 for each in found.values())
         assert all(each == each[:1] * len(each) for each in found.values())

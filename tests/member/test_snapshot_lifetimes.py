@@ -52,6 +52,7 @@ def test_a_base_keeps_the_ends(in_cluster: Any, tmp_path: Path) -> None:
             calendar.advance(20)
             await client.sql("RESTORE SNAPSHOT s PREFIX 'one_'")
             assert {name: ends(cluster, f"one_{name}") for name in "tr"} == before
+            await cluster.settled()
             assert check_copies(cluster, "one_t") == len(before["t"])
             assert await client.map("one_t").size() == 103
             calendar.advance(20)

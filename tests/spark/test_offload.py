@@ -26,6 +26,9 @@ from tpc_answers import tpc_data
 
 SCALE = 0.01
 
+pytestmark = pytest.mark.timeout(900)
+"""Starting Spark and compiling a hundred expressions take minutes where others work, too."""
+
 
 @pytest.fixture(scope="module")
 def offload(spark: Any, grid: Any) -> Iterator[Any]:
