@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,15 @@ def grid() -> Iterator[Any]:
     """A cluster of three members of its own for the tests of Spark."""
     with start(members=3) as cluster:
         yield cluster
+
+
+@pytest.fixture(autouse=True)
+def logs_of_later_tests_are_text() -> Iterator[None]:
+    """PySpark's loggers of query contexts stop propagating when they are used first; pytest then
+    hands them its own handler, and they set its formatter to one that writes JSON."""
+    yield
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        logging.getLogger(name).propagate = True
 
 
 @pytest.fixture
