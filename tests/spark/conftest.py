@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,13 +31,14 @@ def grid() -> Iterator[Any]:
         yield cluster
 
 
-@pytest.fixture(autouse=True)
-def logs_of_later_tests_are_text() -> Iterator[None]:
-    """PySpark's loggers of query contexts stop propagating when they are used first; pytest then
-    hands them its own handler, and they set its formatter to one that writes JSON."""
-    yield
-    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
-        logging.getLogger(name).propagate = True
+@pytest.fixture(scope="session", autouse=True)
+def logs_of_other_tests_stay_text() -> Iterator[None]:
+    """PySpark writes errors of queries into loggers that stop propagating. To those pytest adds
+    its own handler, and they make it write JSON, for all later tests of the process."""
+    errors = pytest.importorskip("pyspark.errors")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(errors.PySparkException, "_log_exception", lambda _: None)
+        yield
 
 
 @pytest.fixture

@@ -106,6 +106,7 @@ def test_a_store_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.soak  # what Spark adds to the reader above is slow: 20 s
 def test_through_spark(spark: Any, store: str) -> None:
     frame = read(spark, map="m", snapshot="nightly", cut=2, store=store)
     found = frame.where("k < 400").selectExpr("count(*)", "min(k)").collect()
