@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar, overload
 
 from remuda.client import requests
 from remuda.client.address import format_address
+from remuda.client.asynchronous.change_ranges import ChangeRanges
 from remuda.client.asynchronous.cursor import Cursor
 from remuda.client.asynchronous.job_writer import JobWriter
 from remuda.client.asynchronous.jobs import Job
@@ -315,6 +316,10 @@ class Client:
     async def abort_job(self, job: str) -> None:
         """Drop all rows of a job that was not committed."""
         await abort_job(self._core, job)
+
+    def change_ranges(self, map_name: str, map_id: int = 0) -> ChangeRanges:
+        """The changes of a map between two places in their order; ``Map.changes`` is simpler."""
+        return ChangeRanges(self._core, map_name, map_id)
 
     async def read_lease(
         self, run: str, at: int | None = None, *, seconds: int = 60, member: int | None = None
