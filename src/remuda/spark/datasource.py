@@ -14,6 +14,8 @@ Spark finds the source by itself through the module ``pyspark_remuda``. Options:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -26,7 +28,6 @@ from pyspark.sql.types import StructType
 
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import InputError
-from remuda.spark.cut_reader import CutReader
 from remuda.spark.grid import connect, connecting, query_columns
 from remuda.spark.options import Options
 from remuda.spark.reader import RemudaReader
@@ -36,6 +37,9 @@ from remuda.spark.stream_writer import ForeachBatchWriter, RemudaStreamWriter
 from remuda.spark.tables import keeping_options, options_of
 from remuda.spark.types import chosen_schema
 from remuda.spark.writer import RemudaWriter
+
+if TYPE_CHECKING:
+    from remuda.spark.cut_reader import CutReader
 
 
 class RemudaDataSource(DataSource):
@@ -62,7 +66,7 @@ class RemudaDataSource(DataSource):
                 return stream_fields(client.describe(options.streams()), options)
         options = options.reads()
         if options.of_a_cut:
-            return CutReader.open(options).wanted
+            return _cut_reader().open(options).wanted
         with connect(options.address, options.security) as client:
             if options.query is not None:
                 columns = query_columns(client, options.query)
@@ -76,7 +80,7 @@ class RemudaDataSource(DataSource):
         if options.starting_from is not None:
             raise InputError('option "startingFrom" goes with readStream')
         if options.of_a_cut:
-            return CutReader.open(options, schema)
+            return _cut_reader().open(options, schema)
         described: MapSchema | None = None
         if options.map is not None:
             with connect(options.address, options.security) as client:
@@ -114,3 +118,10 @@ def prepare(spark: SparkSession) -> SparkSession:
     for name, value in SOURCE_SETTINGS.items():
         spark.conf.set(name, value)
     return spark
+
+
+def _cut_reader() -> type[CutReader]:
+    # It replays as members do, with their engine: seconds of imports in every Python worker.
+    from remuda.spark.cut_reader import CutReader  # noqa: PLC0415
+
+    return CutReader
