@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.member.conftest import TestClient, TestCluster
 from users_of_cluster import READER, ROOT, known_users, refused
 
-from conftest import TestClient, TestCluster
 from remuda.errors import ConnectionBroken, DivisionByZero, InputError, QueryCanceled, QueryTimeout
 from remuda.rpc import codec
 from remuda.rpc.messages import user_pb2
