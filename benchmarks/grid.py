@@ -33,11 +33,16 @@ def main() -> int:
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 64])
     parser.add_argument("--only", default=",".join(OPERATIONS), help="operations, by comma")
     parser.add_argument("--subjects", default="", help="those whose names contain it")
+    parser.add_argument("--without", default="\n", help="leave out those whose names contain it")
     options = parser.parse_args()
     operations = options.only.split(",")
     results: Results = {}
     with contextlib.ExitStack() as stack:
-        subjects = [s for s in _subjects(stack) if options.subjects in s.name]
+        subjects = [
+            subject
+            for subject in _subjects(stack)
+            if options.subjects in subject.name and options.without not in subject.name
+        ]
         running = []
         for subject in subjects:
             session = subject.session()

@@ -15,8 +15,9 @@ in each round so that a noisy machine hits all alike; medians and ratios are pri
 - upsert: the DataFrame write again, over the same keys,
 - overwrite: it again, in place of all rows.
 
-With ``--tpch SCALE``, all tables of TPC-H are loaded from Parquet files by ``remuda.spark.load``,
-one after the other, beside ``spark.read.parquet().cache()`` and a count of each.
+With ``--tpch SCALE``, instead: all tables of TPC-H are loaded from Parquet files by
+``remuda.spark.load`` into a new cluster, one after the other, and beside it by
+``spark.read.parquet().cache()`` and a count of each, in turns; the ratio is that of a round.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from remuda.client.client import connect
 from remuda.client.embedded import start
 from remuda.spark.datasource import prepare
 from remuda.spark.frames import read
-from remuda.spark.load import load
+from remuda.spark.loader import load
 from remuda.spark.session import session
 from tpc_data import definitions, generate
 
@@ -131,25 +132,49 @@ def measure(spark: Any, address: str, file: Path, rounds: int) -> dict[str, floa
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def tpch(scale: float, members: int) -> dict[str, float]:
-    """Seconds for all tables, end to end."""
+def tpch(scale: float, members: int, rounds: int) -> None:
+    """All tables, end to end, on both sides in turns."""
     folder = generate("tpch", scale)
     tables = definitions("tpch")
-    spark = session("remuda bench", "local[2,3]")
-    try:
+    spark = session("remuda bench", "local[2,3]", settings={"spark.driver.memory": "6g"})
+
+    def into_grid() -> float:
         with start(members=members) as cluster, cluster.connect() as client:
-            address = ",".join(cluster.addresses)
             begun = time.perf_counter()
             for table, statement in tables:
                 client.sql(statement)
-                load(spark, folder / f"{table}.parquet", address=address, map=table)
-            loaded = time.perf_counter() - begun
+                load(spark, folder / f"{table}.parquet", address=cluster.address, map=table)
+            taken = time.perf_counter() - begun
+            for table, _ in tables:
+                held = client.sql(f"SELECT count(*) FROM {table}").fetchone()
+                assert held == (spark.read.parquet(str(folder / f"{table}.parquet")).count(),)
+            return taken
+
+    def into_cache() -> float:
         begun = time.perf_counter()
         for table, _ in tables:
             spark.read.parquet(str(folder / f"{table}.parquet")).cache().count()
-        return {"load": loaded, "cache": time.perf_counter() - begun}
+        taken = time.perf_counter() - begun
+        spark.catalog.clearCache()
+        return taken
+
+    print(f"\n| TPC-H {scale:g} | into the grid s | Spark's cache s | cache / grid |")
+    print("|---|---|---|---|")
+    pairs = []
+    try:
+        for number in range(rounds + 1):
+            pair = into_grid(), into_cache()
+            name = f"round {number}" if number else "warm-up"
+            print(
+                f"| {name} | {pair[0]:.1f} | {pair[1]:.1f} | {pair[1] / pair[0]:.2f} |", flush=True
+            )
+            if number:
+                pairs.append(pair)
     finally:
         spark.stop()
+    medians = [statistics.median(times) for times in zip(*pairs, strict=True)]
+    ratio = statistics.median(cache / grid for grid, cache in pairs)
+    print(f"| median | {medians[0]:.1f} | {medians[1]:.1f} | **{ratio:.2f}** |")
 
 
 def report(result: dict[str, float], rows: int, members: int) -> None:
@@ -175,9 +200,7 @@ def main() -> None:
     parser.add_argument("--tpch", type=float, metavar="SCALE")
     arguments = parser.parse_args()
     if arguments.tpch:
-        seconds = tpch(arguments.tpch, arguments.members)
-        print(f"TPC-H {arguments.tpch:g}: {seconds['load']:.1f} s into the grid by Spark, ")
-        print(f"  {seconds['cache']:.1f} s into Spark's cache")
+        tpch(arguments.tpch, arguments.members, arguments.rounds)
         return
     result = run(arguments.rows, arguments.rounds, arguments.members)
     report(result, arguments.rows, arguments.members)

@@ -1,9 +1,10 @@
 """Fixtures of the whole suite (golden files and their rewrite flag, certificates), and which tests
-stay together when several processes share them."""
+stay together, and come first, when several processes share them."""
 
 from __future__ import annotations
 
 import difflib
+import gc
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from xdist.scheduler import LoadScopeScheduling
 GOLDEN = Path(__file__).parent / "golden"
 ONE_PROCESS = ("tests/spark/",)
 """Folders whose tests share what is dear: one Java process and its cluster, for the session."""
+LONG = ("spark", "simulation", "tpc", "slt", "pipeline", "docs", "oracle", "cli", "member")
+"""Folders with files of half a minute and more, the longest first."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,12 +36,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip)
 
 
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests live to the end: no need to look through them for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
 class FilesTogether(LoadScopeScheduling):
-    """The tests of a file run in one process, in order: their clusters are started once."""
+    """The tests of a file run in one process, in order: their clusters are started once. What takes
+    long comes first, so that at the end no process works on alone."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::", 1)[0]
         return next((folder for folder in ONE_PROCESS if file.startswith(folder)), file)
+
+    def schedule(self) -> None:
+        begins = self.collection is None
+        super().schedule()
+        if begins:
+            for folder in reversed(LONG):
+                for scope in reversed(list(self.workqueue)):
+                    if scope.startswith(f"tests/{folder}/"):
+                        self.workqueue.move_to_end(scope, last=False)
 
 
 @pytest.hookimpl(optionalhook=True)

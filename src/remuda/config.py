@@ -23,6 +23,8 @@ from remuda.limits import (
 
 ENVIRONMENT_PREFIX = "REMUDA_"
 _LABEL = re.compile(r"[\w.:-]{1,100}", re.ASCII)
+STORE_SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+"""Of URLs that ``pyarrow.fs`` reads."""
 INSECURE_WORDS = "yes, without encryption or passwords"
 """What must be said to listen on an address that others reach, without protection."""
 
@@ -216,7 +218,7 @@ class MemberConfig:
             split_address(self.join, "join")
         if self.members_given_up and not self.data_dir:
             raise InputError("start_without is of no use without data_dir")
-        self._check_archive()
+        self._check_stores()
         self._check_membership()
         self._check_protection()
         read_labels(self.labels)
@@ -244,7 +246,7 @@ class MemberConfig:
                 f"heartbeat_timeout ({self.heartbeat_timeout}), not {self.lease}"
             )
 
-    def _check_archive(self) -> None:
+    def _check_stores(self) -> None:
         if self.log_archive and not self.data_dir:
             raise InputError(
                 "log_archive is of no use without data_dir: members keep no logs",
@@ -252,6 +254,13 @@ class MemberConfig:
             )
         if self.log_archive and self.log_archive == self.snapshot_store:
             raise InputError("log_archive and snapshot_store must be different places")
+        for name in ("snapshot_store", "log_archive"):
+            scheme, found, _ = getattr(self, name).partition("://")
+            if found and scheme not in STORE_SCHEMES:
+                raise InputError(
+                    f"{name} cannot be a URL that begins with {scheme}://",
+                    hint=f"Give a folder, or a URL of {', '.join(STORE_SCHEMES)}.",
+                )
 
     @property
     def members_given_up(self) -> frozenset[int]:

@@ -23,6 +23,33 @@ def test_layers() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+CLASSIC_ONLY = {"sparkContext", "_jvm", "_jsc", "_jdf", "_jsparkSession", "_sc", "rdd"}
+"""What Spark Connect has not."""
+HOSTING = ("host", "rendezvous", "scheduler")
+SPARK = [
+    path
+    for path in SOURCES
+    if path.is_relative_to(ROOT / "src/remuda/spark") and not path.name.startswith(HOSTING)
+]
+
+
+@pytest.mark.parametrize("path", SPARK, ids=lambda path: path.name)
+def test_spark_connect(path: Path) -> None:
+    """Only hosting may rely on classic Spark; elsewhere ``getattr`` asks whether it is there."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    assert [node.lineno for node in found if node.attr in CLASSIC_ONLY] == []
+
+
+def test_what_the_workers_of_spark_import() -> None:
+    """They import the data source only, each of them anew: pandas alone would double the time."""
+    code = "import pyspark_remuda, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"pandas", "sqlglot", "yaml", "remuda.member", "remuda.execution", "importlib.metadata"}
+    heavy |= {f"remuda.spark.{name}" for name in ("hosting", "loader", "pipeline", "cut_reader")}
+    assert heavy & set(done.stdout.split()) == set()
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_tidy(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

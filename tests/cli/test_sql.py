@@ -183,7 +183,9 @@ class TestProcess:
         grid.stop_member(1)
         for command in ("sql", "status"):
             assert main([command, "--connect", address, *(["-c", "x"] * (command == "sql"))]) == 1
-            assert f"remuda: {address} is not reachable" in capsys.readouterr().err
+            error = capsys.readouterr().err
+            assert f"remuda: {address} is not reachable" in error
+            assert "HINT: Check the address, and that a cluster runs there" in error
         assert main(["sql", "--connect", "a:b", "-c", "x"]) == 1
         assert '"a:b" is no address' in capsys.readouterr().err
 
@@ -194,7 +196,8 @@ class TestProcess:
         with pytest.raises(SystemExit) as caught:
             main(words)
         assert caught.value.code == 2
-        assert "usage: remuda" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert len(error.splitlines()) == 2 and words[-1] in error and "--help lists" in error
 
     def test_without_a_command(self, capsys):
         assert main([]) == 2

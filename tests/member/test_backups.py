@@ -289,7 +289,7 @@ def test_a_member_that_leaves_gives_everything_away_first(in_cluster: Any, backu
         schema = await client.schema("t")
         leaving = cluster.member(3)
         await leaving.leave()
-        assert 3 not in cluster.member(1).core.view.by_number
+        await until(lambda: 3 not in cluster.member(1).core.view.by_number)
         assert not leaving.core.view.partitions_of(3)
         await leaving.stop()
         await until(lambda: placed(cluster, backups + 1))

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from logged import late_member, logged_cluster
+import pytest
+from logged import asked, late_member, logged_cluster
 from tests.member.conftest import TestClient
 
 from remuda.cluster import movement
+from remuda.member import snapshot_schedule
 from remuda.member.member import Member
 from remuda.world import system_world
 
@@ -113,3 +115,73 @@ def test_increments_go_on_after_a_change_of_the_members(tmp_path: Path) -> None:
 
     asyncio.run(main())
     assert chain.kinds == ["base", "increment"] * 3
+
+
+def test_a_change_of_the_members_makes_a_base_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where moments are promised: behind it, increments go on."""
+    monkeypatch.setattr(snapshot_schedule, "LOOK_EVERY", 0.05)
+    folders = [tmp_path / "a", tmp_path / "b"]
+    settings: dict[str, Any] = {
+        "snapshot_store": str(tmp_path / "store"),
+        "log_archive": str(tmp_path / "archive"),
+        "log_sync": "os",
+        "backups": 1,
+    }
+
+    async def main() -> None:
+        async with logged_cluster(folders, **settings) as cluster:
+            client = await cluster.client(1)
+            await client.sql("CREATE TABLE m (k INTEGER PRIMARY KEY, v TEXT)")
+            await at_rest(cluster.members)
+
+            async def base_by_itself(known: int) -> int:
+                while True:
+                    cuts = await asked(client, "SHOW SNAPSHOTS")
+                    finished = [cut for cut in cuts if cut[3] is not None]
+                    if len(finished) > known:
+                        assert finished[-1][2] == "base"
+                        return len(finished)
+                    await asyncio.sleep(0.01)
+
+            [made] = await client.sql("CREATE SNAPSHOT s INCREMENT")
+            assert made[2] == "base"
+            assert made[-1] == "it is the first cut"
+            third = tmp_path / "c"
+            async with late_member(cluster, third, system_world(), **settings) as member:
+                cuts = await base_by_itself(1)
+                await at_rest([*cluster.members, member])
+                await member.leave()
+            await at_rest(cluster.members)
+            await base_by_itself(cuts)
+
+    asyncio.run(main())
+
+
+def test_a_base_instead_of_an_increment_says_why(tmp_path: Path) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    settings = {"snapshot_store": str(tmp_path / "store"), "log_sync": "os"}
+
+    async def main() -> None:
+        async with logged_cluster(folders, **settings) as cluster:
+            client = await cluster.client(1)
+            await client.sql("CREATE TABLE m (k INTEGER PRIMARY KEY, v TEXT)")
+            await at_rest(cluster.members)
+            [made] = await client.sql("CREATE SNAPSHOT s")
+            assert made[-1] is None
+            [made] = await client.sql("CREATE SNAPSHOT s INCREMENT")
+            assert (made[2], made[-1]) == ("increment", None)
+            await client.sql("ALTER TABLE m ADD COLUMN w INTEGER")
+            [made] = await client.sql("CREATE SNAPSHOT s INCREMENT")
+            assert made[2] == "base"
+            assert made[-1].startswith('map "m" was altered since cut 2; moments between cut 2')
+            third = tmp_path / "c"
+            async with late_member(cluster, third, system_world(), **settings) as member:
+                await at_rest([*cluster.members, member])
+                [made] = await client.sql("CREATE SNAPSHOT s INCREMENT")
+                assert made[-1].startswith("members have come or gone, or partitions have moved")
+                gap = "SELECT count(*) FROM sys.restorable"
+                assert await client.sql(gap) == [(3,)]
+
+    asyncio.run(main())

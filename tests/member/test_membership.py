@@ -96,7 +96,7 @@ def test_a_member_alone_takes_another_one_in(in_cluster: InCluster) -> None:
         await until(lambda: len(cluster.member(1).core.view.partitions_of(2)) > 130)
         await cluster.member(2).leave()
         await cluster.member(2).stop()
-        assert set(cluster.member(1).core.view.by_number) == {1}
+        await until(lambda: set(cluster.member(1).core.view.by_number) == {1})
         assert await client.sql("SELECT count(*) FROM t") == [(300,)]
 
     in_cluster(scenario, members=1)

@@ -270,7 +270,7 @@ def test_objects_are_encrypted_and_another_key_is_refused(tmp_path: Path) -> Non
         await client.sql("INSERT INTO m VALUES (1, 'a word that is secret')")
         [made] = await client.sql("CREATE SNAPSHOT s")
         assert made[9]  # the key
-        assert await client.sql("SHOW SNAPSHOTS") == [made]
+        assert await client.sql("SHOW SNAPSHOTS") == [made[:-1]]
         assert await client.sql("VERIFY SNAPSHOT s") == []
         await client.sql("RESTORE SNAPSHOT s MAPS m AS again")
         assert await client.sql("SELECT v FROM again") == [("a word that is secret",)]

@@ -60,7 +60,7 @@ def keys_that_are_written_are_not_checked(patch: Patch) -> Seen:
 def readers_wait_for_nobody(patch: Patch) -> Seen:
     """A SUM meets half of a transfer."""
     patch.setattr(LocalSources, "ready", lambda *_: True)
-    return Seen("sum and number", "bank", seed=2)
+    return Seen("sum and number", "bank", seed=1)
 
 
 @mutation
@@ -84,7 +84,7 @@ def gets_read_what_was_a_moment_ago(patch: Patch) -> Seen:
 @mutation
 def a_rollback_to_a_savepoint_undoes_nothing(patch: Patch) -> Seen:
     patch.setattr(OwnWrites, "rollback_to", nothing)
-    return Seen("G1a", level="read committed", seed=1)
+    return Seen("G1a", level="read committed", seed=2)
 
 
 @mutation

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
+import pyspark
 import pytest
 
 from remuda.errors import InputError, JobAborted, StringTooLong, UndefinedMap
@@ -88,7 +87,7 @@ def test_workers_that_are_not_as_the_driver_is(text: str, message: str, hint: st
 
 def test_a_pyspark_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     check_pyspark()
-    monkeypatch.setattr(metadata, "version", lambda _: "3.5.1")
+    monkeypatch.setattr(pyspark, "__version__", "3.5.1")
     with pytest.raises(SparkMissing, match=r"4\.2 or newer, and this is 3\.5\.1"):
         check_pyspark()
 

@@ -26,7 +26,7 @@ from remuda.errors import (
     UndefinedMap,
     UniqueViolation,
 )
-from remuda.spark.load import Progress, RejectFile, load, writing_rejects
+from remuda.spark.loader import Progress, RejectFile, load, writing_rejects
 from remuda.spark.read_files import Piece, Rejected
 from remuda.spark.splits import Split
 

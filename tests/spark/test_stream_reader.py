@@ -211,6 +211,8 @@ def test_a_map_that_is_altered_while_a_query_runs(client: Any, address: str) -> 
         ({"startingFrom": "²"}, "is snapshot, latest, earliest or a moment"),
         ({"startingFrom": "yesterday"}, "is snapshot, latest, earliest or a moment"),
         ({"startingFrom": "2024-01-31 12:00:00"}, "A moment has a time zone"),
+        ({"startingFrom": "9999-01-01 00:00:00+00:00"}, "lies in the future"),
+        ({"startingFrom": "9" * 30}, "lies in the future"),
         ({"maxRowsPerTrigger": "0"}, "must be at least 1"),
         ({"images": "none"}, "must be both or after"),
         ({"query": "SELECT 1"}, 'reads the changes of option "map"'),

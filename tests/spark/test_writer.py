@@ -13,11 +13,12 @@ from pyspark.sql import types as T  # noqa: N812
 
 from remuda.client.jobs import JobTask
 from remuda.datatypes import sql
-from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.schema import ROW_ID, Column, MapSchema
 from remuda.errors import (
     DuplicateColumn,
     InputError,
     InvalidDefinition,
+    MemberUnavailable,
     NotNullViolation,
     NotSupported,
     StringTooLong,
@@ -252,6 +253,60 @@ def test_values_that_do_not_fit_fail_the_task(
     with pytest.raises(error, match=message):
         begin(client, source).write(iter([batch(**rows)]))
     assert client.written == []
+
+
+KEYLESS = MapSchema(
+    "log",
+    (
+        Column("item", sql.VARCHAR),
+        Column(ROW_ID, sql.BIGINT, nullable=False),
+        Column("n", sql.INTEGER),
+    ),
+    (ROW_ID,),
+    (ROW_ID,),
+)
+"""A map without a key of its own, to which a column was added."""
+
+
+def test_rows_of_a_map_without_a_key_get_one_as_they_come() -> None:
+    client = FakeClient(KEYLESS)
+    writer = begin(client, struct(n=T.IntegerType(), item=T.StringType()), map="log")
+    rows = pa.record_batch({"n": pa.array([1, 2], pa.int32()), "item": ["a", None]})
+    writer.write(iter([rows]))
+    writer.write(iter([rows]))
+    assert [batch.drop_columns(ROW_ID).to_pydict() for batch in client.written] == [
+        {"item": ["a", None], "n": [1, 2]}
+    ] * 2
+    keys = [key for batch in client.written for key in batch.column(ROW_ID).to_pylist()]
+    assert len(set(keys)) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"key": "item"}, r"exists without a key, not with \(item\)"),
+        ({"write": "delete"}, "has no key to delete rows by"),
+        ({"write": "changes", "operation": "op"}, "has no key: a change set"),
+    ],
+)
+def test_what_a_map_without_a_key_cannot(options: dict[str, str], message: str) -> None:
+    fields = {"n": T.IntegerType(), "item": T.StringType()}
+    if "operation" in options:
+        fields["op"] = T.StringType()
+    with pytest.raises(InvalidDefinition, match=message):
+        begin(FakeClient(KEYLESS), struct(**fields), map="log", **options)
+
+
+def test_an_abort_says_nothing_of_a_grid_that_is_gone() -> None:
+    client = FakeClient(SCHEMA)
+    writer = begin(client)
+
+    def gone(_: str) -> FakeClient:
+        raise MemberUnavailable("no member answers")
+
+    writer.connect = gone  # type: ignore[assignment]
+    writer.abort([])
+    assert client.asked == [("begin", "sales", False)]
 
 
 def test_only_lossless_conversions() -> None:

@@ -24,6 +24,8 @@ from remuda.transaction.states import State, TransactionId
 RESEND = 1.0
 TICK = 0.4
 TROUBLE = 30.0
+QUIET = TROUBLE + 12.0
+"""No message, view or cut of before is under way any more."""
 PARTITIONS = 4
 KEYS = 2
 """Per partition; key k lies in partition k // KEYS."""
@@ -91,6 +93,7 @@ class Client:
     outcome: Outcome = Outcome.UNKNOWN
     ended: float = float("inf")
     committing: bool = False
+    transaction: TransactionId | None = None
 
     def operations(self, readable: set[int]) -> tuple[Append | Read, ...]:
         out: list[Append | Read] = []
@@ -224,6 +227,7 @@ class Member:
         near = self.world.make_near(self, transaction, work)
         self.nears[transaction] = near
         self.clients[transaction] = client
+        client.transaction = transaction
         self.perform(near.prepare(self.world.now))
         self.world.may_lose_soon(self.number)
 
@@ -344,10 +348,19 @@ class Cluster:
         while self.queue:
             when, _, what = heapq.heappop(self.queue)
             self.now = when
-            if when > 2 * TROUBLE:
+            if when > 2 * TROUBLE or (when > QUIET and self.quiet):
                 break
             self.happen(what)
         self.check()
+
+    @property
+    def quiet(self) -> bool:
+        """Only ticks are to come."""
+        return not any(
+            m.nears or m.pending or m.parts.pending or len(m.parts)
+            for m in self.members.values()
+            if m.serving
+        )
 
     def happen(self, what: object) -> None:
         match what:

@@ -29,6 +29,8 @@ from remuda.transaction.parts import Address
 from remuda.transaction.states import TransactionId
 
 DEADLINE = 8.0
+LAST_CUT = TROUBLE + 9.0
+"""When every member is there, and no cut under way: this one must succeed."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,29 @@ class MemberWithCuts(Member):
         super().install(view)
 
 
+def check_log(member: MemberWithCuts) -> None:
+    """Versions grow; a finish follows its start; what it leaves out is before the start, what it
+    takes in is between the two, and nothing is both."""
+    places: dict[Address, int] = {}
+    start: cut.LogStart | None = None
+    started = 0
+    for place, record in enumerate(member.log):
+        match record:
+            case Committed(part):
+                places.setdefault(part, place)
+            case cut.LogStart(version):
+                if start is not None and version <= start.version:
+                    raise Violation(f"{member.number}: cut {version} starts behind {start}")
+                start, started = record, place
+            case cut.LogFinish(version, before, after):
+                if start is None or start.version != version:
+                    raise Violation(f"{member.number}: {record} without its start")
+                misplaced = {part for part in after if places[part] > started}
+                misplaced |= {part for part in before if places[part] < started}
+                if misplaced or before & after:
+                    raise Violation(f"{member.number}: {record} is wrong about {misplaced}")
+
+
 @dataclass
 class _Cuts:
     attempts: dict[int, Attempt] = field(default_factory=dict)
@@ -211,6 +236,7 @@ class ClusterWithCuts(Cluster):
     def run(self) -> None:
         for _ in range(self.random.randint(1, 8)):
             self.at(self.random.uniform(0, TROUBLE), "cut")
+        self.at(LAST_CUT, "cut")
         super().run()
 
     def happen(self, what: object) -> None:
@@ -289,6 +315,10 @@ class ClusterWithCuts(Cluster):
         super().check()
         if not all(self.views[-1].table):
             return  # more members were lost than there are backups
+        self.check_attempts()
+        for member in self.members.values():
+            assert isinstance(member, MemberWithCuts)
+            check_log(member)
         earlier: set[TransactionId] = set()
         for found in self.cuts.restorable:
             earlier = self.check_cut(found, earlier)
@@ -318,14 +348,56 @@ class ClusterWithCuts(Cluster):
         if not earlier <= set(inside):
             raise Violation(f"cut {found.version} has lost {earlier - set(inside)}")
         self.check_times(found, lists)
-        for key, (_, values) in lists.items():
-            final = max(
-                (m.lists.get(key, (0, ())) for m in self.members.values() if m.serving),
-                default=(0, ()),
-            )[1]
-            if self.views[-1].table[key // KEYS] and final[: len(values)] != values:
-                raise Violation(f"cut {found.version}: key {key} {values} is no past of {final}")
+        self.check_causes(found, lists)
+        self.check_replay(found, lists)
         return set(inside)
+
+    def check_attempts(self) -> None:
+        """Each ends within its time, whatever else is open; one that nothing disturbs succeeds."""
+        for attempt in self.cuts.attempts.values():
+            if attempt.answered is None or attempt.answered > attempt.asked + DEADLINE + 2:
+                raise Violation(f"cut attempt {attempt.number} did not end: {attempt}")
+        last = max(self.cuts.attempts.values(), key=lambda each: each.asked)
+        if last.asked != LAST_CUT or self.cuts.restorable[-1].asked != LAST_CUT:
+            raise Violation(f"the last cut did not succeed: {last}")
+
+    def check_causes(self, found: Restorable, lists: dict[int, tuple[int, List]]) -> None:
+        """What a transaction in the cut has read is in it, and what was answered before by the
+        member that it began on."""
+        inside = {number for _, values in lists.values() for number in values}
+        for client in (each for each in self.clients if each.number in inside):
+            for key, (_, values) in client.found.items():
+                if found.view.primary(key // KEYS) is None:
+                    continue
+                if not set(values) <= set(lists.get(key, (0, ()))[1]):
+                    raise Violation(f"cut {found.version} lacks what {client} has read of {key}")
+        for other in self.clients:
+            if other.number in inside or other.outcome is not Outcome.COMMITTED:
+                continue
+            if all(found.view.primary(key // KEYS) is None for key in other.appends):
+                continue
+            for client in self.clients:
+                same = client.near == other.near and client.number in inside
+                if same and other.ended < client.began:
+                    raise Violation(f"cut {found.version} has {client}, and not {other}")
+
+    def check_replay(self, found: Restorable, lists: dict[int, tuple[int, List]]) -> None:
+        """The clients' appends up to the cut, one after the other."""
+        times = {
+            client.number: self.commit_times.get(client.transaction, found.timestamp + 1)
+            for client in self.clients
+            if client.transaction is not None
+        }
+        serving = [member for member in self.members.values() if member.serving]
+        for key in range(PARTITIONS * KEYS):
+            if found.view.primary(key // KEYS) is None:
+                continue
+            final = max((m.lists.get(key, (0, ())) for m in serving), default=(0, ()))[1]
+            expected = tuple(number for number in final if times[number] <= found.timestamp)
+            if lists.get(key, (0, ()))[1] != expected:
+                raise Violation(
+                    f"cut {found.version}: key {key} is {lists.get(key)}, not {expected} of {final}"
+                )
 
     def check_all_or_nothing(
         self, found: Restorable, inside: dict[TransactionId, set[int]]

@@ -1,5 +1,6 @@
 """Cuts under load and faults: each that is reported restorable holds whole transactions, all that
-were answered before it and none that began after it. Mutations of the rules are noticed."""
+were answered before it and none that began after it (``test_logged_cuts`` runs the seeds of the
+suite). Mutations of the rules are noticed."""
 
 from __future__ import annotations
 
@@ -17,19 +18,7 @@ from remuda.transaction.cut import (
 )
 from remuda.transaction.parts import Address
 
-SEEDS = 120
 MUTANT_SEEDS = 600
-
-
-def test_seeds() -> None:
-    cuts = transactions = 0
-    for seed in range(SEEDS):
-        cluster = run(seed, ClusterWithCuts)
-        assert isinstance(cluster, ClusterWithCuts)
-        cuts += len(cluster.cuts.restorable)
-        transactions += len(cluster.commit_times)
-    assert cuts > SEEDS
-    assert transactions > 10 * SEEDS
 
 
 @pytest.mark.soak

@@ -16,7 +16,7 @@ from remuda.storage.log.replay import PartCommit, Replay, ToCut, ToMoment, find_
 from remuda.transaction import cut
 from remuda.transaction.parts import Address
 
-SEEDS = 60
+SEEDS = 200
 
 
 def part_id(address: Address) -> log.PartId:
@@ -97,7 +97,7 @@ def _until(goal: ToCut, moment: int) -> ToCut:
 
 
 def test_cuts_are_replayed_from_records() -> None:
-    compared = 0
+    compared = cuts = transactions = 0
     for seed in range(SEEDS):
         cluster = run(seed, ClusterWithCuts)
         assert isinstance(cluster, ClusterWithCuts)
@@ -105,7 +105,11 @@ def test_cuts_are_replayed_from_records() -> None:
         for found in cluster.cuts.restorable:
             compared += check(cluster, found, earlier)
             earlier = found
+        cuts += len(cluster.cuts.restorable)
+        transactions += len(cluster.commit_times)
     assert compared > SEEDS * 10
+    assert cuts > SEEDS
+    assert transactions > 10 * SEEDS
 
 
 def test_a_moment_that_the_log_does_not_reach_is_refused() -> None:

@@ -18,7 +18,7 @@ from remuda.client.login import of_options
 from remuda.datatypes.sql import SqlType
 from remuda.errors import InputError
 from remuda.spark.grid import connect
-from remuda.spark.load import LoadReport, Progress, load
+from remuda.spark.loader import LoadReport, Progress, load
 from remuda.spark.session import session
 from remuda.spark.splits import find_files
 from remuda.spark.type_text import type_of_text

@@ -19,6 +19,7 @@ from remuda.cli import (
     status_command,
     user_command,
 )
+from remuda.cli.arguments import Parser
 from remuda.cli.table import harmless
 from remuda.errors import NotSupported, RemudaError
 
@@ -102,16 +103,14 @@ def _run_later(command: str, rest: list[str]) -> int:
         status: int | None = module.main(rest)
         return status or 0
     about = f"{text[0].upper()}{text[1:]}."
-    parser = argparse.ArgumentParser(prog=f"remuda {command}", description=about)
+    parser = Parser(prog=f"remuda {command}", description=about)
     module.add_arguments(parser)
     status = module.run(parser.parse_args(rest))
     return status or 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="remuda", description="An in-memory data grid with distributed SQL."
-    )
+    parser = Parser(prog="remuda", description="An in-memory data grid with distributed SQL.")
     parser.add_argument("--version", action="version", version=f"remuda {remuda.__version__}")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")

@@ -95,7 +95,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _create(client: Client, options: argparse.Namespace) -> int:
-    _print_cuts([client.snapshots.create(options.name, increment=options.increment)])
+    made = client.snapshots.create(options.name, increment=options.increment)
+    _print_cuts([made])
+    if made.note:
+        sys.stdout.write(f"a base, not an increment: {harmless(made.note)}\n")
     return 0
 
 

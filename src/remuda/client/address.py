@@ -41,6 +41,8 @@ def parse_addresses(addresses: str | Address | Iterable[str | Address]) -> tuple
         found = tuple(parse_address(part) for part in addresses.split(",") if part.strip())
     elif _is_pair(addresses):
         found = (addresses,)
+    elif not isinstance(addresses, Iterable):
+        raise _bad(str(addresses))
     else:
         found = tuple(a for part in addresses for a in parse_addresses(part))  # type: ignore[arg-type]
     if not found:

@@ -148,7 +148,7 @@ def engine_batches(schema: MapSchema, table: pa.Table) -> list[pa.RecordBatch]:
         position = table.schema.get_field_index(column.name)
         if position < 0:
             if column.name == ROW_ID:
-                arrays.append(_row_ids(table.num_rows))
+                arrays.append(row_ids(table.num_rows))
                 continue
             if column.default is not None:
                 arrays.append(defaults.array(schema.position[column.name], table.num_rows))
@@ -175,7 +175,7 @@ def engine_batches(schema: MapSchema, table: pa.Table) -> list[pa.RecordBatch]:
     return [whole.slice(at, BATCH_ROWS) for at in range(0, whole.num_rows, BATCH_ROWS)]
 
 
-def _row_ids(rows: int) -> pa.Array:
+def row_ids(rows: int) -> pa.Array:
     """Keys for rows of a map that makes its own: a random stretch of a range for clients."""
     first = _CLIENT_ROW_IDS + secrets.randbits(51)
     return pa.array(range(first, first + rows), pa.int64())

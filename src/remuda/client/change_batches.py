@@ -30,7 +30,7 @@ COMMIT_TIMESTAMP: Final = "_commit_timestamp"
 TRANSACTION: Final = "_transaction"
 BEFORE: Final = "_before"
 OWN_COLUMNS: Final = (CHANGE, COMMIT_TIMESTAMP, TRANSACTION, BEFORE)
-KINDS: Final = pa.array(["insert", "update", "delete", "delete"])
+KINDS: Final = ("insert", "update", "delete", "delete")
 """By the numbers of messages; an expired entry is a deleted one."""
 SNAPSHOT: Final = "snapshot"
 _MOMENT: Final = pa.timestamp("us", "UTC")
@@ -57,7 +57,7 @@ def stream_start(wanted: Any) -> StreamStart:
     if isinstance(wanted, dt.datetime) and wanted.tzinfo is not None:
         micros = (wanted - dt.datetime.fromtimestamp(0, dt.UTC)) // dt.timedelta(microseconds=1)
         return StreamStart(positions=FeedPositions(max(0, from_micros(micros))))
-    if isinstance(wanted, int) and not isinstance(wanted, bool) and wanted >= 0:
+    if isinstance(wanted, int) and not isinstance(wanted, bool) and 0 <= wanted < 1 << 63:
         return StreamStart(positions=FeedPositions(wanted))
     if isinstance(wanted, Mapping):
         return _read_position(wanted)
@@ -90,7 +90,7 @@ def _read_position(document: Mapping[str, Any]) -> StreamStart:
             return StreamStart(snapshot=_whole(document["snapshot"]), map_id=map_id)
         at: dict[int, Position] = {}
         for time, hash_, partitions in document["read"]:
-            position = _whole(time), None if hash_ is None else _whole(int(hash_))
+            position = _whole(time), None if hash_ is None else _whole(int(hash_), 64)
             for partition in range(PARTITIONS) if partitions is None else partitions:
                 at[_whole(partition)] = position
         if sorted(at) != list(range(PARTITIONS)):
@@ -103,9 +103,9 @@ def _read_position(document: Mapping[str, Any]) -> StreamStart:
     return StreamStart(positions=FeedPositions.at_each(at), map_id=map_id)
 
 
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{value!r} is no whole number")
+def _whole(value: Any, bits: int = 63) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << bits:
+        raise ValueError(f"{value!r} is no whole number of {bits} bits")
     return value
 
 
@@ -146,7 +146,7 @@ def changed_batch(batch: pa.RecordBatch, page: FeedPage) -> pa.RecordBatch:
         befores, fields=list(schema.field(BEFORE).type), mask=absent
     )
     return pa.RecordBatch.from_arrays(
-        [*rows, KINDS.take(kinds), _moments(times), times, before], schema=schema
+        [*rows, pa.array(KINDS).take(kinds), _moments(times), times, before], schema=schema
     )
 
 

@@ -121,5 +121,5 @@ def mismatch(map_name: str, column: Column, found: str, reason: str = "") -> Obj
 
 
 def _shown(value: object, width: int = 60) -> str:
-    text = repr(value)
+    text = repr(value) if isinstance(value, str | bytes) else str(value)
     return text if len(text) <= width else text[: width - 3] + "..."

@@ -13,15 +13,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
 from remuda.client.address import format_address
-from remuda.client.client import Client, connect
 from remuda.client.ready import Ready, ReadyLines
+from remuda.client.started import StartedCluster
 from remuda.config import MemberConfig, check_exposure, member_config
 from remuda.errors import InputError, MemberUnavailable
-from remuda.limits import CONNECT_TIMEOUT, MEMBERS_MAX
+from remuda.limits import MEMBERS_MAX
 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
@@ -30,7 +28,7 @@ _WORKERS_MAX = 8
 _PORT_STEP = 10
 
 
-class Cluster:
+class Cluster(StartedCluster):
     """Members that this process started. They stop with it, also when it is killed.
 
     A context manager: leaving the block stops the members.
@@ -42,9 +40,8 @@ class Cluster:
         members: Sequence[Ready],
         tls: Mapping[str, str] | None = None,
     ) -> None:
-        """``tls``: the options with which its clients connect."""
+        super().__init__(tls)
         self._processes = tuple(processes)
-        self._tls = dict(tls or {})
         self.members = tuple(members)
         """What each member said when it was ready: its number and its three addresses."""
         atexit.register(self.stop)
@@ -60,34 +57,9 @@ class Cluster:
         return tuple(member.user for member in self.members)
 
     @property
-    def connect_options(self) -> dict[str, Any]:
-        """What ``remuda.connect`` needs besides an address: the TLS of a cluster that has it."""
-        return dict(self._tls)
-
-    @property
     def pids(self) -> tuple[int, ...]:
         """Process ids, in the order of ``members``."""
         return tuple(process.child.pid for process in self._processes)
-
-    def connect(
-        self,
-        *,
-        retry_reads: int = 0,
-        retry_writes: int = 0,
-        connect_timeout: float = CONNECT_TIMEOUT,
-        application: str = "python",
-        **security: Any,
-    ) -> Client:
-        """A client of this cluster; the same options as ``remuda.connect``. Those of TLS are the
-        cluster's own unless given; where every client must show a certificate, the members'."""
-        return connect(
-            self.addresses,
-            retry_reads=retry_reads,
-            retry_writes=retry_writes,
-            connect_timeout=connect_timeout,
-            application=application,
-            **(self._tls | security),
-        )
 
     def check(self) -> None:
         """MemberUnavailable, with the end of its log, when a member has died."""
@@ -107,17 +79,6 @@ class Cluster:
         """Stop all members and wait until they are gone. Stopping twice does nothing."""
         atexit.unregister(self.stop)
         _stop(self._processes)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         return f"<Cluster of {len(self.members)} members at {self.address}>"
@@ -144,8 +105,8 @@ def start(
     within ``timeout`` seconds raises MemberUnavailable with the end of its log, and leaves no
     process behind; wrong settings raise InputError.
     """
-    if not 1 <= members <= MEMBERS_MAX:
-        raise InputError(f"a cluster has 1 to {MEMBERS_MAX} members, not {members}")
+    if not isinstance(members, int) or not 1 <= members <= MEMBERS_MAX:
+        raise InputError(f"a cluster has 1 to {MEMBERS_MAX} members, not {members!r}")
     if not timeout > 0:
         raise InputError(f"timeout must be above 0 seconds, not {timeout:g}")
     merged = _check_settings(config, settings, members, (user_port, control_port, data_port), host)

@@ -498,7 +498,7 @@ def job_commit(
 
     body = user_pb2.JobCommit(job=job, ttl=ttl)
     for task in tasks:
-        body.tasks.add(task=task.task, members=task.members)
+        body.tasks.add(task=task.task, members=task.members, rows=task.rows)
     return Call(user_pb2.JOB_COMMIT, body, parse)
 
 

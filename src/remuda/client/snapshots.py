@@ -29,7 +29,8 @@ class Snapshots:
     def create(self, name: str, *, increment: bool = False) -> Row:
         """A base of all maps at one moment, while others write: a new cut of the snapshot ``name``.
         ``increment``: only what the members' logs have since the cut before, if that is possible,
-        else a base. The cut, as ``list`` gives it. InputError for a name that none can have;
+        else a base. The cut, as ``list`` gives it, and ``note``: why it is a base if an increment
+        was asked for. InputError for a name that none can have;
         TransientError when members kept coming and going."""
         return self._rows(create_text(name, increment=increment))[0]
 

@@ -11,10 +11,11 @@ from remuda.client.ports import Ports, Settings
 from remuda.client.requests import Clock, ClusterInfo
 from remuda.client.tries import LOST
 from remuda.datatypes.view import View
-from remuda.errors import MemberUnavailable, RemudaError
+from remuda.errors import MemberUnavailable, NotServed, RemudaError
 
 PATIENCE = 2.0
 """Seconds that one member has to answer, while there are others to ask."""
+NOBODY_THERE = "Check the address, and that a cluster runs there: remuda start starts one here."
 _WITNESSES = 2
 """One member that knows nothing newer may itself be cut off."""
 
@@ -30,10 +31,14 @@ async def first_contact(
             return found
         errors.append(found)
     if len(errors) == 1:
+        if isinstance(errors[0], NotServed):
+            errors[0].hint = errors[0].hint or NOBODY_THERE
         raise errors[0]
     tried = ", ".join(format_address(*address) for address in addresses)
     raise MemberUnavailable(
-        f"no member answers at {tried}", detail="; ".join(error.message for error in errors)
+        f"no member answers at {tried}",
+        detail="; ".join(error.message for error in errors),
+        hint=NOBODY_THERE,
     )
 
 

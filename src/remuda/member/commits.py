@@ -28,8 +28,9 @@ from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.transaction import staged_commit as tx
+from remuda.transaction.staged_commit import rows_missing
 
-__all__ = ["Commits", "Work"]
+__all__ = ["Commits", "Work", "rows_missing"]
 
 TICK = 0.5
 UNDECIDED_WAIT = 30.0
@@ -82,35 +83,48 @@ class Commits:
         return f"{self._core.number}-{self._core.world.chance.bits(96):024x}"
 
     async def commit(
-        self, work: Work, primaries: Sequence[int], partitions: Collection[int] | None = None
+        self,
+        work: Work,
+        primaries: Sequence[int],
+        partitions: Collection[int] | None = None,
+        expected: int | None = None,
     ) -> int:
         """Wait for the turn and commit what is staged on ``primaries`` (for a replicated map: on
         all that take part) and their backups; ``partitions`` are those that may be written, if not
-        all. The number of rows, summed over the primaries. Raises what a participant refused with,
-        or MemberUnavailable. Goes on to its end when the caller is cancelled."""
-        commit = asyncio.ensure_future(self._commit(work, primaries, partitions))
+        all; ``expected``: so many rows and removals there must be. The number of rows, summed over
+        the primaries. Raises what a participant refused with, or MemberUnavailable. Goes on to its
+        end when the caller is cancelled."""
+        commit = asyncio.ensure_future(self._commit(work, primaries, partitions, expected))
         return await to_its_end(commit, f'the commit of a write of map "{work.schema.name}"')
 
     async def _commit(
-        self, work: Work, primaries: Sequence[int], partitions: Collection[int] | None
+        self,
+        work: Work,
+        primaries: Sequence[int],
+        partitions: Collection[int] | None,
+        expected: int | None,
     ) -> int:
         for number in primaries:
             self._core.require_alive(number)
         await self.turn(work.schema.map_id, work.job)
         try:
-            return await self.commit_in_turn(work, primaries, partitions)
+            return await self.commit_in_turn(work, primaries, partitions, expected)
         finally:
             self.end_turn(work.schema.map_id, work.job)
 
     async def commit_in_turn(
-        self, work: Work, primaries: Sequence[int], partitions: Collection[int] | None = None
+        self,
+        work: Work,
+        primaries: Sequence[int],
+        partitions: Collection[int] | None = None,
+        expected: int | None = None,
     ) -> int:
         """The same for a caller that holds the turn."""
         chosen = None if partitions is None else frozenset(partitions)
         if _leaves_rows(self._core.view, work, primaries):
             raise _moved(work)
         parts = parts_written(self._core.view, work, primaries, chosen)
-        coordinator = tx.Coordinator(work.job, tuple(primaries), parts)
+        coordinator = tx.Coordinator(work.job, tuple(primaries), parts, expected)
         for number in coordinator.participants:
             self._core.require_alive(number)
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -168,8 +182,10 @@ class Commits:
         if vote.HasField("refusal"):
             self._lead(leading, tx.Refused(member, codec.decode_error(vote.refusal)))
         else:
-            leading.written |= read_rows(vote.written)
-            self._lead(leading, tx.Voted(member, vote.prepare_timestamp, vote.rows))
+            written = read_rows(vote.written)
+            leading.written |= written
+            staged = sum(written.values())
+            self._lead(leading, tx.Voted(member, vote.prepare_timestamp, vote.rows, staged))
 
     def _ask_keep(self, leading: Leading, member: int, timestamp: int) -> None:
         message = prepare_message(self._core.context(), leading.work, leading.coordinator)

@@ -23,6 +23,7 @@ from remuda.errors import RemudaError, TransientError
 from remuda.member import arrow_stream
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.core import Core
+from remuda.member.job_rows import JobRows
 from remuda.member.log import fields
 from remuda.member.membership import Membership
 from remuda.member.offload import Offload
@@ -47,10 +48,6 @@ WISH_EVERY = 0.1
 PAUSE = 0.02
 ROUNDS_MAX = 5
 SHORT_ROUND_ROWS = 2000
-URGENT_WAIT = 30.0
-STAGING_WAIT = 600.0
-"""Seconds that a move waits for jobs that are writing rows, if there are too few copies, and if
-there are enough; jobs that are slower will fail."""
 HOLD_WAIT = 1.0
 """Seconds, about, that writers are held while others are waited for."""
 HOLDS_MAX = 20
@@ -69,6 +66,8 @@ class Transfer:
     low: dict[int, int] = field(default_factory=dict)
     """Up to where the receiver has each map."""
     rows: int = 0
+    staged: int = 0
+    """Rows of jobs that are not committed."""
 
 
 class Giving:
@@ -80,7 +79,10 @@ class Giving:
         transactions: Transactions,
         membership: Membership,
         offload: Offload,
+        job_rows: JobRows,
     ) -> None:
+        self._job_rows = job_rows
+        self._pauses = job_rows.pauses
         self._core = core
         self._peers = peers
         self._commits = commits
@@ -118,6 +120,7 @@ class Giving:
         now = self._now
         if now is not None and not any(place.fits(view) for place in now.move.placements):
             self._receivers.clear()
+            self._copy_no_more_staged_rows()
         self._changed.set()
 
     def _leaving(self, members: frozenset[int]) -> None:
@@ -191,11 +194,15 @@ class Giving:
         try:
             if move.receiver is not None:
                 await self._copy(giving)
-            await self._until_jobs_are_prepared(move)
-            await self._finish(giving)
+            await self._pauses.begin_move()
+            try:
+                await self._finish(giving)
+            finally:
+                self._pauses.end_move()
         finally:
             self._now = None
             self._receivers.clear()
+            self._copy_no_more_staged_rows()
             self._transactions.copies_changed()
             for store in self._stores().values():
                 store.kept_from = transfer.NOT_KEPT
@@ -205,6 +212,7 @@ class Giving:
                 partitions=len(move.placements),
                 receiver=move.receiver or 0,
                 rows=giving.rows,
+                staged=giving.staged,
                 seconds=round(core.world.clock.monotonic() - began, 3),
             ),
         )
@@ -217,6 +225,21 @@ class Giving:
         """Raises TransientError when another view has overtaken the move."""
         if not all(place.fits(self._core.view) for place in move.placements):
             raise TransientError("another view has changed the copies")
+        if self._job_rows.failed is not None:
+            cause = self._job_rows.failed.message
+            raise TransientError(f"staged rows could not be copied: {cause}")
+
+    async def _copy_staged_rows(self, giving: Transfer) -> None:
+        """From now on the receiver gets what is staged, and before that what is there already."""
+        receiver = giving.move.receiver
+        assert receiver is not None
+        self._copy_no_more_staged_rows()
+        self._job_rows.receivers = dict.fromkeys(giving.move.partitions, receiver)
+        giving.staged = await self._job_rows.send_all(receiver, giving.move.partitions)
+
+    def _copy_no_more_staged_rows(self) -> None:
+        self._job_rows.receivers, self._job_rows.promised = {}, False
+        self._job_rows.failed = None
 
     async def _copy(self, giving: Transfer) -> None:
         """Everything but the last round."""
@@ -228,6 +251,7 @@ class Giving:
             partitions=sorted(giving.move.partitions),
         )
         await self._peers.request(receiver, RpcType.COPY_BEGIN, message)
+        await self._copy_staged_rows(giving)
         for _ in range(ROUNDS_MAX):
             sent = 0
             for map_id in self._stores():
@@ -292,21 +316,6 @@ class Giving:
             )
         return rows
 
-    async def _until_jobs_are_prepared(self, move: Move) -> None:
-        """Rows that a client's job has staged on the copies of now would be missing on the new one,
-        and the job would fail. Jobs that begin while others are waited for are not waited for:
-        there might be no end of them. (Statements and batches are written again by themselves, and
-        so is ``put_all``.)"""
-        core = self._core
-        urgent = any(len(place.before) < len(place.after) for place in move.placements)
-        deadline = core.world.clock.monotonic() + (URGENT_WAIT if urgent else STAGING_WAIT)
-        jobs = self._commits.client_jobs()
-        while jobs := jobs & self._commits.client_jobs():
-            self._require_fit(move)
-            if core.world.clock.monotonic() > deadline:
-                return
-            await asyncio.sleep(PAUSE)
-
     async def _finish(self, giving: Transfer) -> None:
         """With writers held: the last round, then ask for the view."""
         core, move = self._core, giving.move
@@ -319,6 +328,7 @@ class Giving:
                     await self._round(giving, map_id, core.timestamp())
                 self._require_fit(move)
                 self._receivers = dict.fromkeys(move.partitions, move.receiver)
+                self._job_rows.promised = True
                 self._transactions.copies_changed()
                 self._transactions.release(move.partitions)
                 small = False

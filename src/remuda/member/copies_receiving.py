@@ -13,6 +13,7 @@ from remuda.datatypes.view import View
 from remuda.errors import RemudaError, TransientError, ViewChanged
 from remuda.member import arrow_stream
 from remuda.member.core import Core
+from remuda.member.job_rows import JobRows
 from remuda.member.log import fields
 from remuda.member.offload import Offload
 from remuda.member.peers import Peers
@@ -41,8 +42,15 @@ class Incoming:
 
 class Receiving:
     def __init__(
-        self, core: Core, peers: Peers, transactions: Transactions, offload: Offload
+        self,
+        core: Core,
+        peers: Peers,
+        transactions: Transactions,
+        offload: Offload,
+        job_rows: JobRows,
     ) -> None:
+        self._job_rows = job_rows
+        job_rows.incoming = self._partitions
         self._core = core
         self._peers = peers
         self._transactions = transactions
@@ -50,6 +58,10 @@ class Receiving:
         self._incoming: dict[str, Incoming] = {}
 
     # --- partitions ---------------------------------------------------------------------------
+
+    def _partitions(self) -> frozenset[int]:
+        """Those of which copies arrive."""
+        return frozenset().union(*(each.partitions or () for each in self._incoming.values()))
 
     def on_begin(self, request: Request) -> None:
         message = control_pb2.CopyBegin.FromString(request.pbody)
@@ -67,6 +79,7 @@ class Receiving:
                 stale |= other.partitions
         for store in core.backup_stores.values():
             store.discard_partitions(stale)
+        self._job_rows.discard(stale)
         core.wal.partitions_taken(stale)
         self._transactions.let_go(stale)
         if partitions:
@@ -122,6 +135,7 @@ class Receiving:
             left = frozenset(p for p in incoming.partitions if me not in view.replicas[p])
             dead = frozenset(p for p in left if view.replicas[p] != before.replicas[p])
             incoming.partitions = left - dead
+            self._job_rows.discard(dead)
             for store in self._core.backup_stores.values():
                 if dead:
                     store.discard_partitions(dead)

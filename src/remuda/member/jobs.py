@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -32,13 +32,12 @@ from remuda.errors import (
 from remuda.limits import JOB_IDLE_TIMEOUT
 from remuda.member import arrow_stream
 from remuda.member.calls import Forwarding
-from remuda.member.commits import Commits, Work
+from remuda.member.commits import Commits, Work, rows_missing
 from remuda.member.core import Call, Core, to_its_end
+from remuda.member.job_rows import Frame, JobRows
 from remuda.member.log import fields
 from remuda.member.peers import Peers
-from remuda.member.routing import Router
 from remuda.member.turns import coordinator_of
-from remuda.member.writes import origin, stage_there
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
@@ -75,17 +74,30 @@ class Job:
 
 
 class Jobs:
-    def __init__(self, core: Core, peers: Peers, commits: Commits, forwarding: Forwarding) -> None:
+    def __init__(
+        self,
+        core: Core,
+        peers: Peers,
+        commits: Commits,
+        forwarding: Forwarding,
+        rows: JobRows,
+    ) -> None:
         self._core = core
         self._peers = peers
         self._commits = commits
         self._forwarding = forwarding
+        self._rows = rows
+        self._pauses = rows.pauses
+        rows.on_arrival = self._arrives
         self._jobs: dict[str, Job] = {}
         self._ended: OrderedDict[str, int | RemudaError] = OrderedDict()
         self._heard: dict[str, float] = {}
         """Jobs that rows arrive for here: when their coordinator last heard of it."""
         self._writers: dict[str, str] = {}
         """Of these: whom the coordinator has let write."""
+        self._arrived: dict[str, dict[tuple[str, bool], dict[int, int]]] = {}
+        """What clients have sent here: job -> task, removal -> sequence -> rows. (The rows may be
+        elsewhere.)"""
 
     def routes(self) -> dict[int, Callable[[Call], None]]:
         """Of the user channel."""
@@ -184,9 +196,10 @@ class Jobs:
 
     async def _commit(self, job: Job, message: user_pb2.JobCommit) -> int:
         core = self._core
-        everywhere = job.overwrite or job.schema.replicated
-        named = sorted({member for task in message.tasks for member in task.members})
-        participants = tuple(m.number for m in core.view.members) if everywhere else tuple(named)
+        named = {member for task in message.tasks for member in task.members}
+        expected = None
+        if not job.schema.replicated and all(task.HasField("rows") for task in message.tasks):
+            expected = sum(task.rows for task in message.tasks)
         work = Work(
             job=job.id,
             schema=job.schema,
@@ -197,7 +210,12 @@ class Jobs:
         )
         try:
             core.store(job.schema.map_id, job.schema.version)
-            rows = await self._commits.commit(work, participants) if participants else 0
+            participants = await self._participants(job, named)
+            rows = 0
+            if participants:
+                rows = await self._commits.commit(work, participants, expected=expected)
+            elif expected:
+                raise rows_missing(job.id, expected, 0)
         except (ViewChanged, NotServed) as error:  # who asks again hears of a job that has ended
             aborted = JobAborted(
                 f"job {job.id} was aborted: {error.message}", hint="Write the rows again."
@@ -207,10 +225,21 @@ class Jobs:
         except RemudaError as error:
             self._end(job, error)
             raise
+        finally:
+            if not job.schema.replicated:
+                self._pauses.resume(job.id)
         if job.schema.replicated:
             rows //= len(participants)
         self._end(job, rows, done=participants)
         return rows
+
+    async def _participants(self, job: Job, named: Collection[int]) -> tuple[int, ...]:
+        """The primaries of what the job has staged; nothing of it changes hands from now on."""
+        everybody = tuple(member.number for member in self._core.view.members)
+        if job.schema.replicated:
+            return everybody
+        writers = await self._pauses.pause(job.id, named)
+        return tuple(m.number for m in self._core.view.members) if job.overwrite else writers
 
     def _end(self, job: Job, outcome: int | RemudaError, done: tuple[int, ...] = ()) -> None:
         """Remember how the job ended, and free what members hold that did not take part."""
@@ -281,12 +310,12 @@ class Jobs:
                 raise self._gone(message.job)
             self._require_owner(job, call.user)
             job.touched = self._now()
-            self._stage_or_copy(call, message, job.schema)
+            self._stage(call, message, job.schema)
             return
         heard = self._heard.get(message.job)
         known = self._writers.get(message.job) == call.user
         if known and heard is not None and self._now() - heard < TOUCH_EVERY:
-            self._stage_or_copy(call, message, self._commits.schema_of(message.job))
+            self._stage(call, message, self._commits.schema_of(message.job))
         else:
             self._core.serve(call, self._write_after_touch(call, message, coordinator))
 
@@ -300,7 +329,10 @@ class Jobs:
         self, call: Call, message: user_pb2.JobWrite, coordinator: int
     ) -> None:
         schema = await self._touch(message.job, coordinator, active=True, user=call.user)
-        await self._stage_copies(call, message, schema)
+        if schema.replicated:
+            self._stage_here(call, message, schema)
+        else:
+            await self._stage_everywhere(call, message, schema)
         self._heard[message.job] = self._now()
         self._writers[message.job] = call.user
 
@@ -323,56 +355,44 @@ class Jobs:
             self._writers.pop(job, None)
             self._commits.drop(job, [self._core.number])
 
-    def _stage_or_copy(self, call: Call, message: user_pb2.JobWrite, schema: MapSchema) -> None:
-        if schema.replicated or all(len(row) < 2 for row in self._core.view.replicas):
-            self._stage(call, message, schema)
+    def _stage(self, call: Call, message: user_pb2.JobWrite, schema: MapSchema) -> None:
+        if schema.replicated:
+            self._stage_here(call, message, schema)
         else:
-            self._core.serve(call, self._stage_copies(call, message, schema))
+            self._core.serve(call, self._stage_everywhere(call, message, schema))
 
-    async def _stage_copies(
+    async def _stage_everywhere(
         self, call: Call, message: user_pb2.JobWrite, schema: MapSchema
     ) -> None:
-        """On the backups first: what is acknowledged is on every copy."""
-        core, router = self._core, Router(schema)
-        core.store(schema.map_id, schema.version)
-        batches = [] if schema.replicated else self._batches(call, message, schema)
-        for index, batch in enumerate(batches):
-            shares, partitions = router.shares(batch, core.view, ())
-            if any(core.view.owners[partition] != core.number for partition in partitions):
-                raise ViewChanged(
-                    f"member {core.number} does not own the partitions of all rows",
-                    hint="Ask for the members of the cluster again.",
-                )
-            for share in shares:
-                if share.member != core.number:
-                    rows = control_pb2.StageRows(
-                        context=core.context(),
-                        job=message.job,
-                        task=message.task,
-                        map_id=schema.map_id,
-                        schema_version=schema.version,
-                        sequence=message.sequence * 2**20 + index,
-                        backup=True,
-                        removal=message.removal,
-                        origin=origin(core.number, share),
-                    )
-                    sent = share.batch
-                    if message.removal:
-                        sent = sent.select(list(schema.key_positions))
-                    body = arrow_stream.encode(sent.schema, [sent])
-                    await stage_there(core, self._peers, share.member, rows, body)
-        self._stage(call, message, schema)
+        """On every copy, wherever they are by now: what is acknowledged is on all of them."""
+        core, job = self._core, message.job
+        schema = core.store(schema.map_id, schema.version).schema
+        self._commits.staging(job, schema).lasting = True
+        of_job = self._arrived.setdefault(job, {})
+        arrived = of_job.setdefault((message.task, message.removal), {})
+        rows = 0
+        for index, batch in enumerate(self._batches(call, message, schema)):
+            # Several batches of one request get sequence numbers of their own.
+            sequence = message.sequence * 2**20 + index
+            if sequence in arrived:
+                continue
+            frame = Frame(job, message.task, core.number, sequence, message.removal)
+            await self._rows.take(schema, frame, batch)
+            if sequence not in arrived:
+                arrived[sequence] = batch.num_rows
+                rows += batch.num_rows
+        answer = user_pb2.Count(count=rows, context=core.context())
+        core.wal.after(lambda: call.reply(RpcType.JOB_WRITE, answer))
 
-    def _stage(self, call: Call, message: user_pb2.JobWrite, schema: MapSchema) -> None:
+    def _stage_here(self, call: Call, message: user_pb2.JobWrite, schema: MapSchema) -> None:
+        """Rows of a replicated map, which its writers send to every member."""
         store = self._core.store(schema.map_id, schema.version)
         self._commits.staging(message.job, store.schema).lasting = True
         rows = 0
         stage = store.stage_removals if message.removal else store.stage
         note = self._core.wal.staged_keys if message.removal else self._core.wal.staged
         for index, batch in enumerate(self._batches(call, message, store.schema)):
-            # Several batches of one request get sequence numbers of their own.
-            sequence = message.sequence * 2**20 + index
-            fresh = stage(message.job, message.task, sequence, batch)
+            fresh = stage(message.job, message.task, message.sequence * 2**20 + index, batch)
             if fresh:
                 note(message.job, message.task, store.schema, batch, backup=False)
             rows += fresh
@@ -397,9 +417,12 @@ class Jobs:
         message = user_pb2.JobTaskEnd.FromString(call.pbody)
         schema = self._commits.schema_of(message.job) if message.rows else None
         rows = 0
-        if schema is not None:
+        if schema is not None and schema.replicated:
             store = self._core.store(schema.map_id, schema.version)
             rows = store.staged_rows(message.job, message.task, removals=message.removal)
+        elif schema is not None:
+            of_job = self._arrived.get(message.job, {})
+            rows = sum(of_job.get((message.task, message.removal), {}).values())
         if rows != message.rows:
             raise JobAborted(
                 f"task {message.task} of job {message.job} sent {message.rows} rows to member "
@@ -422,6 +445,15 @@ class Jobs:
                 self._writers.pop(job_id, None)
             elif now - heard > 2 * TOUCH_EVERY:
                 self._core.spawn(self._check(job_id), f"check of job {job_id}")
+
+        for job_id in list(self._arrived):
+            if not self._commits.is_staging(job_id):
+                del self._arrived[job_id]
+
+    def _arrives(self, job: str) -> None:
+        """Rows of a job come from other members: if it has ended, somebody must notice."""
+        if coordinator_of(job) != self._core.number:
+            self._heard.setdefault(job, self._now())
 
     def map_dropped(self, map_id: int) -> None:
         for job in list(self._jobs.values()):

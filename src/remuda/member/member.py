@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from google.protobuf.message import Message
@@ -30,6 +31,7 @@ from remuda.member.drill_plans import DrillPlans
 from remuda.member.drill_server import on_server_meta, server_infos
 from remuda.member.hop import Hop
 from remuda.member.index_service import IndexService
+from remuda.member.job_rows import JobRows
 from remuda.member.jobs import Jobs
 from remuda.member.log import fields
 from remuda.member.lost_partitions import LostPartitions
@@ -98,17 +100,17 @@ class Member:
         self.commits.participants.small_writes = self.transactions.settled
         here = self.commits.participants
         self.copies = Copies(self.core, here, self._offload)
-        self.receiving = Receiving(self.core, self.peers, self.transactions, self._offload)
-        self.giving = Giving(
-            self.core, self.peers, here, self.transactions, self.membership, self._offload
-        )
+        self.job_rows = JobRows(self.core, self.peers, here)
+        rows, moved_by = self.job_rows, (self.transactions, self.membership, self._offload)
+        self.receiving = Receiving(self.core, self.peers, self.transactions, self._offload, rows)
+        self.giving = Giving(self.core, self.peers, here, *moved_by, rows)
         self.forwarding = Forwarding(self.core, self.peers)
         self.maps = Maps(self.core, self.peers, self.commits, self.forwarding, self.transactions)
         self.changes = MapChanges(self.core, self.peers, self.commits, self.forwarding, self.maps)
         self.expiry = MapExpiry(self.core, self.peers, self.commits, self.maps, self.changes)
         self.eviction = MapEviction(self.core, self.transactions, self.maps.writes.small)
         self.lost = LostPartitions(self.core, self.membership, self.transactions)
-        self.jobs = Jobs(self.core, self.peers, self.commits, self.forwarding)
+        self.jobs = Jobs(self.core, self.peers, self.commits, self.forwarding, rows)
         self.read_leases = ReadLeases(self.core)
         self.statistics = ClusterStatistics(self.core, self.peers, self._planner)
         self.subscriptions = Subscriptions(self.core, self._offload)
@@ -435,7 +437,8 @@ class Member:
             ControlType.COMMIT_TURN_END: commits.on_turn_end,
             ControlType.COMMIT_STATUS: commits.on_status,
             ControlType.JOB_TOUCH: self.jobs.on_touch,
-            ControlType.STAGE_ROWS: lambda request: on_stage_rows(core, commits, request),
+            ControlType.STAGE_ROWS: partial(on_stage_rows, core, commits, self.job_rows.on_rows),
+            ControlType.MOVES_PAUSE: self.job_rows.pauses.on_pause,
             ControlType.TRANSACTION_PIN: self.open.pins.on_pin,
             ControlType.PARTS: self.transactions.on_messages,
             **self.transactions.locks.routes(),
@@ -516,6 +519,7 @@ class Member:
         self.copies.on_view(before, view)
         self.receiving.on_view(before, view)
         self.giving.on_view(view)
+        self.job_rows.on_view(view)
         self.eviction.on_view(before, view)
 
     def _view_changed(self, before: View, view: View) -> None:

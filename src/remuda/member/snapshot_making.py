@@ -138,7 +138,9 @@ class SnapshotMaking:
             raise
         log.info(
             "snapshot made",
-            extra=fields(snapshot=name, cut=version, rows=task.rows, bytes=task.bytes),
+            extra=fields(
+                snapshot=name, cut=version, rows=task.rows, bytes=task.bytes, note=task.note
+            ),
         )
         return manifest
 
@@ -157,9 +159,11 @@ class SnapshotMaking:
         task.reads_at = min(answer.clock for answer in clocks.values())
         cut = await self._cuts.take(task.cut, clocks)
         task.reads_at = cut.timestamp
-        parent = self._parent(known, cut) if task.increment else None
         logs = self._logs(cut)
-        if parent is None:
+        task.note = ""
+        parent = self._parent(known, cut) if task.increment else ""
+        if isinstance(parent, str):
+            task.note = parent
             return replace(await self._base(task, cut.timestamp), logs=logs, cluster=cut.cluster)
         assert known is not None
         task.begin(len(logs))
@@ -167,7 +171,7 @@ class SnapshotMaking:
         try:
             stored = await self._cuts.store(task.snapshot, cut, needs)
         except InputError as error:  # a log does not reach back: what was restorable must stay so
-            log.info("snapshot: a base instead of an increment", extra=fields(cause=str(error)))
+            task.note = _gap_behind(parent, str(error))
             return replace(await self._base(task, cut.timestamp), logs=logs, cluster=cut.cluster)
         for segments in stored.values():
             task.done(0, sum(each.size for each in segments))
@@ -200,23 +204,32 @@ class SnapshotMaking:
             for each in cut.members
         )
 
-    def _parent(self, known: Chain | None, cut: Cut) -> Manifest | None:
-        """The cut that an increment can rest on; None: a base is due. Partitions must not have
+    def _parent(self, known: Chain | None, cut: Cut) -> Manifest | str:
+        """The cut that an increment can rest on, or why a base is due. Partitions must not have
         moved since, nor may maps have been altered: the log has rows as they were."""
         states = [] if known is None else known.states()
-        if not states or states[-1].problem:
-            return None
+        if not states:
+            return "it is the first cut"
         parent = states[-1].manifest
+        if states[-1].problem:
+            return _gap_behind(parent, f"cut {parent.version} cannot be restored")
+        if not parent.logs:
+            return _gap_behind(parent, f"the members kept no logs at cut {parent.version}")
         same_logs = {(log.member, log.identity) for log in parent.logs} == {
             (each.member, each.identity) for each in cut.members
         }
         same_view = parent.view == self._core.view.number and parent.cluster == cut.cluster
-        if not (same_logs and same_view and parent.logs):
-            return None
+        if not (same_logs and same_view):
+            return _gap_behind(
+                parent,
+                f"members have come or gone, or partitions have moved, since cut {parent.version}",
+            )
         before = {schema.map_id: schema.version for schema in read_catalog(parent.catalog).maps}
         for schema in self._core.catalog.shown.maps:
             if before.get(schema.map_id, 1) != schema.version:
-                return None
+                return _gap_behind(
+                    parent, f'map "{schema.name}" was altered since cut {parent.version}'
+                )
         return parent
 
     async def _base(self, task: SnapshotTask, timestamp: int) -> Manifest:
@@ -340,6 +353,13 @@ class SnapshotMaking:
             data=tuple(sorted(data, key=lambda each: each.key)),
             is_base=True,
         )
+
+
+def _gap_behind(parent: Manifest, why: str) -> str:
+    return (
+        f"{why}; moments between cut {parent.version} and this one may be a gap"
+        " (sys.restorable tells)"
+    )
 
 
 def _data_object(made: control_pb2.SnapshotWritten, piece: Piece) -> DataObject:

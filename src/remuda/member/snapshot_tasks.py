@@ -21,6 +21,8 @@ class SnapshotTask:
     check: Callable[[], None]
     """Raises when the statement is cancelled, or its client has gone."""
     increment: bool = False
+    note: str = ""
+    """Why it is a base, where an increment was asked for."""
     cut: int = 0
     attempt: int = 1
     objects: int = 0

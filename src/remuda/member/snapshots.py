@@ -43,7 +43,7 @@ from remuda.member.transaction_pins import TransactionPins
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.session.answers import Answer
 from remuda.session.snapshot_answers import (
-    cut_row,
+    created_answer,
     cut_rows,
     cuts_answer,
     findings_answer,
@@ -60,7 +60,6 @@ from remuda.sql.snapshot_trees import (
     SnapshotTree,
     VerifySnapshotTree,
 )
-from remuda.storage.format.manifest import Manifest
 from remuda.storage.snapshot import expiring
 from remuda.storage.snapshot.chain import load
 from remuda.storage.snapshot.expiring import ExpirePlan
@@ -126,6 +125,7 @@ class Snapshots:
             self._core,
             lambda name, increment: self._create(name, increment, lambda: None),
             self._expire_before,
+            self._newest,
         )
         schedule.start()
 
@@ -163,8 +163,7 @@ class Snapshots:
                 with self.tasks.task(VERIFY, tree.name, statement.check) as task:
                     return await self._verify(task, tree)
             case CreateSnapshotTree(name):
-                manifest = await self._create(name, tree.increment, statement.check)
-                return cuts_answer([cut_row(manifest)])
+                return await self._create(name, tree.increment, statement.check)
             case RestoreSnapshotTree():
                 with self.tasks.task(RESTORE, tree.name, statement.check) as task:
                     async with self._turn():
@@ -183,11 +182,12 @@ class Snapshots:
                     return await self._drop(tree)
         raise AssertionError("the context managers above pass every error on")
 
-    async def _create(self, name: str, increment: bool, check: Callable[[], None]) -> Manifest:
+    async def _create(self, name: str, increment: bool, check: Callable[[], None]) -> Answer:
         with self.tasks.task(CREATE, name, check) as task:
             task.increment = increment
             async with self._turn():
-                return await self._making.create(task)
+                manifest = await self._making.create(task)
+                return created_answer(manifest, task.note)
         raise AssertionError("the context managers above pass every error on")
 
     async def _expire_before(self, name: str, before: int) -> Answer:
@@ -198,6 +198,15 @@ class Snapshots:
                 dry_run=False,
             )
         raise AssertionError("the context manager above passes every error on")
+
+    async def _newest(self) -> tuple[str, int]:
+        """The snapshot that has this cluster's last cut with logs, and the view of that cut; ""
+        if there is none."""
+        wal = self.cuts.wal
+        if wal is None or wal.place is None:
+            return "", 0
+        cluster = wal.place[1].cluster.hex()
+        return await self.storage.work(lambda store, _: _newest_cut(store, cluster))
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -292,6 +301,13 @@ def _all_ranges(store: ObjectStore, archive: bool) -> Iterator[tuple[Any, ...]]:
 
 def _names(store: ObjectStore) -> list[str]:
     return sorted({key.partition("/")[0] for key in store.keys("") if "/" in key})
+
+
+def _newest_cut(store: ObjectStore, cluster: str) -> tuple[str, int]:
+    cuts = [each for name in _names(store) for each in load(store, name).manifests.values()]
+    mine = [each for each in cuts if each.logs and each.cluster == cluster]
+    newest = max(mine, key=lambda each: each.timestamp, default=None)
+    return ("", 0) if newest is None else (newest.name, newest.view)
 
 
 def _all_cuts(store: ObjectStore) -> list[tuple[Any, ...]]:

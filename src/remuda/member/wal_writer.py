@@ -35,6 +35,10 @@ PRIMARY, BACKUP = "p:", "b:"
 prepared for the two by themselves."""
 
 
+MOVED = "moved"
+"""The task of a job whose rows were noted as they arrived, and have come or gone since with their
+partitions: what is left is noted once more."""
+
 REMOVED = "removed"
 """The task of keys that a write of a replicated map names when it is prepared."""
 
@@ -175,9 +179,10 @@ class MemberWal(NoWal):
             self.staged_keys(work.job, REMOVED, work.schema, keys, backup=False)
         role = BACKUP if backup else PRIMARY
         more = (REMOVED,) if work.removed_keys else ()
+        written = (MOVED,) if self._noted_again(work, backup=backup) else work.tasks
         tasks = (
             *self._job_tasks.get(work.job, ()),
-            *(role + task for task in (*work.tasks, *more)),
+            *(role + task for task in (*written, *more)),
         )
         self._job_tasks[work.job] = tasks = tuple(dict.fromkeys(tasks))
         record = log.JobPrepared(
@@ -190,6 +195,18 @@ class MemberWal(NoWal):
             work.ttl or 0,
         )
         self.open_jobs.setdefault(work.job, self.append(record))
+
+    def _noted_again(self, work: Work, *, backup: bool) -> bool:
+        """The rows of a job, if they are not those that were noted when they arrived."""
+        stores = self._core.backup_stores if backup else self._core.stores
+        frames = stores[work.schema.map_id].frames
+        if not frames.moved(work.job):
+            return False
+        rows, keys = frames.arranged(work.job)
+        for note, prepared in ((self.staged, rows), (self.staged_keys, keys)):
+            for batch in () if prepared is None else prepared.batches:
+                note(work.job, MOVED, work.schema, batch, backup=backup)
+        return True
 
     def job_decided(self, work: Work, timestamp: int) -> None:
         if work.job in self.job_ends:

@@ -192,9 +192,17 @@ async def stage_there(
             return
 
 
-def on_stage_rows(core: Core, commits: Commits, request: Request) -> None:
-    """The owner's side of ``StagedWrite.add``."""
+def on_stage_rows(
+    core: Core,
+    commits: Commits,
+    of_jobs: Callable[[Request, control_pb2.StageRows], None],
+    request: Request,
+) -> None:
+    """The owner's side of ``StagedWrite.add``; rows of clients' jobs are for ``of_jobs``."""
     message = control_pb2.StageRows.FromString(request.pbody)
+    if message.HasField("writer"):
+        of_jobs(request, message)
+        return
     core.observe_member(message.context)
     store = store_of(core, message.map_id, message.schema_version, backup=message.backup)
     commits.staging(message.job, store.schema)

@@ -9,7 +9,7 @@ optimizer and the evaluator may take the types of arguments at face value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -31,8 +31,11 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class ColumnRef(Expression):
+    """``name`` is for people: two references to one column are equal, whatever aliases they were
+    written with. (Else rules that look whether something is already known add it for ever.)"""
+
     column: ColumnId
-    name: str
+    name: str = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ CUT_COLUMNS = (
     Column("key", VARCHAR),
     Column("problem", VARCHAR),
 )
+CREATED_COLUMNS = (*CUT_COLUMNS, Column("note", VARCHAR))
+"""``note``: why it is a base where an increment was asked for."""
 MAP_COLUMNS = (
     Column("snapshot", VARCHAR, nullable=False),
     Column("cut", BIGINT, nullable=False),
@@ -84,6 +86,10 @@ def cut_rows(chain: Chain) -> list[tuple[Any, ...]]:
 
 def cuts_answer(rows: Sequence[tuple[Any, ...]]) -> Answer:
     return answer_rows(CUT_COLUMNS, rows)
+
+
+def created_answer(manifest: Manifest, note: str) -> Answer:
+    return answer_rows(CREATED_COLUMNS, [(*cut_row(manifest), note or None)])
 
 
 def maps_answer(chain: Chain) -> Answer:

@@ -32,15 +32,16 @@ class Views:
 
 
 def maps(spark: SparkSession, address: str, **security: str) -> DataFrame:
-    """A row for each map that the user may see: ``map``, ``key``, ``replicated`` and ``columns``,
-    each with its name, its type in SQL and in Spark (NULL: it has none there), and whether it may
-    be NULL. ``security``: as the options of the source. Raises MemberUnavailable, ..."""
+    """A row for each map that the user may see: ``map``, ``key`` (empty: rows have none that users
+    see), ``replicated`` and ``columns``, each with its name, its type in SQL and in Spark (NULL: it
+    has none there), and whether it may be NULL. ``security``: as the options of the source. Raises
+    MemberUnavailable, ..."""
     rows = [
         (
             schema.name,
-            list(schema.key),
+            [] if schema.has_row_ids else list(schema.key),
             schema.replicated,
-            [(c.name, str(c.type), _spark_name(c), c.nullable) for c in schema.columns],
+            [(c.name, str(c.type), _spark_name(c), c.nullable) for c in schema.shown],
         )
         for schema in _schemas(address, security)
     ]
@@ -72,7 +73,7 @@ def create_views(
     created, skipped = [], {}
     for name in names or found:
         try:
-            spark_schema(found[name].columns)
+            spark_schema(found[name].shown)
         except NotSupported as error:
             if names:
                 raise

@@ -11,9 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.client.job_writer import JobWriter
-from remuda.datatypes.schema import MapSchema
-from remuda.errors import InputError, InvalidParameterValue, TypeMismatch, UndefinedColumn
-from remuda.spark.fit import SourceColumn, fit, lossless
+from remuda.datatypes.schema import ROW_ID, MapSchema
+from remuda.errors import (
+    InputError,
+    InvalidDefinition,
+    InvalidParameterValue,
+    TypeMismatch,
+    UndefinedColumn,
+)
+from remuda.spark.fit import MADE, SourceColumn, fit, lossless
 from remuda.spark.options import Options
 from remuda.spark.rows import engine_batch, engine_keys
 
@@ -53,6 +59,11 @@ def plan_rows(schema: MapSchema, columns: Sequence[SourceColumn], options: Optio
     places = [index for index in range(len(columns)) if index != operation]
     stored = tuple(places[position] for position in fit(schema, others))
     keys = tuple(stored[position] for position in schema.key_positions)
+    if operation is not None and MADE in keys:
+        raise InvalidDefinition(
+            f"map {schema.name} has no key: a change set cannot say which rows it changes",
+            hint="Append rows (write = upsert or insert), or replace all with mode overwrite.",
+        )
     return RowPlan(stored, keys, "store", operation)
 
 
@@ -88,8 +99,12 @@ def key_positions(schema: MapSchema, columns: Sequence[SourceColumn]) -> tuple[i
         if name not in schema.position:
             raise UndefinedColumn(
                 f"map {schema.name} has no column {name}",
-                detail=f"it has {', '.join(column.name for column in schema.columns)}",
+                detail=f"it has {', '.join(column.name for column in schema.shown)}",
             )
+    if schema.has_row_ids and ROW_ID not in names:
+        raise InvalidDefinition(
+            f"map {schema.name} has no key to delete rows by", hint="DELETE in SQL does it."
+        )
     found = []
     for name in schema.key:
         if name not in names:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.schema import ROW_ID, Column, MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.errors import (
     DuplicateColumn,
@@ -15,6 +16,9 @@ from remuda.errors import (
     UndefinedColumn,
 )
 from remuda.spark.types import fits
+
+MADE: Final = -1
+"""Instead of a position: the column is the key that rows of a map without one get as they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +84,25 @@ def fit(
     columns: Sequence[SourceColumn],
     accepts: Callable[[SourceColumn, Column], bool] = lossless,
 ) -> list[int]:
-    """For each column of the map, the position of its source column.
+    """For each column of the map, the position of its source column, or ``MADE``.
 
-    Every column of the map must be there, and none beyond. ``accepts`` says which types go
-    together; sources whose rows are refused one by one are less strict than ``lossless``.
+    Every column of the map that users see must be there, and none beyond. ``accepts`` says which
+    types go together; sources whose rows are refused one by one are less strict than ``lossless``.
     """
     names = _distinct(schema.name, columns)
     for name in names:
         if name not in schema.position:
             raise UndefinedColumn(
                 f"map {schema.name} has no column {name}",
-                detail=f"it has {', '.join(column.name for column in schema.columns)}",
+                detail=f"it has {', '.join(column.name for column in schema.shown)}",
                 hint=_case_hint(name, list(schema.position)),
             )
     positions = []
     for column in schema.columns:
         if column.name not in names:
+            if column.name == ROW_ID:
+                positions.append(MADE)
+                continue
             raise UndefinedColumn(
                 f"column {column.name} of map {schema.name} ({column.type}) "
                 "is missing in the source",
@@ -116,6 +123,10 @@ def fit(
 
 def check_key(schema: MapSchema, key: Sequence[str]) -> None:
     """The key that the user names must be the one that the map has."""
+    if key and schema.has_row_ids:
+        raise InvalidDefinition(
+            f"map {schema.name} exists without a key, not with ({', '.join(key)})"
+        )
     if key and tuple(key) != schema.key:
         raise InvalidDefinition(
             f"map {schema.name} exists with key ({', '.join(schema.key)}), not ({', '.join(key)})"

@@ -17,17 +17,16 @@ import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from pyspark import SparkContext
 from pyspark.util import InheritableThread
 
 import remuda
-from remuda.client.client import Client, connect
+from remuda.client.client import Client
+from remuda.client.started import StartedCluster
 from remuda.config import is_loopback
 from remuda.errors import InputError, MemberUnavailable, RemudaError
-from remuda.limits import CONNECT_TIMEOUT
 from remuda.spark.failures import explain
 from remuda.spark.host_checks import (
     await_slots,
@@ -55,7 +54,7 @@ FAILED_TASKS: Final = 3
 _LOOK: Final = 0.2
 
 
-class HostedCluster:
+class HostedCluster(StartedCluster):
     """Members in the tasks of a Spark job. They end with it, with ``stop``, and with the driver.
 
     A context manager: leaving the block stops the members.
@@ -64,10 +63,10 @@ class HostedCluster:
     def __init__(
         self, server: RendezvousServer, job: _Job, members: int, tls: Mapping[str, str]
     ) -> None:
+        super().__init__(tls)
         self._server = server
         self._job = job
         self._count = members
-        self._tls = dict(tls)
         self._stopped = False
         self._stopping = threading.Lock()
         atexit.register(self.stop)
@@ -95,32 +94,16 @@ class HostedCluster:
         return tuple(member.user for member in self.members)
 
     @property
-    def connect_options(self) -> dict[str, Any]:
-        """What ``remuda.connect`` needs besides an address: the TLS of a cluster that has it."""
-        return dict(self._tls)
-
-    @property
     def losses(self) -> tuple[Loss, ...]:
         """Members that have ended since the start, with the ends of their logs."""
         found: tuple[Loss, ...] = self._server.look(lambda seen: tuple(seen.losses))
         return found
 
-    def connect(
-        self,
-        *,
-        connect_timeout: float = CONNECT_TIMEOUT,
-        application: str = "python",
-        **options: Any,
-    ) -> Client:
+    def connect(self, **options: Any) -> Client:
         """A client of this cluster; the options are those of ``remuda.connect``. Those of TLS are
         the cluster's own unless given. Raises MemberUnavailable when the cluster has ended."""
         self.check()
-        return connect(
-            self.addresses,
-            connect_timeout=connect_timeout,
-            application=application,
-            **(self._tls | options),
-        )
+        return super().connect(**options)
 
     def logs(self, size: int = LOG_SIZE) -> dict[int, str]:
         """The last ``size`` bytes of the log of each member that serves, by seat."""
@@ -165,17 +148,6 @@ class HostedCluster:
             log.warning("some tasks did not stop their members in time; the job is cancelled")
         self._job.end()
         self._server.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         return f"<HostedCluster of {len(self.members)} of {self._count} members in Spark>"

@@ -172,7 +172,7 @@ def check_wanted(wanted: StructType, schema: MapSchema) -> None:
         if field.name not in schema.position:
             raise UndefinedColumn(
                 f"map {schema.name} has no column {field.name}",
-                detail=f"it has {', '.join(column.name for column in schema.columns)}",
+                detail=f"it has {', '.join(column.name for column in schema.shown)}",
             )
         expected = spark_type(schema.column(field.name).type)
         if field.dataType != expected:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from remuda.client.bulk import row_ids
 from remuda.datatypes.arrow import engine_schema, engine_type, to_engine
-from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.schema import ROW_ID, Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.text import parse_text
 from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.errors import DataError, InputError, NotNullViolation
+from remuda.spark.fit import MADE
 
 Convert = Callable[[pa.Array, SqlType], pa.Array]
 
@@ -30,11 +32,30 @@ ONE_BY_ONE_ROWS: Final = 32
 def engine_batch(
     schema: MapSchema, positions: Sequence[int], batch: pa.RecordBatch
 ) -> pa.RecordBatch:
-    """All rows of ``batch`` in the engine's form. Raises for the first column that does not fit."""
+    """All rows of ``batch`` in the engine's form, with keys made for them where a position is
+    ``MADE``. Raises for the first column that does not fit."""
     arrays = [
-        _engine_array(schema, column, batch.column(position))
+        row_ids(batch.num_rows)
+        if position == MADE
+        else _engine_array(schema, column, batch.column(position))
         for column, position in zip(schema.columns, positions, strict=True)
     ]
+    return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(schema))
+
+
+def of_files(schema: MapSchema) -> MapSchema:
+    """The columns that files have for a map: all but a key that is made for their rows."""
+    if not schema.has_row_ids:
+        return schema
+    return replace(schema, columns=schema.shown, key=(), partition_by=())
+
+
+def with_row_ids(schema: MapSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of ``of_files(schema)`` with their keys."""
+    if not schema.has_row_ids:
+        return batch
+    arrays = batch.columns
+    arrays.insert(schema.position[ROW_ID], row_ids(batch.num_rows))
     return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(schema))
 
 

@@ -54,6 +54,7 @@ from remuda.spark.stream_offsets import (
     SNAPSHOT,
     Offset,
     batch_start,
+    check_not_ahead,
     is_before,
     starting_timestamp,
 )
@@ -100,9 +101,10 @@ class RemudaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         wanted = self.options.starting_from or ""
         ranges = self._ranges(0)
-        timestamp = starting_timestamp(wanted)
+        timestamp, now = starting_timestamp(wanted), ranges.now()
         if timestamp is None:
-            timestamp = ranges.earliest() if wanted.lower() == EARLIEST else ranges.now()
+            timestamp = ranges.earliest() if wanted.lower() == EARLIEST else now
+        check_not_ahead(timestamp, now)
         snapshot = wanted.lower() == SNAPSHOT
         offset = Offset.first(self.schema.map_id, timestamp, snapshot=snapshot)
         if snapshot:

@@ -7,6 +7,7 @@ the writer has made up. A batch is known by the query and its number, which Spar
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,13 +24,13 @@ from pyspark.sql.types import StructType
 
 from remuda.client.jobs import JobTask
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import InputError, InternalError
-from remuda.spark.change_sets import RowPlan, plan_rows, without_operation, write_rows
+from remuda.errors import InputError, InternalError, RemudaError
+from remuda.spark.change_sets import RowPlan, write_rows
 from remuda.spark.grid import connect
 from remuda.spark.options import Options
 from remuda.spark.reader import Connect
 from remuda.spark.stream_commits import Target, abort_batch, commit_batch
-from remuda.spark.writer import attempt_name, find_or_create, gathered, source_columns
+from remuda.spark.writer import attempt_name, find_target, gathered
 
 QUERY: Final = "sql.streaming.queryId"
 BATCH: Final = "streaming.sql.batchId"
@@ -68,23 +69,11 @@ class RemudaStreamWriter(DataSourceStreamArrowWriter):
         cls, options: Options, source: StructType, overwrite: bool, connect_: Connect = connect
     ) -> RemudaStreamWriter:
         """Check the DataFrame against the map, which is made when it is unknown."""
-        name = options.writes()
-        if overwrite and options.write != "upsert":
-            raise InputError(
-                f'option "write" = {options.write} goes with the output modes append and update'
-            )
-        columns = source_columns(source)
         with connect_(options.address) as client:
-            if options.write == "delete":
-                schema = client.describe(name)
-            else:
-                schema, _ = find_or_create(
-                    client, name, without_operation(columns, options), options
-                )
-            plan = plan_rows(schema, columns, options)
+            found = find_target(client, options, source, overwrite)
             coordinator = secrets.choice(client.cluster_info().view.members).number
         job = f"{coordinator}-{secrets.token_hex(12)}"
-        return cls(options, schema, plan, job, overwrite=overwrite, connect_=connect_)
+        return cls(options, found.schema, found.plan, job, overwrite=overwrite, connect_=connect_)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         options, schema = self.options, self.schema
@@ -119,7 +108,8 @@ class RemudaStreamWriter(DataSourceStreamArrowWriter):
         """Spark calls it also when the commit has succeeded and its answer was lost. Rows of tasks
         that told nothing go when their job has been idle for a while."""
         jobs = sorted({each.job for each in _staged(messages)})
-        with self.connect(self.options.address) as client:
+        # What failed the batch must not be hidden by a grid that is not there any more.
+        with contextlib.suppress(RemudaError), self.connect(self.options.address) as client:
             abort_batch(client, jobs)
 
 

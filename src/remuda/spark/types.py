@@ -7,7 +7,7 @@ from typing import Final
 
 from pyspark.sql import types as T  # noqa: N812 (Spark's own convention)
 
-from remuda.datatypes.schema import Column
+from remuda.datatypes.schema import ROW_ID, Column
 from remuda.datatypes.sql import (
     BIGINT,
     BOOLEAN,
@@ -109,14 +109,16 @@ def spark_schema(columns: tuple[Column, ...]) -> T.StructType:
 
 
 def chosen_schema(where: str, columns: tuple[Column, ...], names: Sequence[str]) -> T.StructType:
-    """That of the named columns of ``where``, or of all. Raises UndefinedColumn."""
+    """That of the named columns of ``where``, or of all that users see. Raises UndefinedColumn."""
+    shown = tuple(column for column in columns if column.name != ROW_ID)
     if not names:
-        return spark_schema(columns)
+        return spark_schema(shown)
     by_name = {column.name: column for column in columns}
     for name in names:
         if name not in by_name:
             raise UndefinedColumn(
-                f"{where} has no column {name}", detail=f"it has {', '.join(by_name)}"
+                f"{where} has no column {name}",
+                detail=f"it has {', '.join(column.name for column in shown)}",
             )
     return spark_schema(tuple(by_name[name] for name in names))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from importlib import metadata
+from importlib import import_module
 from typing import Final
 
 from remuda.errors import ResourceError
@@ -21,22 +21,16 @@ class SparkMissing(ResourceError):
 
 def check_pyspark() -> None:
     """Raises SparkMissing unless this Python has a PySpark that can be used."""
-    wanted = ".".join(map(str, PYSPARK_MIN))
-    for package in ("pyspark", "pyspark-client"):
-        try:
-            version = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-        if numbers >= PYSPARK_MIN:
-            return
-        raise SparkMissing(
-            f"Remuda needs {package} {wanted} or newer, and this is {version}",
-            hint='pip install "remuda[spark]"',
-        )
     try:
-        import pyspark  # noqa: PLC0415, F401 (one that was not installed as a package)
+        # Its own word, not that of the packages' metadata, whose reader is slow to import.
+        version = str(import_module("pyspark").__version__)
     except ImportError as error:
         raise SparkMissing(
-            "this Python has no pyspark", hint='pip install "remuda[spark]"'
+            "this Python has no pyspark", detail=str(error), hint='pip install "remuda[spark]"'
         ) from error
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < PYSPARK_MIN:
+        wanted = ".".join(map(str, PYSPARK_MIN))
+        raise SparkMissing(
+            f"Remuda needs PySpark {wanted} or newer, and this is {version}",
+            hint='pip install "remuda[spark]"',
+        )

@@ -66,20 +66,10 @@ class RemudaWriter(DataSourceArrowWriter):
         cls, options: Options, source: StructType, overwrite: bool, connect_: Connect = connect
     ) -> RemudaWriter:
         """Check the DataFrame against the map (made when unknown), and open the job."""
-        name = options.writes()
-        if overwrite and options.write != "upsert":
-            raise InputError(
-                f'option "write" = {options.write} goes with mode append: overwrite replaces all'
-            )
-        columns = source_columns(source)
         with connect_(options.address) as client:
-            if options.write == "delete":
-                schema, created = client.describe(name), False
-            else:
-                of_map = without_operation(columns, options)
-                schema, created = find_or_create(client, name, of_map, options)
+            found = find_target(client, options, source, overwrite)
+            name = found.schema.name
             try:
-                plan = plan_rows(schema, columns, options)
                 job = client.begin_job(
                     name,
                     overwrite,
@@ -87,16 +77,15 @@ class RemudaWriter(DataSourceArrowWriter):
                     insert_only=options.write == "insert",
                 )
             except RemudaError:
-                if created:
-                    client.drop_map(name, if_exists=True)
+                found.forget(client)
                 raise
         return cls(
             address=options.address,
             job=job.id,
             target=job.target,
-            schema=schema,
-            plan=plan,
-            created=created,
+            schema=found.schema,
+            plan=found.plan,
+            created=found.created,
             connect_=connect_,
         )
 
@@ -113,7 +102,8 @@ class RemudaWriter(DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002
         """``messages`` has None for attempts that failed: nothing in it is needed."""
-        with self.connect(self.address) as client:
+        # What failed the job must not be hidden by a grid that is not there any more.
+        with contextlib.suppress(RemudaError), self.connect(self.address) as client:
             undo(client, self.job, self.schema, self.created)
 
 
@@ -150,6 +140,43 @@ def source_columns(source: StructType) -> list[SourceColumn]:
         SourceColumn(field.name, sql_type(field.dataType), field.dataType.simpleString())
         for field in source.fields
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where rows go: the map (``created``: made for them), and its columns in the DataFrame."""
+
+    schema: MapSchema
+    plan: RowPlan
+    created: bool
+
+    def forget(self, client: Client) -> None:
+        """Nothing comes of it: a map that was made goes again."""
+        if self.created:
+            client.drop_map(self.schema.name, if_exists=True)
+
+
+def find_target(client: Client, options: Options, source: StructType, overwrite: bool) -> Found:
+    """Check the DataFrame against the map, which is made when it is unknown. ``overwrite``: all
+    that the map has is replaced. Raises InputError and its kinds: why they do not go together."""
+    name = options.writes()
+    if overwrite and options.write != "upsert":
+        raise InputError(
+            f'option "write" = {options.write} goes with mode append: the modes overwrite and '
+            "complete replace the whole map"
+        )
+    columns = source_columns(source)
+    if options.write == "delete":
+        schema, created = client.describe(name), False
+    else:
+        of_map = without_operation(columns, options)
+        schema, created = find_or_create(client, name, of_map, options)
+    try:
+        return Found(schema, plan_rows(schema, columns, options), created)
+    except RemudaError:
+        if created:
+            client.drop_map(name, if_exists=True)
+        raise
 
 
 def find_or_create(

@@ -31,6 +31,7 @@ from remuda.storage.layout import Layouts
 from remuda.storage.readable import ReadableSchemas
 from remuda.storage.removals import Removals
 from remuda.storage.scan import ScanCursor, count_shown
+from remuda.storage.staged_frames import StagedFrames
 from remuda.storage.staging import Match, PreparedRows, Staging, arrange, by_partition
 from remuda.storage.statistics import STALE_SHARE, MapStatistics, take_statistics
 from remuda.storage.transfer import ALWAYS, Arrival, Extraction, Versions
@@ -69,6 +70,7 @@ class MapStore:
         self._staging = Staging(schema.name, self._keys)
         self._removals = Removals(self._keys)
         self._upkeep = Upkeep(self._table, self._index, self._keys)
+        self.frames = StagedFrames(self._staging, self._removals)
         self._ahead = Ahead(self._keys, self._table, self._index, self._staging, self._removals)
         self.kept_from = FOREVER
         """Upkeep leaves what ended after it: a transfer has told others the state of then."""
@@ -81,8 +83,7 @@ class MapStore:
         self.counted = (0, 0)  # see storage.expiring_rows
         self.counters = MapCounters()
         self.accesses: Accesses | None = None  # see member.map_eviction
-        self._latest = 0
-        self._changes = 0
+        self._latest = self._changes = 0
         self._statistics: MapStatistics | None = None
 
     @property
@@ -300,8 +301,7 @@ class MapStore:
 
     def _install(self, rows: PreparedRows, timestamp: int) -> None:
         """Make prepared rows visible from ``timestamp`` on."""
-        if rows.rows or rows.overwrite:
-            self._changes += rows.rows
+        self._changes += rows.rows
         ends = self._place(rows, timestamp) if rows.rows else None
         if rows.overwrite:
             if timestamp > self._latest:
@@ -368,7 +368,7 @@ class MapStore:
         return self._staging.stage(job, task, sequence, batch)
 
     def stage_removals(self, job: str, task: str, sequence: int, batch: pa.RecordBatch) -> int:
-        """Keep keys of rows that the job removes; of ``batch`` only the key columns count."""
+        """The same of keys of rows that the job removes: only the key columns count."""
         return self._removals.stage(job, task, sequence, batch)
 
     def staged_rows(self, job: str, task: str, *, removals: bool = False) -> int:

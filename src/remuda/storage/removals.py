@@ -3,7 +3,7 @@ write are (``storage.staging``)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,16 +11,17 @@ import pyarrow as pa
 
 from remuda.errors import JobAborted
 from remuda.storage.keys import Hashes, KeyRule
-from remuda.storage.staging import PreparedRows, Staged, arrange
+from remuda.storage.staged_pieces import Piece, shown
+from remuda.storage.staging import PreparedRows, arrange
 
 
 @dataclass(slots=True)
 class _Job:
-    """Batches by (task, sequence); in order from ``prepare`` on."""
+    """Keys by task and sequence; in order from ``prepare`` on."""
 
     keys: KeyRule
     """Of the schema that the keys were staged with."""
-    batches: dict[tuple[str, int], Staged] = field(default_factory=dict)
+    tasks: dict[str, dict[int, Piece]] = field(default_factory=dict)
     closed: bool = False
     """The job is being committed: no more keys."""
     order: PreparedRows | None = None
@@ -37,7 +38,7 @@ class Removals:
     @property
     def nbytes(self) -> int:
         return sum(
-            sum(batch.nbytes + hashes.nbytes for batch, hashes in job.batches.values())
+            sum(piece.nbytes for pieces in job.tasks.values() for piece in pieces.values())
             + (0 if job.order is None else job.order.nbytes)
             for job in self._jobs.values()
         )
@@ -47,9 +48,10 @@ class Removals:
         job = self._jobs.setdefault(job_id, _Job(self.keys))
         if job.closed:
             raise JobAborted(f"job {job_id} is being committed and removes no more rows")
-        if (task, sequence) in job.batches:
+        pieces = job.tasks.setdefault(task, {})
+        if sequence in pieces:
             return 0
-        job.batches[task, sequence] = batch, job.keys.hashes(batch)
+        pieces[sequence] = Piece(batch, job.keys.hashes(batch))
         rows: int = batch.num_rows
         return rows
 
@@ -59,7 +61,9 @@ class Removals:
             return 0
         if job.order is not None:
             return job.order.rows
-        return sum(batch.num_rows for batch, _ in job.batches.values())
+        return sum(
+            piece.batch.num_rows for pieces in job.tasks.values() for piece in pieces.values()
+        )
 
     def prepared(self, job_id: str) -> PreparedRows | None:
         """What ``keep`` has been given."""
@@ -74,34 +78,55 @@ class Removals:
     def staged_rows(self, job_id: str, task: str) -> int:
         """Keys that one task has brought."""
         job = self._jobs.get(job_id)
-        batches = {} if job is None else job.batches
-        return sum(batch.num_rows for (of, _), (batch, _) in batches.items() if of == task)
+        pieces = {} if job is None else job.tasks.get(task, {})
+        return sum(piece.batch.num_rows for piece in pieces.values())
 
-    def close(self, job_id: str, tasks: Collection[str]) -> list[Staged]:
+    def pieces(self, job_id: str, task: str, keys: KeyRule) -> dict[int, Piece]:
+        """What a task has staged, to be changed; made if need be."""
+        return self._jobs.setdefault(job_id, _Job(keys)).tasks.setdefault(task, {})
+
+    def has(self, job_id: str) -> bool:
+        return job_id in self._jobs
+
+    def closed(self, job_id: str) -> bool:
+        """Whether the job is being committed."""
+        job = self._jobs.get(job_id)
+        return job is not None and job.closed
+
+    def open_pieces(self) -> Iterator[tuple[str, KeyRule, str, dict[int, Piece]]]:
+        """Of all jobs that are still written: job, its keys, task, and what is staged."""
+        for job_id, job in self._jobs.items():
+            if not job.closed:
+                for task, pieces in job.tasks.items():
+                    yield job_id, job.keys, task, pieces
+
+    def close(self, job_id: str, tasks: Collection[str]) -> list[Piece]:
         """The keys of the accepted tasks; the job takes no more, all others are dropped."""
         job = self._jobs.get(job_id)
         if job is None:
             return []
         job.closed = True
-        job.batches = {place: job.batches[place] for place in job.batches if place[0] in tasks}
-        return list(job.batches.values())
+        job.tasks = {task: job.tasks[task] for task in job.tasks if task in tasks}
+        return [piece for pieces in job.tasks.values() for piece in pieces.values()]
 
     def keys_of(self, job_id: str) -> KeyRule:
         """How the keys of a job are taken."""
         job = self._jobs.get(job_id)
         return self.keys if job is None else job.keys
 
-    def arranged(self, staged: Sequence[Staged], keys: KeyRule) -> PreparedRows:
+    def arranged(self, staged: Sequence[Piece], keys: KeyRule) -> PreparedRows:
         """Any thread: it reads nothing but its arguments."""
-        hashes: Hashes = np.concatenate([hashes for _, hashes in staged])
-        return arrange(keys, [batch for batch, _ in staged], hashes, np.argsort(hashes))
+        rows = shown(staged, keys)
+        none: Hashes = np.empty(0, dtype=np.uint64)
+        hashes: Hashes = np.concatenate([none, *(piece.hashes for piece in rows)])
+        return arrange(keys, [piece.batch for piece in rows], hashes, np.argsort(hashes))
 
     def keep(self, job_id: str, order: PreparedRows) -> None:
         """Keep what ``arranged`` made of a job, if there still is one."""
         job = self._jobs.get(job_id)
         if job is not None:
             job.order = order
-            job.batches = {}
+            job.tasks = {}
 
     def prepare(self, job_id: str, tasks: Collection[str]) -> PreparedRows | None:
         """The keys of the accepted tasks in the order of their hashes; None when the job removes

@@ -16,6 +16,7 @@ from remuda.storage.chunk_table import pieces
 from remuda.storage.key_index import Run, Slots
 from remuda.storage.keys import Hashes, Key, KeyRule
 from remuda.storage.row_ends import aligned, ends_of, without_ends
+from remuda.storage.staged_pieces import Piece, shown
 
 Match: TypeAlias = tuple[Chunk, Offsets, Offsets]
 """Stored rows with the keys of new ones: chunk, rows in the order of arrival, offsets."""
@@ -93,9 +94,6 @@ def key_columns(batches: list[pa.RecordBatch], keys: KeyRule) -> list[pa.Array]:
     return [pa.concat_arrays(list(parts)) for parts in zip(*by_batch, strict=True)]
 
 
-Staged: TypeAlias = tuple[pa.RecordBatch, Hashes]
-
-
 def arrange(
     keys: KeyRule,
     batches: list[pa.RecordBatch],
@@ -134,10 +132,10 @@ def _slots(batches: list[pa.RecordBatch], order: Offsets) -> Slots:
 
 @dataclass(slots=True)
 class StagedJob:
-    """The rows of one job: task -> sequence -> (batch, hashes), of the schema of ``keys``."""
+    """The rows of one job: task -> sequence -> rows, of the schema of ``keys``."""
 
     keys: KeyRule
-    tasks: dict[str, dict[int, Staged]] = field(default_factory=dict)
+    tasks: dict[str, dict[int, Piece]] = field(default_factory=dict)
     closed: bool = False
     """The job is being committed: no more rows."""
     prepared: PreparedRows | None = None
@@ -147,11 +145,7 @@ class StagedJob:
     def nbytes(self) -> int:
         if self.prepared is not None:
             return self.prepared.nbytes
-        return sum(
-            batch.nbytes + hashes.nbytes
-            for batches in self.tasks.values()
-            for batch, hashes in batches.values()
-        )
+        return sum(piece.nbytes for pieces in self.tasks.values() for piece in pieces.values())
 
 
 class Staging:
@@ -187,16 +181,33 @@ class Staging:
         batches = job.tasks.setdefault(task, {})
         if sequence in batches:
             return 0
-        batches[sequence] = (batch, keys.hashes(batch))
+        batches[sequence] = Piece(batch, keys.hashes(batch))
         rows: int = batch.num_rows
         return rows
 
     def staged_rows(self, job_id: str, task: str) -> int:
         job = self.jobs.get(job_id)
         batches = job.tasks.get(task, {}) if job is not None else {}
-        return sum(batch.num_rows for batch, _ in batches.values())
+        return sum(piece.batch.num_rows for piece in batches.values())
 
-    def close(self, job_id: str, tasks: Collection[str]) -> list[Staged]:
+    def pieces(self, job_id: str, task: str, keys: KeyRule) -> dict[int, Piece]:
+        """What a task has staged, to be changed; made if need be."""
+        job = self.jobs.setdefault(job_id, StagedJob(keys))
+        return job.tasks.setdefault(task, {})
+
+    def closed(self, job_id: str) -> bool:
+        """Whether the job is being committed."""
+        job = self.jobs.get(job_id)
+        return job is not None and job.closed
+
+    def open_pieces(self) -> Iterator[tuple[str, KeyRule, str, dict[int, Piece]]]:
+        """Of all jobs that are still written: job, its keys, task, and what is staged."""
+        for job_id, job in self.jobs.items():
+            if not job.closed:
+                for task, pieces in job.tasks.items():
+                    yield job_id, job.keys, task, pieces
+
+    def close(self, job_id: str, tasks: Collection[str]) -> list[Piece]:
         """The rows of the accepted tasks; the job takes no more, all others are dropped."""
         job = self.jobs.setdefault(job_id, StagedJob(self.keys))
         job.closed = True
@@ -207,7 +218,7 @@ class Staging:
             for task in dict.fromkeys(tasks)
             if task in job.tasks
             for sequence in sorted(job.tasks[task])
-            if job.tasks[task][sequence][0].num_rows
+            if job.tasks[task][sequence].batch.num_rows
         ]
 
     def keys_of(self, job_id: str) -> KeyRule:
@@ -216,15 +227,16 @@ class Staging:
         return self.keys if job is None else job.keys
 
     def arranged(
-        self, accepted: Sequence[Staged], keys: KeyRule, *, overwrite: bool
+        self, accepted: Sequence[Piece], keys: KeyRule, *, overwrite: bool
     ) -> PreparedRows:
         """The rows in order. Raises ``UniqueViolation`` for two with one key. Any thread: it reads
         nothing but its arguments.
         """
-        hashes = _joined([hashes for _, hashes in accepted], np.uint64)
-        batches = [batch for batch, _ in accepted]
+        rows = shown(accepted, keys)
+        hashes = _joined([piece.hashes for piece in rows], np.uint64)
+        batches = [piece.batch for piece in rows]
         prepared = arrange(keys, batches, hashes, np.argsort(hashes), overwrite=overwrite)
-        if accepted:
+        if rows:
             self._refuse_repeats(prepared)
         return prepared
 
@@ -237,11 +249,7 @@ class Staging:
             job.refusal = prepared
         else:
             job.prepared = prepared
-        self.freed += sum(
-            batch.nbytes + hashes.nbytes
-            for task in job.tasks.values()
-            for batch, hashes in task.values()
-        )
+        self.freed += sum(each.nbytes for task in job.tasks.values() for each in task.values())
         job.tasks = {}
 
     def prepare(self, job_id: str, tasks: Collection[str], *, overwrite: bool) -> PreparedRows:
@@ -274,7 +282,7 @@ class Staging:
         if job is None:
             return 0
         return sum(
-            batch.num_rows for batches in job.tasks.values() for batch, _ in batches.values()
+            piece.batch.num_rows for pieces in job.tasks.values() for piece in pieces.values()
         )
 
     def _refuse_repeats(self, prepared: PreparedRows) -> None:

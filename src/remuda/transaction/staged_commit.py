@@ -110,10 +110,20 @@ __all__ = [
     "Tick",
     "Voted",
     "keepers_of",
+    "rows_missing",
 ]
 
 RESEND_AFTER: Final = 2.0
 """Seconds without an answer after which a question is asked again."""
+
+
+def rows_missing(job: str, expected: int, staged: int) -> JobAborted:
+    """Not all rows of a job are where they should be."""
+    return JobAborted(
+        f"job {job} was aborted: its tasks wrote {expected} rows, and the members have {staged}",
+        detail="Members were lost, or partitions were moved, while rows were written.",
+        hint="Write the rows again.",
+    )
 
 
 class CoordinatorPhase(Enum):
@@ -126,10 +136,18 @@ class CoordinatorPhase(Enum):
 
 class Coordinator:
     """Drives one commit over ``primaries`` (member numbers, at least one) and the backups that
-    ``parts`` names."""
+    ``parts`` names. ``expected``: so many rows the primaries must have between them, if it is
+    known: partitions may have changed hands since the rows were staged."""
 
-    def __init__(self, job: str, primaries: tuple[int, ...], parts: Parts = ()) -> None:
+    def __init__(
+        self,
+        job: str,
+        primaries: tuple[int, ...],
+        parts: Parts = (),
+        expected: int | None = None,
+    ) -> None:
         assert primaries, "a commit has participants"
+        self._expected = expected
         self.job = job
         self.primaries = tuple(sorted(set(primaries)))
         self.parts = parts
@@ -189,6 +207,9 @@ class Coordinator:
             return []
         self._timestamp = max(vote.timestamp for vote in self._votes.values())
         self.rows = sum(vote.rows for vote in self._votes.values())
+        staged = sum(vote.staged for vote in self._votes.values())
+        if self._expected is not None and staged != self._expected:
+            return self._decide(now, rows_missing(self.job, self._expected, staged))
         if not self.keepers:
             return self._commit(now)
         self.phase = CoordinatorPhase.KEEPING

@@ -44,6 +44,8 @@ class Voted:
     member: int
     timestamp: int
     rows: int
+    staged: int = 0
+    """Rows to write and keys to remove."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     JOB_TOUCH: _ClassVar[RpcType]
     COMMIT_STATUS: _ClassVar[RpcType]
     COMMIT_KEEP: _ClassVar[RpcType]
+    MOVES_PAUSE: _ClassVar[RpcType]
     COPY_BEGIN: _ClassVar[RpcType]
     COPY_ROWS: _ClassVar[RpcType]
     COPY_REPLICATED: _ClassVar[RpcType]
@@ -101,6 +102,7 @@ COMMIT_TURN_END: RpcType
 JOB_TOUCH: RpcType
 COMMIT_STATUS: RpcType
 COMMIT_KEEP: RpcType
+MOVES_PAUSE: RpcType
 COPY_BEGIN: RpcType
 COPY_ROWS: RpcType
 COPY_REPLICATED: RpcType
@@ -671,7 +673,7 @@ class CommitFinish(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., commit_timestamp: _Optional[int] = ...) -> None: ...
 
 class StageRows(_message.Message):
-    __slots__ = ("context", "job", "task", "map_id", "schema_version", "sequence", "removal", "backup", "origin")
+    __slots__ = ("context", "job", "task", "map_id", "schema_version", "sequence", "removal", "backup", "origin", "writer", "spread")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
@@ -681,6 +683,8 @@ class StageRows(_message.Message):
     REMOVAL_FIELD_NUMBER: _ClassVar[int]
     BACKUP_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    SPREAD_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     job: str
     task: str
@@ -690,7 +694,27 @@ class StageRows(_message.Message):
     removal: bool
     backup: bool
     origin: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., task: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., sequence: _Optional[int] = ..., removal: _Optional[bool] = ..., backup: _Optional[bool] = ..., origin: _Optional[int] = ...) -> None: ...
+    writer: int
+    spread: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., task: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., sequence: _Optional[int] = ..., removal: _Optional[bool] = ..., backup: _Optional[bool] = ..., origin: _Optional[int] = ..., writer: _Optional[int] = ..., spread: _Optional[bool] = ...) -> None: ...
+
+class MovesPause(_message.Message):
+    __slots__ = ("context", "job", "over")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    OVER_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    job: str
+    over: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., over: _Optional[bool] = ...) -> None: ...
+
+class MovesPaused(_message.Message):
+    __slots__ = ("context", "writes")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    WRITES_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    writes: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., writes: _Optional[bool] = ...) -> None: ...
 
 class CopyBegin(_message.Message):
     __slots__ = ("context", "transfer", "partitions", "map_id")

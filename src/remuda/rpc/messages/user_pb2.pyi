@@ -907,12 +907,14 @@ class JobTaskEnd(_message.Message):
     def __init__(self, job: _Optional[str] = ..., task: _Optional[str] = ..., rows: _Optional[int] = ..., removal: _Optional[bool] = ...) -> None: ...
 
 class JobTask(_message.Message):
-    __slots__ = ("task", "members")
+    __slots__ = ("task", "members", "rows")
     TASK_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
     task: str
     members: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, task: _Optional[str] = ..., members: _Optional[_Iterable[int]] = ...) -> None: ...
+    rows: int
+    def __init__(self, task: _Optional[str] = ..., members: _Optional[_Iterable[int]] = ..., rows: _Optional[int] = ...) -> None: ...
 
 class JobCommit(_message.Message):
     __slots__ = ("job", "tasks", "ttl")

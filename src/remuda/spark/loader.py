@@ -34,6 +34,7 @@ from remuda.spark.failures import explain
 from remuda.spark.fit import fit
 from remuda.spark.grid import connect
 from remuda.spark.read_files import Piece, TextFormat, read_split
+from remuda.spark.rows import of_files, with_row_ids
 from remuda.spark.source import inspect
 from remuda.spark.splits import Format, Split, find_files, plan_splits
 from remuda.spark.writer import attempt_name, find_or_create, undo
@@ -117,9 +118,9 @@ class TaskWork:
         attempt = attempt_name()
         aside = RejectFile(self.rejects, number, attempt, split)
         with self.target.writer(attempt) as writer, aside:
-            for piece in read_split(split, self.schema, self.text):
+            for piece in read_split(split, of_files(self.schema), self.text):
                 if piece.batch.num_rows:
-                    writer.write(piece.batch)
+                    writer.write(with_row_ids(self.schema, piece.batch))
                 aside.add(piece)
             task = writer.finish()
         if self.counts is not None:

@@ -1,0 +1,143 @@
+"""The commit of a client's job and the last step of a move exclude each other: the rows of a job
+are where the view says while it is being committed, and the commit is not refused because a
+partition changed hands (design rule 22). Everything else of a move goes on meanwhile, and so do
+jobs that are still being written.
+
+A job asks all members in the order of their numbers, so two jobs and two moves never wait for each
+other in a circle; a move that waits lets no other job in, so it is its turn when those are done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from typing import Final
+
+from remuda.errors import ConnectionBroken, NotServed, TransientError, ViewChanged
+from remuda.member.core import Core
+from remuda.member.peers import Peers
+from remuda.rpc.messages import control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+
+HELD_MAX: Final = 120.0
+"""Seconds after which a job that has not said that it ended is waited for no more: it may fail."""
+GRANT_WAIT: Final = 30.0
+LOOK: Final = 0.01
+
+
+class MovePauses:
+    def __init__(self, core: Core, peers: Peers, writes: Callable[[str], bool]) -> None:
+        """``writes``: whether this member is the primary of rows that a job has staged."""
+        self._core = core
+        self._peers = peers
+        self._writes = writes
+        self._held: dict[str, float] = {}
+        """Jobs that are being committed: until when they are waited for (monotonic seconds)."""
+        self._moving = False
+        self._wanted = False
+
+    # --- moves ------------------------------------------------------------------------------------
+
+    async def begin_move(self) -> None:
+        """Return when no job is being committed; none is before ``end_move``."""
+        self._wanted = True
+        try:
+            while self._jobs():
+                await asyncio.sleep(LOOK)
+        finally:
+            self._wanted = False
+        self._moving = True
+
+    def end_move(self) -> None:
+        self._moving = False
+
+    def _jobs(self) -> Collection[str]:
+        now = self._now()
+        self._held = {job: until for job, until in self._held.items() if until > now}
+        return self._held
+
+    # --- jobs -------------------------------------------------------------------------------------
+
+    def on_pause(self, request: Request) -> None:
+        message = control_pb2.MovesPause.FromString(request.pbody)
+        if message.over:
+            self._held.pop(message.job, None)
+            answer = control_pb2.MovesPaused(context=self._core.context())
+            request.reply(RpcType.MOVES_PAUSE, answer)
+            return
+        self._core.observe_member(message.context)
+        self._core.serve(request, self._answer(request, message.job))
+
+    async def _answer(self, request: Request, job: str) -> None:
+        writes = await self._pause_here(job)
+        answer = control_pb2.MovesPaused(context=self._core.context(), writes=writes)
+        request.reply(RpcType.MOVES_PAUSE, answer)
+
+    async def _pause_here(self, job: str) -> bool:
+        deadline = self._now() + GRANT_WAIT
+        while job not in self._jobs() and (self._moving or self._wanted):
+            if self._now() > deadline:
+                raise TransientError(
+                    f"member {self._core.number} has been moving a partition for "
+                    f"{GRANT_WAIT:.0f} s",
+                    hint="Write the rows again.",
+                )
+            await asyncio.sleep(LOOK)
+        await self._core.until_ready()
+        self._held[job] = self._now() + HELD_MAX
+        return self._writes(job)
+
+    async def pause(self, job: str, named: Collection[int]) -> tuple[int, ...]:
+        """From now on, until ``resume``, nothing changes hands; the members that are primaries of
+        rows of the job. Members that are lost are left out, unless they are ``named``. Raises
+        MemberUnavailable, ViewChanged, TransientError."""
+        deadline = self._now() + GRANT_WAIT
+        while True:
+            view = self._core.view
+            try:
+                found = [
+                    number
+                    for number in sorted(view.by_number)
+                    if await self._pause_at(number, job, required=number in named)
+                ]
+            except ViewChanged:
+                if self._now() > deadline:
+                    raise
+                await asyncio.sleep(LOOK)
+                continue
+            if self._core.view is view:
+                return tuple(found)
+
+    async def _pause_at(self, number: int, job: str, *, required: bool) -> bool:
+        core = self._core
+        if number == core.number:
+            return await self._pause_here(job)
+        message = control_pb2.MovesPause(context=core.context(), job=job)
+        try:
+            core.require_alive(number)
+            reply = await self._peers.request(
+                number, RpcType.MOVES_PAUSE, message, timeout=2 * GRANT_WAIT
+            )
+        except (NotServed, ConnectionBroken) as error:
+            if required or isinstance(error, ViewChanged):
+                raise
+            return False
+        paused = control_pb2.MovesPaused.FromString(reply.pbody)
+        if paused.context.view != core.view.number:
+            raise ViewChanged(f"member {number} is in another view")
+        return paused.writes
+
+    def resume(self, job: str) -> None:
+        """The job has ended. Whoever does not hear it waits for ``HELD_MAX`` at most."""
+        core = self._core
+        self._held.pop(job, None)
+        message = control_pb2.MovesPause(context=core.context(), job=job, over=True)
+        for number in core.view.by_number:
+            if number != core.number and number not in core.lost:
+                self._peers.request_nowait(
+                    number, RpcType.MOVES_PAUSE, message, (), lambda _reply: None
+                )
+
+    def _now(self) -> float:
+        return self._core.world.clock.monotonic()
