@@ -14,13 +14,15 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 PROCESSES = 4
 WARM_UP = 0.3
 """Seconds before anything counts."""
+LATEST = 30.0
+"""Seconds after the end of a measurement, in which every client ends one operation at least."""
 
 
 class Session(Protocol):
@@ -54,6 +56,21 @@ class Figures:
     """Sorted."""
 
 
+@dataclass
+class Done:
+    """What clients have done. ``took``: seconds from a client's first operation that counts to the
+    end of its last one, the most of all clients."""
+
+    times: list[float] = field(default_factory=list)
+    failed: int = 0
+    took: float = 0.0
+
+    def add(self, other: Done) -> None:
+        self.times += other.times
+        self.failed += other.failed
+        self.took = max(self.took, other.took)
+
+
 class Clients:
     """Processes that run sessions of one subject."""
 
@@ -67,19 +84,18 @@ class Clients:
         asked = [(pipe, share) for pipe, share in zip(self._pipes, shares, strict=True) if share]
         for pipe, share in asked:
             pipe.send((operation, share, seconds))
-        times: list[float] = []
-        failed = 0
+        done = Done()
         for pipe, _ in asked:
             answer = pipe.recv()
             if isinstance(answer, str):
                 raise RuntimeError(f"a client failed:\n{answer}")
-            times += answer[0]
-            failed += answer[1]
-        times.sort()
+            done.add(answer)
+        times = sorted(done.times)
         if not times:
-            raise RuntimeError(f"not one {operation} ended within {seconds:g} s")
+            raise RuntimeError(f"not one {operation} ended within {seconds + LATEST:g} s")
         p99 = times[int(len(times) * 0.99)]
-        return Figures(len(times) / seconds, statistics.median(times), p99, failed, times)
+        rate = len(times) / max(seconds, done.took)
+        return Figures(rate, statistics.median(times), p99, done.failed, times)
 
 
 @contextlib.contextmanager
@@ -125,11 +141,9 @@ def _work(pipe: Connection, subject: Subject) -> None:
             session.close()
 
 
-def _round(
-    sessions: Sequence[Session], operation: str, seconds: float
-) -> tuple[list[float], int] | str:
+def _round(sessions: Sequence[Session], operation: str, seconds: float) -> Done | str:
     begin = time.perf_counter() + WARM_UP
-    results: list[tuple[list[float], int] | str] = []
+    results: list[Done | str] = []
 
     def loop(session: Session) -> None:
         try:
@@ -142,31 +156,32 @@ def _round(
         thread.start()
     for thread in threads:
         thread.join()
-    times: list[float] = []
-    failed = 0
+    done = Done()
     for result in results:
         if isinstance(result, str):
             return result
-        times += result[0]
-        failed += result[1]
-    return times, failed
+        done.add(result)
+    return done
 
 
 class Conflict(Exception):
     """An operation that was refused because of others, and may be tried again."""
 
 
-def _loop(act: Callable[[random.Random], Any], begin: float, end: float) -> tuple[list[float], int]:
+def _loop(act: Callable[[random.Random], Any], begin: float, end: float) -> Done:
+    """What began between ``begin`` and ``end``; later, until there is one."""
     chance = random.Random()
     clock = time.perf_counter
     times: list[float] = []
     failed = 0
-    while (now := clock()) < end:
+    began = ended = end
+    while (now := clock()) < end or (not times and now < end + LATEST):
         try:
             act(chance)
         except Conflict:
             failed += 1
             continue
         if now >= begin:
-            times.append(clock() - now)
-    return times, failed
+            began, ended = min(began, now), clock()
+            times.append(ended - now)
+    return Done(times, failed, ended - began)

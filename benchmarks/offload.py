@@ -37,6 +37,8 @@ from remuda.spark_errors import NotOnSpark, SparkServiceLost, SparkServiceMissin
 CLEAR = 3.0
 TARGET = 90
 SPARK_CORES = 2
+STOP = 30.0
+"""Seconds that the service may take to end."""
 MEMORY_PER_SCALE = 80 * MIB
 """``statement_memory`` of the part ``memory`` at scale 1: on each of two members, less than the
 groups of a query that groups by the key of lineitem."""
@@ -75,7 +77,11 @@ def service(address: str) -> Iterator[None]:
         yield
     finally:
         made.terminate()
-        made.wait()
+        try:
+            made.wait(STOP)
+        except subprocess.TimeoutExpired:  # a statement that was cancelled has not ended yet
+            made.kill()
+            made.wait()
 
 
 # --- one query ------------------------------------------------------------------------------------

@@ -134,7 +134,8 @@ def main() -> int:
         last = 999 + rows * (count + 3)
         client.sql(f"INSERT INTO source SELECT i, i FROM generate_series(1000, {last}) g(i)")
         write_files(Path(folder) / "files", rows, count + 3)
-        spark = remuda.spark.session("benchmark of streams", master="local[2]")
+        settings = {"spark.log.level": "OFF"}  # a stream that is stopped is no error
+        spark = remuda.spark.session("streams", master="local[2]", settings=settings)
         streams = Streams(spark, cluster.address, Path(folder), rows)
         times: dict[str, list[float]] = {name: [] for name in streams.by_name}
         for _ in range(arguments.rounds):

@@ -168,7 +168,9 @@ CONTROL: Final = {
         "CommitPrepare", "CommitPrepared", "to backups: all primaries have voted, keep your copies"
     ),
     "COMMIT_FINISH": _request("CommitFinish", "Ack", "commit at this timestamp, or abort"),
-    "STAGE_ROWS": _request("StageRows + Arrow stream", "Ack", "rows of a statement, kept unseen"),
+    "STAGE_ROWS": _request(
+        "StageRows + Arrow stream", "Ack", "rows of a statement or a job, kept unseen"
+    ),
     "COMMIT_TURN": _request("CommitTurn", "Context", "wait for the turn to write a map"),
     "COMMIT_TURN_END": _request("CommitTurn", "Ack", "give the turn on"),
     "COMMIT_STATUS": _request(
@@ -180,6 +182,11 @@ CONTROL: Final = {
     "COPY_ROWS": _request("CopyRows + Arrow stream", "Ack", "versions of rows of a copy"),
     "COPY_REPLICATED": _request(
         "CopyBegin", "Ack", "send me a replicated map; answered when all of it was sent"
+    ),
+    "MOVES_PAUSE": _request(
+        "MovesPause",
+        "MovesPaused",
+        "no partition changes hands until the commit of a job has ended",
     ),
     "JOB_TOUCH": _request("JobTouch", "JobHandle", "to the job's coordinator: does it live?"),
     "FORWARD": _request(

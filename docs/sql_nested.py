@@ -113,6 +113,13 @@ Arrow keeps nanoseconds: hours beyond 292 years do not fit there.
 INTERVAL, JSON, ARRAY and ROW cannot be keys. Spark reads UUID and JSON as text and arrays as
 arrays; INTERVAL has to be converted in a query first.
 
+**DECIMAL** without digits is DECIMAL(38,16) as a column: 22 digits before the point, 16 after it
+(PostgreSQL bounds it not at all). A CAST to it keeps the digits of its operand.
+
+**Digits of seconds**: times keep microseconds, which is what TIMESTAMP(6) and more digits mean,
+too. `x::TIMESTAMP(3)`, `TIME(0)`, `INTERVAL(1)` and `current_timestamp(0)` round; columns of fewer
+digits are refused.
+
 **Time zones** are names of the time zone database ('Europe/Berlin'), abbreviations ('CET') or
 offsets. As in PostgreSQL, an offset counts to the east in the text of a timestamp ('12:00+02') and
 to the west in AT TIME ZONE '+02'.

@@ -117,6 +117,9 @@ class Disk(Protocol):
     def remove(self, path: Path) -> None:
         """A file. Raises ResourceError."""
 
+    def remove_folder(self, path: Path) -> None:
+        """If it is empty; nothing happens when it is not, or is not there."""
+
     def sync_folder(self, path: Path) -> None:
         """Names that were made, changed or removed in it are on the disk. Raises ResourceError."""
 
@@ -271,6 +274,14 @@ class SystemDisk:
     def remove(self, path: Path) -> None:
         with _disk_errors("remove", path):
             path.unlink()
+
+    def remove_folder(self, path: Path) -> None:
+        with _disk_errors("remove", path):
+            try:
+                path.rmdir()
+            except OSError as problem:
+                if problem.errno not in {errno.ENOTEMPTY, errno.ENOENT}:
+                    raise
 
     def sync_folder(self, path: Path) -> None:
         with _disk_errors("sync", path):

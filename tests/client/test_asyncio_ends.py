@@ -244,12 +244,18 @@ class TestLoss:
         grid.silent.add("describe_map")
 
         async def scenario(client):
+            pools = [client._core.pool(number) for number in (1, 2, 3)]
+            patience = pools[0].request_timeout
+            for pool in pools:
+                pool.request_timeout = 0.05
             with pytest.raises(MemberUnavailable, match=r"member \d .* did not answer within"):
                 await client.describe("m")
+            for pool in pools:
+                pool.request_timeout = patience
             for number in (1, 2, 3):
                 assert (await client.cluster_info(number)).member == number
 
-        run(grid, scenario, request_timeout=0.05)
+        run(grid, scenario)
 
     def test_a_statement_timeout_that_the_member_does_not_keep(self, grid, script, monkeypatch):
         monkeypatch.setattr("remuda.client.execution.TIMEOUT_GRACE", 0.01)

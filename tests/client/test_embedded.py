@@ -108,9 +108,9 @@ def test_a_member_that_dies_shows_the_end_of_its_log(program, spawned):
 
 
 def test_a_member_that_is_silent(program, spawned):
-    program(READY, SILENT)
-    with pytest.raises(MemberUnavailable, match=r"member 2 failed: it was not ready within 1 s"):
-        embedded.start(2, timeout=1)
+    program(SILENT, READY)
+    with pytest.raises(MemberUnavailable, match=r"member 1 failed: it was not ready within 0.5 s"):
+        embedded.start(2, timeout=0.5)
     assert all(child.returncode is not None for child in spawned)
 
 

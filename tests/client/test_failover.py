@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -81,8 +82,8 @@ class Blocking:
 
         return call
 
-    def __call__(self, *args):
-        return asyncio.sleep(0, self._inner(*args))
+    def __call__(self, *args, **options):
+        return asyncio.sleep(0, self._inner(*args, **options))
 
 
 def refuse(monkeypatch, grid, handler, errors, members=None):
@@ -184,17 +185,38 @@ def test_a_statement_that_is_refused_when_it_runs_is_run_again(face, grid, scrip
     face(scenario)
 
 
+@pytest.mark.parametrize("prepares", [False, True])
+def test_all_runs_of_a_statement_share_its_timeout(face, grid, script, prepares):
+    async def scenario(client):
+        timeouts = []
+
+        def answer(text, message):
+            timeouts.append(message.timeout)
+            return script(error=MemberNotReady("not yet") if len(timeouts) < 3 else None)
+
+        grid.answer = answer
+        if prepares:
+            await (await client.prepare("SELECT 1"))(timeout=60)
+        else:
+            await client.sql("SELECT 1", timeout=60)
+        first, second, third = timeouts
+        assert first == 60 > second > third > 0
+
+    face(scenario)
+
+
 def test_refusals_for_ever_end_with_the_request_timeout(face, grid, monkeypatch):
     async def scenario(client):
         numbers = client.map("m")
         await numbers.put(1, {"v": 1})
         seen = refuse(monkeypatch, grid, "on_map_put", [NoLease("no majority")] * 100_000)
+        client._core.settings = replace(client._core.settings, request_timeout=0.5)
         with pytest.raises(NoLease, match="no majority") as caught:
             await numbers.put(1, {"v": 2})
         assert not caught.value.may_have_run
         assert len(seen) > 1
 
-    face(scenario, request_timeout=0.2)
+    face(scenario)
 
 
 def test_input_errors_are_not_repeated(face, grid, monkeypatch):
@@ -247,10 +269,11 @@ class TestLostAnswers:
             numbers = client.map("m")
             await numbers.put(1, {"v": 1})
             grid.silent.add("map_put")
+            impatient(client)
             with pytest.raises(OutcomeUnknown, match="did not answer within"):
                 await numbers.put(1, {"v": 2})
 
-        face(scenario, request_timeout=0.2)
+        face(scenario)
 
     def test_puts_are_repeated_on_request_conditional_ones_never(self, face, grid, monkeypatch):
         async def scenario(client):
@@ -502,19 +525,22 @@ class TestTransactions:
             tx = await settle(client.transaction())
             await settle(tx.begin())
             grid.silent.add("map_put")
+            impatient(client)
             with pytest.raises(NoAnswer):
                 await settle(tx.map("m").get_and_put(1, {"v": 2}))
+            impatient(client, 30.0)
             assert tx.state is State.MARKED_ROLLBACK
             with pytest.raises(UndefinedTransaction):
                 await settle(tx.commit())
             assert [commit for _, commit in transactions] == [False]
 
-        face(scenario, request_timeout=0.2)
+        face(scenario)
 
     @pytest.mark.parametrize("silent", [False, True])
     def test_a_commit_whose_answer_is_lost_is_not_repeated(self, face, grid, monkeypatch, silent):
         async def scenario(client):
-            monkeypatch.setattr(asyncio_transaction, "COMMIT_TIMEOUT", 0.2)
+            monkeypatch.setattr(asyncio_transaction, "COMMIT_GRACE", 0.2)
+            client._core.settings = replace(client._core.settings, request_timeout=0.2)
             seen = []
             if silent:
                 grid.silent.add("transaction_end")
@@ -561,6 +587,12 @@ class TestTransactions:
             assert tx.state is State.UNKNOWN
 
         face(scenario)
+
+
+def impatient(client, seconds=0.2):
+    """From now on: what went before may take its time."""
+    for number in (1, 2, 3):
+        client._core.pool(number).request_timeout = seconds
 
 
 async def settle(found):

@@ -273,6 +273,8 @@ def test_tables_are_put_as_one_job(client, grid):
     frame = pd.DataFrame({"id": [17], "name": ["changed"]})
     assert people.put_all(frame) == 1
     assert people.get(17).name == "changed"
+    with pytest.raises(ObjectMismatch, match="column id"):
+        people.put_all(pd.DataFrame({"id": [1, "x"], "name": ["a", "b"]}))
     with pytest.raises(InvalidDefinition, match="exists with the key"):
         people.put_all(table, key="name")
     with pytest.raises(ObjectMismatch, match='field "name": expected VARCHAR, found BIGINT'):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 
 import pyarrow as pa
@@ -26,8 +27,10 @@ def endless(grid, script):
 @pytest.mark.usefixtures("endless")
 class TestBound:
     def test_who_needs_one_more_waits_and_is_told(self, grid):
-        with connect(grid.addresses, max_connections=2, connect_timeout=0.1) as client:
+        with connect(grid.addresses, max_connections=2) as client:
             cursors = [client.query("endless", member=1) for _ in range(2)]
+            pool = client._core.pool(1)
+            pool.settings = dataclasses.replace(pool.settings, connect_timeout=0.1)
             with pytest.raises(LimitExceeded, match=r"all 2 connections to member 1 .* in use"):
                 client.query("endless", member=1)
             assert client.cluster_info(2).member == 2

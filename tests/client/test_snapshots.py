@@ -36,7 +36,9 @@ def test_from_python(cluster: Cluster) -> None:
     with cluster.connect() as client:
         made = client.snapshots.create("from-python")
         assert (made.snapshot, made.cut, made["rows"]) == ("from-python", 1, 100)
-        assert client.snapshots.list() == [made]
+        assert made.note is None
+        [listed] = client.snapshots.list()
+        assert tuple(listed) == tuple(made)[:-1]
         assert client.snapshots.verify("from-python") == []
         assert client.snapshots.restore("from-python", maps={"m": "Odd name"}, dry_run=True)
         [row] = client.snapshots.restore("from-python", maps={"m": "Odd name"})

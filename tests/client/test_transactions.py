@@ -271,8 +271,8 @@ def test_what_is_kept_beyond_the_end_is_of_no_use(client: Any) -> None:
 def test_timeout(client: Any) -> None:
     accounts = client.map("accounts", Account)
     tx = client.transaction(timeout=0.2).begin()
-    tx.map("accounts", Account).put(1, Account(0))
     with pytest.raises(TransactionTimeout) as caught:
+        tx.map("accounts", Account).put(1, Account(0))
         for _ in iter(lambda: client.sql("SELECT count(*) FROM sys.transactions").scalar(), 0):
             pass
         tx.commit()

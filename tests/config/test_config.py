@@ -36,6 +36,8 @@ def test_default_then_file_then_environment_then_flag(tmp_path: Path) -> None:
         ({"workers": True}, "must be a whole number"),
         ({"admission_timeout": "nan"}, "admission_timeout must be a finite number, not nan"),
         ({"query_timeout": "inf"}, "query_timeout must be a finite number, not inf"),
+        ({"snapshot_store": "nope://x"}, "snapshot_store cannot be a URL that begins with nope://"),
+        ({"data_dir": "d", "log_archive": "ftp://x"}, "log_archive cannot be a URL"),
     ],
 )
 def test_wrong_settings_are_named(flags: dict[str, Any], message: str) -> None:

@@ -9,28 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.docs.programs import ROOT, output_of, programs_of
 
 import remuda
 
-ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-
-
-def run(program: str, folder: Path) -> str:
-    script = folder / "program.py"
-    script.write_text(program, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=250, check=False,
-        cwd=folder,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+PROGRAMS = programs_of("README.md")
 
 
 @pytest.mark.cluster
 def test_first_program(tmp_path: Path) -> None:
-    output = run(PROGRAMS[0], tmp_path)
+    output = output_of(PROGRAMS[0], tmp_path)
     assert "Flight(carrier='AA', origin='JFK', delay=33.5)" in output
     assert "AA 33.5" in output
     assert "UA -1.0" in output
@@ -39,7 +28,7 @@ def test_first_program(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.cluster
 def test_first_spark_program(tmp_path: Path) -> None:
-    output = run(PROGRAMS[1], tmp_path)
+    output = output_of(PROGRAMS[1], tmp_path)
     assert "500.0" in output
     assert output.splitlines()[-1].strip() == "9"
 

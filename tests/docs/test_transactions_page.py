@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.docs.programs import output_of, programs_of
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "transactions.md"
-PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+PROGRAMS = programs_of("docs/transactions.md")
 OUTPUTS = [
     [
         "Account(owner='ann', amount=70) Account(owner='ann', amount=100)",
@@ -26,11 +23,4 @@ OUTPUTS = [
 @pytest.mark.cluster
 @pytest.mark.parametrize(("program", "expected"), list(zip(PROGRAMS, OUTPUTS, strict=True)))
 def test_program(program: str, expected: list[str], tmp_path: Path) -> None:
-    script = tmp_path / "program.py"
-    script.write_text(program, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=250, check=False,
-        cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == expected
+    assert output_of(program, tmp_path).splitlines() == expected

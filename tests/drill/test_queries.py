@@ -28,7 +28,7 @@ def gone(members: list[Any]) -> bool:
 
 
 async def idle(members: list[Any]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(100):
         while not gone(members):
             await asyncio.sleep(0.002)
 

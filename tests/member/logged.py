@@ -6,14 +6,14 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from tests.member.conftest import FAST, TestCluster
+from tests.member.conftest import FAST, TestClient, TestCluster
 
 from remuda.config import MemberConfig
 from remuda.errors import TransientError, ViewChanged
@@ -29,6 +29,23 @@ assert _FOUND.loader is not None
 sim_disk = importlib.util.module_from_spec(_FOUND)
 sys.modules["sim_disk"] = sim_disk
 _FOUND.loader.exec_module(sim_disk)
+
+
+Scenario: TypeAlias = Callable[[TestClient, TestCluster], Awaitable[None]]
+
+
+def run(place: Path, scenario: Scenario, members: int = 2, **settings: Any) -> None:
+    """Members that keep their logs below ``place``, and snapshots in its folder ``store``; the
+    client of the scenario is that of the last one. Afterwards nothing may be left."""
+    folders = [place / f"member{number}" for number in range(members)]
+    settings = {"snapshot_store": str(place / "store"), "log_sync": "os", **settings}
+
+    async def main() -> None:
+        async with logged_cluster(folders, **settings) as cluster:
+            await scenario(await cluster.client(members), cluster)
+            await cluster.idle()
+
+    asyncio.run(main())
 
 
 @asynccontextmanager

@@ -60,7 +60,7 @@ def test_an_update_keeps_entries_that_were_put_meanwhile(in_cluster: InCluster) 
 
         async def update() -> None:
             nonlocal running
-            for _ in range(15):
+            for _ in range(6):
                 result = await client.run("UPDATE t SET n = n + 1 WHERE id < 40")
                 assert result.error is None or isinstance(result.error, SerializationFailure)
             running = False

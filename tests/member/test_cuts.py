@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from logged import logged_cluster
+from logged import run
 from tests.member.conftest import TestClient, TestCluster
 
 from remuda.errors import InputError
-
-Scenario = Callable[[TestClient, TestCluster], Awaitable[None]]
-
-
-def run(place: Path, scenario: Scenario, members: int = 2, **settings: Any) -> None:
-    folders = [place / f"member{number}" for number in range(members)]
-    settings = {"snapshot_store": str(place / "store"), "log_sync": "os", **settings}
-
-    async def main() -> None:
-        async with logged_cluster(folders, **settings) as cluster:
-            await scenario(await cluster.client(members), cluster)
-            await cluster.idle()
-
-    asyncio.run(main())
-
 
 ALL = "SELECT k, v FROM {}m ORDER BY k"
 

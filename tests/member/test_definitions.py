@@ -83,10 +83,10 @@ def test_queries_and_changes_go_on_while_the_schema_changes(in_cluster: InCluste
                 key += 1
                 try:
                     await writer.sql("INSERT INTO m (id, s) VALUES (?, 'w')", key)
+                    added += 1
+                    await writer.sql("UPDATE m SET s = 'u' WHERE id = ?", key)
                 except SchemaChanged:
                     continue
-                added += 1
-                await writer.sql("UPDATE m SET s = 'u' WHERE id = ?", key)
 
         work = [asyncio.ensure_future(read(n)) for n in (1, 2, 3)]
         work += [asyncio.ensure_future(write(n)) for n in (2, 3)]

@@ -11,7 +11,6 @@ import pytest
 from tests.member.conftest import TestCluster
 from transacting import Session
 
-from remuda.cluster.movement import Move
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import (
@@ -25,6 +24,7 @@ from remuda.limits import PARTITIONS
 from remuda.member import arrow_stream
 from remuda.member.calls import LocalCall
 from remuda.member.commit_work import Work
+from remuda.member.move_pauses import LOOK
 from remuda.member.routing import Router
 from remuda.member.transaction_apply import Applying
 from remuda.member.transaction_sets import PartWork, Write
@@ -221,31 +221,26 @@ def test_a_read_of_partitions_that_were_given_away_before_it_began_is_refused(
     in_cluster(scenario, members=1)
 
 
-def test_a_move_waits_for_jobs_of_clients_that_were_there_before(in_cluster: Any) -> None:
-    """There may be no end of those that come later, and of statements."""
+def test_a_move_and_the_commits_of_jobs_take_turns(in_cluster: Any) -> None:
+    """Jobs that begin to commit while a move waits come after it: there might be no end of them."""
 
     async def scenario(cluster: TestCluster) -> None:
-        client = await cluster.client(1)
-        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY)")
-        schema = await client.schema("t")
-        member = cluster.member(1)
-        jobs = member.commits.participants
-
-        def job(*, lasting: bool) -> str:
-            name = member.commits.new_job()
-            jobs.staging(name, schema).lasting = lasting
-            return name
-
-        before, statement = job(lasting=True), job(lasting=False)
-        move = asyncio.ensure_future(member.giving._until_jobs_are_prepared(Move(2, ())))
+        pauses = cluster.member(1).job_rows.pauses
+        assert await pauses.pause("1-before", ()) == ()
+        move = asyncio.ensure_future(pauses.begin_move())
         await asyncio.sleep(0)
-        later = job(lasting=True)
+        later = asyncio.ensure_future(pauses.pause("1-later", ()))
+        await asyncio.sleep(3 * LOOK)
         assert not move.done()
-        member.commits.drop(before, [1])
+        pauses.resume("1-before")
         await move
-        for name in (statement, later):
-            assert jobs.is_staging(name)
-            member.commits.drop(name, [1])
+        await asyncio.sleep(3 * LOOK)
+        assert not later.done()
+        pauses.end_move()
+        assert await later == ()
+        pauses.resume("1-later")
+        await pauses.begin_move()
+        pauses.end_move()
 
     in_cluster(scenario, members=1)
 

@@ -40,7 +40,7 @@ async def client_of(cluster: TestCluster) -> AsyncIterator[remuda.aio.Client]:
 async def some(listener: Listener[Any], count: int) -> list[Any]:
     found: list[Any] = []
     while len(found) < count:
-        found += await asyncio.wait_for(listener.take(count - len(found)), 20)
+        found += await asyncio.wait_for(listener.take(count - len(found)), 100)
     return found
 
 
@@ -421,7 +421,7 @@ def test_nothing_is_left_of_listeners_that_have_ended(in_cluster: Any) -> None:
             await numbers.put(2, 0)
             with pytest.raises(DivisionByZero):
                 await failing.take(1)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(100):
                 while any(m.gauges()["subscriptions"] for m in cluster.members):
                     await asyncio.sleep(0.005)
 

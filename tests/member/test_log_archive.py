@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import logged
 import pytest
-from logged import logged_cluster
+from logged import Scenario
 from tests.member.conftest import TestClient, TestCluster
-from tests.member.test_cuts import Scenario
 
 from remuda.errors import InputError, ResourceError
 from remuda.member import snapshot_schedule
@@ -25,21 +25,8 @@ def no_base_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(place: Path, scenario: Scenario, members: int = 2, **settings: Any) -> None:
-    folders = [place / f"member{number}" for number in range(members)]
-    settings = {
-        "snapshot_store": str(place / "store"),
-        "log_archive": str(place / "archive"),
-        "log_archive_every": 3600.0,
-        "log_sync": "os",
-        **settings,
-    }
-
-    async def main() -> None:
-        async with logged_cluster(folders, **settings) as cluster:
-            await scenario(await cluster.client(members), cluster)
-            await cluster.idle()
-
-    asyncio.run(main())
+    archive = {"log_archive": str(place / "archive"), "log_archive_every": 3600.0}
+    logged.run(place, scenario, members, **archive, **settings)
 
 
 async def turn(cluster: TestCluster) -> None:

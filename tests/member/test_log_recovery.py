@@ -233,6 +233,36 @@ def test_damage_is_refused_with_its_place() -> None:
     asyncio.run(scenario())
 
 
+def test_a_log_without_its_beginning_is_refused() -> None:
+    """Whether there is an image of what was before or not."""
+
+    async def scenario() -> None:
+        disk, folder = memory_disk(), Path("/a")
+        async with logged_cluster([folder], on_disk(disk)) as cluster:
+            await fill(await cluster.client())
+            checkpoints = cluster.members[0].recovery.checkpoints
+            assert checkpoints is not None
+            group = cluster.members[0].core.wal.group
+            assert group is not None
+            group.writer.roll()
+            await (await cluster.client()).sql("CREATE TABLE other (k INTEGER PRIMARY KEY)")
+            without_image = picture(disk)
+            await checkpoints.take()
+        image = picture(disk)
+        log = folder / "log-0001"
+        without_image.remove(log / "0000000001.segment")
+        error = await refused(without_image, [folder])
+        assert "begins with record" in error.message
+        assert "record 1 is needed" in error.message
+        for name in image.names(log):
+            if name.endswith(".segment"):
+                image.remove(log / name)
+        error = await refused(image, [folder])
+        assert "has no segments" in error.message
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_empty_logs_are_refused_at_once(count: int) -> None:
     """As the end of all processes leaves them before the cluster is there, and as a wrong hand

@@ -43,9 +43,8 @@ def test_changes_of_others_and_own_writes(in_cluster: Any) -> None:
             assert await near.get(99, "none") == "none"
             # Others: told within a moment.
             await other.sql("UPDATE numbers SET this = 'changed' WHERE __key IN (1, 2)")
-            deadline = time.monotonic() + 5
             for key in (1, 2):  # of different members, perhaps, which tell it in their own time
-                while await near.get(key) != "changed" and time.monotonic() < deadline:
+                while await near.get(key) != "changed":
                     await asyncio.sleep(0.001)
             assert await near.get_all([2, 1, 98]) == {2: "changed", 1: "changed"}
             await numbers.remove(5)

@@ -152,6 +152,7 @@ def test_a_bulk_write_and_small_ones_take_turns(in_cluster: InCluster) -> None:
         await asyncio.gather(*puts, *updates)
         found = dict(await client.sql("SELECT id, v FROM m"))
         assert set(found.values()) <= {1, 101, 201}
+        await cluster.settled()
         assert all(each == each[:1] * 2 for each in copies(cluster, schema).values())
 
     in_cluster(scenario, members=2, backups=1)
@@ -187,6 +188,7 @@ def test_commits_are_validated_against_keys_and_conditions(
         with pytest.raises(SchemaChanged):
             await transactions.commit([Write(schema.map_id, 77, (1,), (1, 1))], ReadSet(at), 20)
         assert await client.get(schema, 50) == [None]
+        await cluster.settled()
         assert all(each == each[:1] * len(each) for each in copies(cluster, schema).values())
 
     in_cluster(scenario, members=3, backups=backups)
@@ -250,6 +252,7 @@ def test_a_lost_member_takes_no_acknowledged_write_with_it(in_cluster: InCluster
         assert [row and row[0] for row in rows] == keys
         while len({member.core.view.number for member in cluster.members}) > 1:
             await asyncio.sleep(0.01)
+        await cluster.settled()
         found = copies(cluster, schema)
         assert len(found) == len(cluster.member(1).core.view.replicas)
         assert [each for each in found.values() if each != each[:1] * len(each)] == []

@@ -4,7 +4,7 @@ export holds it, and what was interrupted is not there."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from logged import logged_cluster
+from logged import run
 from tests.member.conftest import TestClient, TestCluster
 
 from remuda.cli.main import main
@@ -47,20 +47,7 @@ from remuda.storage.snapshot.restoring import RestorePlan
 from remuda.storage.snapshot.verifying import verify
 from remuda.world import system_world
 
-Scenario = Callable[[TestClient, TestCluster], Awaitable[None]]
 TABLES = ("m", "r", "late", "notes")
-
-
-def run(place: Path, scenario: Scenario, members: int = 2, **settings: Any) -> None:
-    folders = [place / f"member{number}" for number in range(members)]
-    settings = {"snapshot_store": str(place / "store"), "log_sync": "os", **settings}
-
-    async def main() -> None:
-        async with logged_cluster(folders, **settings) as cluster:
-            await scenario(await cluster.client(members), cluster)
-            await cluster.idle()
-
-    asyncio.run(main())
 
 
 async def history(client: TestClient) -> None:
@@ -172,8 +159,9 @@ def test_what_cannot_become_a_base(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="cut 4 of snapshot s is being made") as refused:
             begin_base(store, load(store, "s"), path_to(store), "s")
         assert load(store, "s").pending() == [4], "and its note is still there"
-        assert "delete the object s/pending-0000000004.note" in str(refused.value.hint)
-        store.delete("s/pending-0000000004.note")
+        assert "DROP SNAPSHOT s CUT 4" in str(refused.value.hint)
+        assert ("s", 4, False) in await client.sql("DROP SNAPSHOT s CUT 4")
+        assert load(store, "s").pending() == []
         assert begin_base(store, load(store, "s"), path_to(store), "s") == NewBase("s", 4)
         writing.abandon(store, "s", 4)
         await client.sql("CREATE SNAPSHOT bases")

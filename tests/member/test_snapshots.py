@@ -149,7 +149,8 @@ def test_what_is_in_a_store_is_shown(tmp_path: Path) -> None:
         assert await client.sql("SELECT v FROM first") == [(1,)]
         assert await client.sql("SELECT v FROM second") == [(2,)]
         assert await client.sql("SELECT count(*) FROM nothing") == [(0,)]
-        assert await client.sql("SELECT * FROM sys.snapshot_tasks") == []
+        while await client.sql("SELECT * FROM sys.snapshot_tasks"):
+            pass  # each member ends its own
 
     run(tmp_path, scenario)
 

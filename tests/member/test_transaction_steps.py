@@ -5,14 +5,23 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import remuda.aio
 from remuda.client import transaction_core
-from remuda.errors import CheckViolation, ObjectMismatch, SerializationFailure
-from remuda.member import transaction_shell, transaction_snapshots
+from remuda.client.asynchronous import transaction as asyncio_transaction
+from remuda.errors import (
+    CheckViolation,
+    ObjectMismatch,
+    OutcomeUnknown,
+    QueryTimeout,
+    RemudaError,
+    SerializationFailure,
+)
+from remuda.member import transaction_shell, transaction_snapshots, transactions
 from remuda.member.routes import UserRoutes
 from remuda.member.transaction_shell import TransactionShell
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -250,3 +259,26 @@ def test_messages_that_a_user_waits_for_wait_for_no_company(
                 member.transactions.shell._flush_all()
 
     in_cluster(scenario, members=3, backups=1)
+
+
+def test_a_commit_that_cannot_end_is_answered_in_time(
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when most members are gone: nobody can decide. The client has said how long it waits."""
+
+    async def main(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, here, there):
+            client._core.settings = replace(client._core.settings, request_timeout=0.2)
+            monkeypatch.setattr(asyncio_transaction, "COMMIT_GRACE", 3600.0)
+            monkeypatch.setattr(transactions, "GRACE", 0.2)
+            with pytest.raises(RemudaError) as caught:
+                async with client.transaction() as transaction:
+                    numbers = transaction.map("numbers")
+                    await numbers.put(here, await numbers.get(here) + 1)
+                    await numbers.put(there, await numbers.get(there) + 1)
+                    with monkeypatch.context() as patch:
+                        patch.setattr(TransactionShell, "on_messages", lambda *_: None)
+                        await transaction.commit()
+            assert isinstance(caught.value, OutcomeUnknown | QueryTimeout)
+
+    in_cluster(main)

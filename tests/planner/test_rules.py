@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -404,6 +405,34 @@ def test_push_limits(t: Any) -> None:
     t.columns["by"] = by_key.output[0]
     _, fired = t.normalize(t.sort(by_key, "by", limit=5))
     assert "push limit into union" not in fired
+
+
+def test_a_limit_is_pushed_into_a_union_of_projections_once(t: Any) -> None:
+    def computed(table: str) -> Logical:
+        scan = t.scan(table)
+        more = Call(INTEGER, "+", (t.c(f"{table}.x"), t.of(1)))
+        return t.project(scan, **{f"more_{table}": more})  # type: ignore[no-any-return]
+
+    union = t.union(computed("a"), computed("b"))
+    node, _ = t.normalize(t.sort(union, "", limit=5))
+    assert [n.limit.value for n in nodes_of(node) if isinstance(n, Sort)] == [5, 5, 5]
+
+
+def test_what_is_known_under_another_name_is_not_inferred_again(t: Any) -> None:
+    """A filter is below a projection under the column's own name; the join calls it by an alias."""
+    left, right = t.scan("a"), t.scan("b")
+    known = t.c("a.x")
+    more = t.column("more", INTEGER)
+    below = Project(
+        (t.columns["a.x"], more),
+        t.where(left, t.eq("a.x", 3)),
+        (known, Call(INTEGER, "+", (known, t.of(1)))),
+    )
+    aliased = replace(known, name="alias")
+    join = t.join(below, t.where(right, t.eq("b.x", 3)), t.eq(aliased, "b.x"))
+    node, fired = t.normalize(join)
+    assert "infer predicates" not in fired
+    assert len([n for n in nodes_of(node) if isinstance(n, Filter)]) == 2
 
 
 def test_push_limit_into_left_join(t: Any) -> None:

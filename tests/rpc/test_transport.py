@@ -97,6 +97,21 @@ def test_requests_are_answered_and_handshakes_kept(run):
     run(main())
 
 
+def test_the_kernels_of_both_ends_look_after_a_silent_peer(run):
+    """A blocking client that nobody waits for sends no heartbeats, and one that lost its power no
+    goodbye: only probes find out."""
+
+    async def main():
+        async with connected() as (channel, server, _):
+            await channel.request(ECHO, ACK)
+            for end in (channel, *server.channels):
+                sock = end._transport.get_extra_info("socket")
+                assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+                assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) < 60
+
+    run(main())
+
+
 def test_many_pipelined_requests_and_large_bodies(run):
     async def main():
         async with connected() as (channel, _, _):

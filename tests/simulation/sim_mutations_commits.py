@@ -9,13 +9,14 @@ from sim_mutations import Patch, mutation, nothing
 
 from remuda.execution.context import ScanOf
 from remuda.member.copies import Copies
-from remuda.member.copies_giving import Giving
 from remuda.member.fragments import LocalSources
+from remuda.member.job_rows import JobRows
 from remuda.member.readiness import Readiness
 from remuda.member.takeover import Takeover
 from remuda.member.transaction_pins import TransactionPins
 from remuda.member.transaction_validation import Validation
 from remuda.storage.map_store import MapStore
+from remuda.transaction import staged_commit
 from remuda.transaction.parts import Parts
 
 
@@ -138,8 +139,49 @@ def rows_are_read_where_they_were_and_where_they_are(patch: Patch) -> str:
 
 @mutation
 def partitions_move_without_staged_rows(patch: Patch) -> str:
-    async def at_once(_self: Giving, _move: Any) -> None:
-        return
+    async def nothing_sent(_self: JobRows, _receiver: int, _partitions: Any) -> int:
+        return 0
 
-    patch.setattr(Giving, "_until_jobs_are_prepared", at_once)
-    return "a_job_commits_though_a_member_joins"
+    patch.setattr(JobRows, "send_all", nothing_sent)
+    return "staged_rows_move_with_their_partition"
+
+
+@mutation
+def only_owners_take_rows_of_jobs(patch: Patch) -> str:
+    async def here(self: JobRows, schema: Any, frame: Any, batch: Any) -> None:
+        await self._on_copies(schema, frame, batch)
+
+    patch.setattr(JobRows, "take", here)
+    return "staged_rows_move_with_their_partition"
+
+
+@mutation
+def staged_rows_stay_in_their_backups(patch: Patch) -> str:
+    patch.setattr(JobRows, "on_view", nothing)
+    return "a_job_survives_the_loss_of_a_primary"
+
+
+@mutation
+def nobody_counts_the_rows_of_a_job(patch: Patch) -> str:
+    original = staged_commit.Coordinator.__init__
+
+    def init(self: Any, job: str, primaries: Any, parts: Any, _expected: Any = None) -> None:
+        original(self, job, primaries, parts)
+
+    patch.setattr(staged_commit.Coordinator, "__init__", init)
+    return "a_job_that_lost_rows_is_not_committed"
+
+
+@mutation
+def receivers_get_what_was_there_only(patch: Patch) -> str:
+    original = JobRows._others
+
+    def others(self: JobRows, view: Any, partitions: Any) -> Any:
+        receivers, self.receivers = self.receivers, {}
+        try:
+            return original(self, view, partitions)
+        finally:
+            self.receivers = receivers
+
+    patch.setattr(JobRows, "_others", others)
+    return "rows_that_arrive_while_their_partition_moves"

@@ -11,12 +11,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from sim_network import LOST
+from sim_network import LOST, Fate
 from sim_rules import GROUPS, ROWS, WIDE, Play, scenario
 from sim_users import connected, running, users_of
 
 from remuda.cluster import movement
-from remuda.errors import NoLease, RemudaError, SerializationFailure, SnapshotTooOld
+from remuda.datatypes.view import NOBODY
+from remuda.errors import (
+    NoLease,
+    RemudaError,
+    SerializationFailure,
+    SnapshotTooOld,
+    TransientError,
+)
 from remuda.member.routing import Router
 
 SUM = "SELECT sum(g), count(*) FROM t"
@@ -274,19 +281,96 @@ def _staged(start: int, count: int) -> pa.RecordBatch:
     )
 
 
+async def joined(play: Play) -> None:
+    """A member joins, and gets what it should have, with a job that nobody commits."""
+    joining = play.sim.loop.create_task(play.sim.join(1), context=play.sim.director.context)
+    await play.until(joining.done, 60.0)
+    await play.until(lambda: whole(play), 60.0)
+
+
+async def committed(client: Any, job: Any, tasks: list[Any], count: int) -> None:
+    """Nothing of it is seen before; all of it at one moment; committing again changes nothing."""
+    assert await rows(client, "SELECT count(*) FROM t") == [(ROWS,)]
+    for _ in range(2):
+        try:
+            assert await job.commit(tasks) == count
+        except RemudaError as error:
+            pytest.fail(f"the job was not committed: {error!r}")
+        assert await rows(client, "SELECT count(*) FROM t") == [(ROWS + count,)]
+    total = ROWS + count
+    assert await rows(client, "SELECT count(DISTINCT id) FROM t") == [(total,)]
+
+
 @scenario(22, backups=1)
 @users
-async def a_job_commits_though_a_member_joins(play: Play, client: Any) -> None:
-    """Nothing of it is seen before; all of it at one moment; committing again changes nothing."""
+async def staged_rows_move_with_their_partition(play: Play, client: Any) -> None:
+    """A member joins, and later another one leaves, while a job is written for long: neither waits
+    for the job, and the job finds its rows where the partitions are. Its writer knows the members
+    of when it began only, and goes on."""
     sim = play.sim
     job = await client.begin_job("t")
+    ended = await job.write([_staged(1000, 300)])
+    writer = job.writer("1:0")
+    await writer.write(_staged(2000, 200))
+    await joined(play)
+    await writer.write(_staged(3000, 200))
+    task = await writer.finish()
+    leaving = sim.loop.create_task(sim.leave(3), context=sim.director.context)
+    await play.until(leaving.done, 60.0)
+    await play.until(lambda: 3 not in sim.members[1].core.view.by_number, 60.0)
+    await committed(client, job, [ended, task], 700)
+
+
+@scenario(22, backups=1)
+@users
+async def a_job_survives_the_loss_of_a_primary(play: Play, client: Any) -> None:
+    """Its backups have all staged rows of tasks that had ended."""
+    job = await client.begin_job("t")
     task = await job.write([_staged(1000, 300)])
-    joining = sim.loop.create_task(sim.join(1), context=sim.director.context)
-    await play.until(joining.done, 60.0)
-    await asyncio.sleep(3.0)
-    assert await rows(client, "SELECT count(*) FROM t") == [(ROWS,)]
-    assert await job.commit([task]) == 300
-    assert await rows(client, "SELECT count(*) FROM t") == [(ROWS + 300,)]
-    assert await job.commit([task]) == 300
+    play.sim.crash(3)
     await play.until(lambda: whole(play), 60.0)
-    assert await rows(client, "SELECT count(*) FROM t") == [(ROWS + 300,)]
+    await committed(client, job, [task], 300)
+
+
+@scenario(22, backups=0)
+@users
+async def a_job_that_lost_rows_is_not_committed(play: Play, client: Any) -> None:
+    """Without backups, nothing of it is seen, and who commits it is told to write it again."""
+    job = await client.begin_job("t")
+    task = await job.write([_staged(1000, 300)])
+    play.sim.crash(3)
+    await play.until(lambda: 3 not in play.sim.members[1].core.view.by_number, 60.0)
+    with pytest.raises(TransientError):
+        await job.commit([task])
+    keys = [key for key in range(1000, 1300) if _owner(play, key) != NOBODY]
+    assert len(keys) > 100
+    assert not any((await client.map("t").get_all(keys)).values())
+
+
+@scenario(22, backups=1)
+@users
+async def rows_that_arrive_while_their_partition_moves(play: Play, client: Any) -> None:
+    """Writers go on all the time while a member joins: each row is committed once."""
+    sim = play.sim
+    play.fate("COPY_ROWS", Fate((0.2,)))
+    job = await client.begin_job("t")
+    joining = sim.loop.create_task(sim.join(1), context=sim.director.context)
+    tasks, count = [], 0
+    while not (joining.done() and whole(play)):
+        tasks.append(await job.write([_staged(1000 + 10 * count, 10)], f"{count}:0"))
+        count += 1
+        await asyncio.sleep(0.05)
+    await committed(client, job, tasks, 10 * count)
+
+
+def _owner(play: Play, key: int) -> int:
+    core = play.sim.members[1].core
+    return core.view.owners[Router(core.catalog.get("t")).partition([key])]
+
+
+def _staged(start: int, count: int) -> pa.RecordBatch:
+    keys = range(start, start + count)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(keys, pa.int64()), pa.array([1] * count, pa.int32()), pa.array([WIDE] * count)],
+        names=["id", "g", "s"],
+    )

@@ -165,7 +165,7 @@ def test_wrong_before_any_task(
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "remuda.cli.main", "load", *arguments]
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=280)
 
 
 def test_command(client: Any, address: str, name: str, tmp_path: Path) -> None:

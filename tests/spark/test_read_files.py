@@ -15,8 +15,9 @@ import pytest
 
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema, to_external
-from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.schema import ROW_ID, Column, MapSchema
 from remuda.spark.read_files import Rejected, TextFormat, read_split
+from remuda.spark.rows import of_files, with_row_ids
 from remuda.spark.source import inspect
 from remuda.spark.splits import plan_splits
 
@@ -231,3 +232,16 @@ def test_inspect_guesses_types(tmp_path: Path) -> None:
         [str(path)], None, TextFormat(), wanted=("d", "a"), types={"a": sql.INTEGER}
     ).columns
     assert [(c.name, c.type) for c in chosen] == [("d", sql.DOUBLE), ("a", sql.INTEGER)]
+
+
+def test_rows_for_a_map_without_a_key(tmp_path: Path) -> None:
+    columns = (Column("a", sql.BIGINT), Column(ROW_ID, sql.BIGINT, False), Column("b", sql.VARCHAR))
+    schema = MapSchema("log", columns, (ROW_ID,), (ROW_ID,))
+    file = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"b": ["x", "x"], "a": [1, 1]}), file)
+    splits = plan_splits([str(file)], None, 1)
+    (piece,) = read_split(splits[0], of_files(schema), TextFormat())
+    made = with_row_ids(schema, piece.batch)
+    assert made.schema == engine_schema(schema)
+    assert made.drop_columns(ROW_ID).to_pydict() == {"a": [1, 1], "b": ["x", "x"]}
+    assert len(set(made.column(ROW_ID).to_pylist())) == 2

@@ -224,7 +224,7 @@ def test_a_task_that_always_fails_leaves_nothing(
         client.describe(name)
 
 
-@pytest.mark.parametrize("how", ["raises", "is killed"])
+@pytest.mark.parametrize("how", [pytest.param("raises", marks=pytest.mark.soak), "is killed"])
 def test_a_retried_task_counts_once(
     spark: Any, client: Any, address: str, name: str, how: str
 ) -> None:

@@ -116,7 +116,7 @@ def test_an_insert_says_so_and_an_overwrite_is_none() -> None:
     client = FakeClient(SCHEMA)
     begin(client, write="insert")
     assert client.asked == [("begin", "sales", False, "insert")]
-    with pytest.raises(InputError, match="overwrite replaces all"):
+    with pytest.raises(InputError, match="goes with mode append"):
         begin(client, overwrite=True, write="insert")
 
 

@@ -226,7 +226,6 @@ select f(a => 1)
 insert into airlines default values
 insert into airlines values ('a', 'b') as new
 select * from flights natural semi join stock
-select current_timestamp(3)
 select date(at) from flights
 select id from flights union by name select 1
 alter table flights add column id int
@@ -237,7 +236,7 @@ create table t (a int default b)
 create table t (a int, check (b > 1))
 create table s.t (a int primary key)
 create table t (a int unique)
-create table t (a decimal primary key)
+create table t (a timestamp(3) primary key)
 create table t (a decimal(50,2) primary key)
 drop view v
 begin foo

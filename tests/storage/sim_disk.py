@@ -166,6 +166,10 @@ class SimulatedDisk:
         self._file(path)
         self._change(NameChange(path, None))
 
+    def remove_folder(self, path: Path) -> None:
+        if not self.names(path):
+            self.folders.discard(path)
+
     def sync_folder(self, path: Path) -> None:
         self._operation()
         for change in self.changes:

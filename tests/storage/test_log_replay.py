@@ -28,10 +28,8 @@ from remuda.storage.log.replay import (
     ToEnd,
     ToMoment,
     find_cut,
-    stripe,
 )
 from remuda.storage.log.retention import retire
-from remuda.storage.log.settle import Witnesses, decide, decide_job, undecided
 
 SEEDS = 150
 
@@ -189,14 +187,6 @@ def test_a_commit_without_its_changes_is_refused() -> None:
         replayed([Entry(5, 1, 0, log.JobCommitted("j", 10))], 0, ToEnd())
 
 
-def test_steps_go_to_the_stripe_of_their_partition() -> None:
-    part = PartCommit(1, log.PartId(1, 1, 6), 1, (6,), ())
-    assert stripe(part, 4) == 2
-    assert stripe(log.PartitionLeft(1, 6), 4) == 2
-    assert stripe(log.CatalogChanged(1, 1, b"", ""), 4) is None
-    assert stripe(JobCommit(1, "j", 1, 1, False, (1,), (), b""), 4) is None
-
-
 # --- retention ----------------------------------------------------------------------------------
 
 
@@ -264,41 +254,6 @@ def test_a_damaged_summary_is_not_believed(offset: int) -> None:
     data[offset] ^= 4
     with pytest.raises(DataCorrupted):
         decode_summary(bytes(data))
-
-
-# --- in doubt -----------------------------------------------------------------------------------
-
-
-def test_how_transactions_in_doubt_end() -> None:
-    one, two = log.PartId(5, 1, 1), log.PartId(5, 1, 2)
-    prepared = log.Prepared(one, 10, (1, 2), b"", ())
-    other = log.Prepared(two, 14, (1, 2), b"", ())
-
-    def ends(*records: log.Record) -> int | None:
-        witnesses = Witnesses()
-        for record in (prepared, *records):
-            witnesses.observe(record)
-        assert undecided({one: prepared}, witnesses) == {one: decide(one, (1, 2), witnesses)}
-        return decide(one, (1, 2), witnesses)
-
-    assert ends() is None, "the other part was never prepared"
-    assert ends(other) == 14, "somebody may have been told"
-    assert ends(other, log.Committed(two, 20, (1, 2), None)) == 20
-    assert ends(other, log.RolledBack(two)) is None
-    with pytest.raises(DataCorrupted, match="committed at"):
-        ends(log.Committed(one, 20, (1, 2)), log.Committed(two, 21, (1, 2)))
-    with pytest.raises(DataCorrupted, match="committed at 20 and at 21"):
-        ends(log.Committed(two, 20, (1, 2)), log.Committed(two, 21, (1, 2)))
-
-
-def test_how_jobs_in_doubt_end() -> None:
-    witnesses = Witnesses()
-    witnesses.observe(log.JobPrepared("j", 5, 1, ("t",), False, (1, 2)))
-    assert decide_job("j", witnesses) is None
-    witnesses.observe(log.JobCommitted("j", 9))
-    assert decide_job("j", witnesses) == 9
-    with pytest.raises(DataCorrupted, match="at 9 and at 8"):
-        witnesses.observe(log.JobCommitted("j", 8))
 
 
 def test_a_cut_has_a_text() -> None:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from pyarrow import fs
+from sim_disk import SimulatedDisk
 from snapshot_grid import NAME, filled
 
-from remuda.errors import DuplicateObject, InputError, ResourceError, UndefinedObject
+from remuda.errors import DiskFull, DuplicateObject, InputError, ResourceError, UndefinedObject
 from remuda.storage.snapshot.arrow_store import ArrowStore
 from remuda.storage.snapshot.object_store import DirectoryStore, ObjectStore
 from remuda.storage.snapshot.verifying import verify
-from remuda.world import SystemDisk
+from remuda.world import Appender, SystemDisk
 
 STORES = {
     "directory": lambda root: DirectoryStore(SystemDisk(), root),
@@ -54,6 +55,49 @@ def test_what_a_process_has_left_in_the_middle_is_no_object(tmp_path: Path) -> N
     store.put("a/e.txt", b"whole")
     assert store.get("a/e.txt") == b"whole"
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["e.txt"]
+
+
+def test_folders_go_with_their_last_object(tmp_path: Path) -> None:
+    store = DirectoryStore(SystemDisk(), tmp_path)
+    store.put("a/b/c.txt", b"one")
+    store.put("a/d.txt", b"two")
+    store.delete("a/b/c.txt")
+    assert [path.name for path in tmp_path.rglob("*")] == ["a", "d.txt"]
+    store.delete("a/d.txt")
+    store.delete("a/d.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_goes_while_an_object_is_put_is_made_again(tmp_path: Path) -> None:
+    class Contended(SystemDisk):
+        times = 1
+
+        def create(self, path: Path) -> Appender:
+            if self.times:
+                self.times -= 1
+                self.remove_folder(path.parent)
+            return super().create(path)
+
+    disk = Contended()
+    store = DirectoryStore(disk, tmp_path)
+    store.put("a/b.txt", b"one")
+    assert store.get("a/b.txt") == b"one"
+    disk.times = 100
+    with pytest.raises(ResourceError, match="deleted again and again"):
+        store.put("c/d.txt", b"two")
+
+
+def test_a_full_disk_keeps_nothing_of_an_object_that_it_did_not_take() -> None:
+    disk = SimulatedDisk()
+    store = DirectoryStore(disk, Path("/store"))
+    store.put("a/b.txt", b"x" * 100)
+    disk.capacity = 150
+    with pytest.raises(DiskFull):
+        store.put("a/c/d.txt", b"y" * 100)
+    assert (disk.used, store.keys("")) == (100, ["a/b.txt"])
+    store.delete("a/b.txt")
+    store.put("a/c/d.txt", b"y" * 100)
+    assert store.get("a/c/d.txt") == b"y" * 100
 
 
 def test_a_store_that_cannot_be_reached(tmp_path: Path) -> None:

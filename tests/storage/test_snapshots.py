@@ -22,11 +22,17 @@ from remuda.storage.format.manifest import decode_manifest, encode_manifest
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.log.replay import JobCommit, Step
 from remuda.storage.snapshot.chain import load
-from remuda.storage.snapshot.expiring import carry_out, plan_drop, plan_expire
+from remuda.storage.snapshot.expiring import (
+    LEFT_AFTER,
+    carry_out,
+    left_behind,
+    plan_drop,
+    plan_expire,
+)
 from remuda.storage.snapshot.object_store import DirectoryStore
 from remuda.storage.snapshot.restoring import fetch_stored, plan
 from remuda.storage.snapshot.verifying import Level, Verifier, VerifyReport, verify
-from remuda.storage.snapshot.writing import abandon, begin, manifest_key
+from remuda.storage.snapshot.writing import abandon, begin, finish, manifest_key
 
 SEEDS = 4
 
@@ -386,6 +392,37 @@ def test_objects_of_a_snapshot_that_is_being_made_stay() -> None:
     going = plan_expire(grid.chain(), before=grid.cuts[4])
     assert not any("data-0000000006" in key for key in going.objects)
     assert abandon(grid.store, NAME, 6) == 1
+
+
+def test_what_was_begun_and_left_can_be_given_up() -> None:
+    grid = filled(1)
+    begin(grid.store, NAME, 6, now=1_000)
+    begin(grid.store, NAME, 7, now=2_000)
+    for version in (6, 7):
+        grid.store.put(f"{NAME}/data-000000000{version}/1-0000.arrow", b"rows")
+    chain = grid.chain()
+    assert left_behind(grid.store, chain, now=LEFT_AFTER) == frozenset()
+    assert left_behind(grid.store, chain, now=LEFT_AFTER + 1_500) == {6}
+    going = plan_expire(chain, before=0, unfinished=frozenset({6}))
+    assert going.objects == (
+        f"{NAME}/pending-0000000006.note",
+        f"{NAME}/data-0000000006/1-0000.arrow",
+    )
+    carry_out(grid.store, going)
+    assert grid.chain().pending() == [7]
+    carry_out(grid.store, plan_drop(grid.chain(), [7]))
+    assert grid.store.keys(f"{NAME}/data-0000000007/") == []
+    assert verify(grid.store, NAME).ok
+    assert not any(path.name.startswith("data-0000000007") for path in grid.disk.folders)
+
+
+def test_a_cut_that_was_given_up_cannot_be_finished() -> None:
+    grid = filled(1)
+    manifest = grid.chain().manifests[5]
+    begin(grid.store, NAME, 6)
+    carry_out(grid.store, plan_drop(grid.chain(), [6]))
+    with pytest.raises(ResourceError, match="was given up while it was made"):
+        finish(grid.store, replace(manifest, version=6))
 
 
 def test_a_damaged_manifest_stops_expiring() -> None:

@@ -39,7 +39,7 @@ _CLIENT_ROW_IDS = 0x7FF << 52
 
 
 def as_table(data: Any) -> pa.Table | None:
-    """Arrow and pandas data as an Arrow table; None for everything else."""
+    """Arrow and pandas data as an Arrow table; None for everything else. Raises ObjectMismatch."""
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, pa.RecordBatch):
@@ -47,7 +47,12 @@ def as_table(data: Any) -> pa.Table | None:
     # A DataFrame exists only after its module was imported (another thread may be about to).
     frame = getattr(sys.modules.get("pandas"), "DataFrame", None)
     if frame is not None and isinstance(data, frame):
-        return pa.Table.from_pandas(data, preserve_index=False)
+        try:
+            return pa.Table.from_pandas(data, preserve_index=False)
+        except (pa.ArrowException, ValueError) as problem:  # which value, in which column
+            raise ObjectMismatch(
+                "the DataFrame cannot be stored", detail="; ".join(map(str, problem.args))
+            ) from problem
     return None
 
 

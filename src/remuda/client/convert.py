@@ -109,7 +109,7 @@ def _checked(map_name: str, column: Column, value: object) -> PhysicalValue:
     try:
         return to_physical(value, column.type)
     except (DataError, TypeMismatch) as error:
-        found = f"{type(value).__name__} {_shown(value)}"
+        found = f"{type(value).__name__} {shown(value)}"
         raise mismatch(map_name, column, found, error.message) from error
 
 
@@ -120,6 +120,7 @@ def mismatch(map_name: str, column: Column, found: str, reason: str = "") -> Obj
     )
 
 
-def _shown(value: object, width: int = 60) -> str:
+def shown(value: object, width: int = 60) -> str:
+    """For messages."""
     text = repr(value) if isinstance(value, str | bytes) else str(value)
     return text if len(text) <= width else text[: width - 3] + "..."

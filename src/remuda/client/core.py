@@ -304,7 +304,10 @@ class Core:
                 self.wrote()  # it may have been the COMMIT
         start = requests.prologue(handle or text, types, header.form if header else 0)
         tries: Tries | None = None
+        whole, began = options, time.monotonic()
         for attempt in itertools.count():
+            if attempt:
+                options = whole.after(time.monotonic() - began)
             stream = ResultStream(text, self.clock, header)
             context = self.clock.context(self.view.number)
             body = requests.run_query(start, parameters, types, options, context)
@@ -324,7 +327,8 @@ class Core:
                 if member is not None:
                     await self._same_again(attempt, repeats, lost)
                     continue
-                tries = tries or self.tries(repeats, options.timeout)
+                left = whole.after(time.monotonic() - began)
+                tries = tries or self.tries(repeats, left.timeout)
                 await tries.after(lost)
             else:
                 self.told(stream)

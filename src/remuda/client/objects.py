@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from remuda.client.convert import Encoder, decoder, encoder, mismatch
+from remuda.client.convert import Encoder, decoder, encoder, mismatch, shown
 from remuda.client.defaults import Defaults
 from remuda.client.fields import Shape, class_shape, shape_of
 from remuda.client.row import Row, row_class
@@ -90,7 +90,13 @@ class ObjectCodec:
         plan = self._plans.get(shape) or self._plan(shape)
         items = shape.take(value)
         for position, index, encode in plan.repeated:
-            self._check_repeated(physical_key[index], encode(items[position]))
+            if physical_key[index] != encode(items[position]):
+                raise mismatch(
+                    schema.name,
+                    schema.columns[schema.key_positions[index]],
+                    f"{shown(items[position])} in the value of an entry with another key",
+                    "A key column inside the value must equal the key.",
+                )
         sources: tuple[Sequence[Any], Sequence[Any], Sequence[Any]] = (physical_key, _NONE, items)
         values = [
             encode(items[index]) if source == _FROM_VALUE else sources[source][index]
@@ -189,13 +195,6 @@ class ObjectCodec:
         if len(self._plans) < _PLANS_KEPT:
             self._plans[shape] = plan
         return plan
-
-    def _check_repeated(self, key: PhysicalValue, item: PhysicalValue) -> None:
-        if key != item:
-            raise ObjectMismatch(
-                f'map "{self.schema.name}": a key column inside the value must equal the key, '
-                f"found {item!r} for the key {key!r}"
-            )
 
 
 _NONE = (None,)

@@ -27,6 +27,10 @@ RETIREMENT = 2.0
 COMMIT_TIMEOUT = 600.0
 """The same of the commit of a staged job, which grows with its rows and waits for its turn."""
 
+COMMIT_GRACE = 8.0
+"""Seconds after ``request_timeout`` in which a member may still say what became of a transaction's
+commit: a little more than it takes to find out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:

@@ -7,7 +7,7 @@ the frames: ``call.parse(reply.pbody)``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -90,6 +90,9 @@ class JobTask:
     rows: int = 0
 
 
+_SHORTEST_TIMEOUT = 0.001
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """How a statement runs; the defaults leave every choice to the member."""
@@ -99,6 +102,13 @@ class RunOptions:
     partitions: tuple[int, ...] | None = None
     local_only: bool = False
     page_rows: int | None = None
+
+    def after(self, seconds: float) -> RunOptions:
+        """What is left of the timeout when so much of it has passed: for a statement that runs
+        again. Never 0, which would be no timeout."""
+        if self.timeout is None:
+            return self
+        return replace(self, timeout=max(self.timeout - seconds, _SHORTEST_TIMEOUT))
 
 
 class Condition(Enum):

@@ -32,10 +32,6 @@ class Router:
         parts = key if self._in_key is None else [key[i] for i in self._in_key]
         return self._owners[partition_of(self._hash(parts))]
 
-    def owner_of_partition_key(self, parts: Sequence[PhysicalValue]) -> int:
-        """The owner, from the values of the partition columns alone, in their order."""
-        return self._owners[partition_of(self._hash(parts))]
-
     def split(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
         """An engine-form batch cut by owner; the rows of an owner keep their order.
 

@@ -80,9 +80,11 @@ def first_part(options: TransactionOptions) -> bytes:
     return beginning(options).SerializeToString()
 
 
-def end(held: Held, unsent: Unsent | None, clock: Clock, view: int) -> Call[int | None]:
+def end(
+    held: Held, unsent: Unsent | None, clock: Clock, view: int, timeout: float | None = None
+) -> Call[int | None]:
     """Commit, with what is ``unsent``; None: roll back. The commit timestamp; None when nothing was
-    written."""
+    written. ``timeout``: seconds that the member has to commit."""
 
     def parse(pbody: bytes) -> int | None:
         message = user_pb2.TransactionEnded.FromString(pbody)
@@ -92,6 +94,8 @@ def end(held: Held, unsent: Unsent | None, clock: Clock, view: int) -> Call[int 
     body = user_pb2.TransactionEnd(transaction=held.name, commit=unsent is not None)
     if unsent is not None:
         unsent.fill(body)
+    if timeout is not None:
+        body.timeout = timeout
     clock.stamp(body.context, view)
     return Call(RpcType.TRANSACTION_END, body, parse)
 

@@ -3,7 +3,6 @@ syntax. Values are physical (see ``datatypes.values``)."""
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
@@ -22,7 +21,6 @@ from remuda.errors import InvalidText, NumericOverflow, StringTooLong
 
 MICROS_PER_SECOND: Final = 1_000_000
 MICROS_PER_DAY: Final = 86_400 * MICROS_PER_SECOND
-_EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
 
 _TRUE: Final = frozenset({"t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"})
 _FALSE: Final = frozenset({"f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"})

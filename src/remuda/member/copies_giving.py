@@ -113,7 +113,7 @@ class Giving:
 
     def on_leaving(self, members: frozenset[int]) -> None:
         """These members want to leave: they are to keep nothing."""
-        self.leaving = members
+        self.leaving = self._core.leaving = members
         self._changed.set()
 
     def on_view(self, view: View) -> None:
@@ -124,7 +124,7 @@ class Giving:
         self._changed.set()
 
     def _leaving(self, members: frozenset[int]) -> None:
-        self.leaving = members
+        self.leaving = self._core.leaving = members
         self._changed.set()
 
     # --- what to do next ----------------------------------------------------------------------
@@ -213,6 +213,7 @@ class Giving:
                 receiver=move.receiver or 0,
                 rows=giving.rows,
                 staged=giving.staged,
+                left=self.progress()["partitions_to_place"],
                 seconds=round(core.world.clock.monotonic() - began, 3),
             ),
         )

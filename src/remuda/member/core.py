@@ -110,6 +110,8 @@ class Core:
         the view does, in the step that says what moves (``member.copies``)."""
         self.unmoved: dict[int, frozenset[int]] = {}
         """By map id: partitions of ``primary_here`` whose rows still lie in ``backup_stores``."""
+        self.leaving: frozenset[int] = frozenset()
+        """Members that want to leave, and are to keep nothing."""
         self.given_away = GivenAway()
         self.dropped: dict[int, str] = {}
         """The names of maps that were dropped, the last ones."""

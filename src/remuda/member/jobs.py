@@ -460,6 +460,10 @@ class Jobs:
             if job.schema.map_id == map_id and job.commit is None:
                 self._end(job, JobAborted(f'map "{job.schema.name}" was dropped'))
 
+    def close(self) -> None:
+        """The member stops: nobody will end what it has begun."""
+        self._jobs.clear()
+
     def _now(self) -> float:
         return self._core.world.clock.monotonic()
 

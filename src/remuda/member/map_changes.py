@@ -17,7 +17,8 @@ from remuda.member.calls import Forwarding
 from remuda.member.commits import Commits
 from remuda.member.core import Call, Core
 from remuda.member.map_writes import one_of_several
-from remuda.member.maps import Key, Maps, OpenMap, Row
+from remuda.member.maps import Maps
+from remuda.member.open_map import OpenMap
 from remuda.member.peers import Peers
 from remuda.member.small_writes import PAUSE
 from remuda.member.writes import StagedWrite
@@ -28,6 +29,7 @@ from remuda.rpc.packing import packer
 from remuda.session.client_session import ClientSession
 from remuda.session.entry_changes import EntryChanges, compute_of
 from remuda.storage.entry_version import entry_version
+from remuda.transaction.own_writes import Key, Row
 
 Changed: TypeAlias = tuple[dict[Key, Row | None], list[Row | None]]
 """What is written, by key (None: removed), and the rows to answer with."""

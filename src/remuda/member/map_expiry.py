@@ -10,12 +10,14 @@ from remuda.errors import InputError, NotSupported
 from remuda.member.commits import Commits
 from remuda.member.core import Call, Core
 from remuda.member.map_changes import MapChanges
-from remuda.member.maps import Key, Maps, OpenMap, Row
+from remuda.member.maps import Maps
+from remuda.member.open_map import OpenMap
 from remuda.member.peers import Peers
 from remuda.member.writes import StagedWrite
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.storage.expiring_rows import end_of
+from remuda.transaction.own_writes import Key, Row
 
 
 class MapExpiry:

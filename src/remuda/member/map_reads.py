@@ -10,7 +10,7 @@ from remuda.transaction.own_writes import Key, Row
 
 if TYPE_CHECKING:
     from remuda.member.core import Core
-    from remuda.member.maps import OpenMap
+    from remuda.member.open_map import OpenMap
     from remuda.member.transactions import Transactions
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from remuda.datatypes.map_options import DURATION_MAX
 from remuda.errors import (
@@ -19,13 +18,11 @@ from remuda.errors import (
 )
 from remuda.member.calls import ForwardedCall
 from remuda.member.core import Call, Core, nothing_done
+from remuda.member.open_map import OpenMap
 from remuda.member.small_writes import PAUSE, PAUSE_MAX, WAIT_MAX, SmallWrite, SmallWrites
 from remuda.member.transaction_sets import Key, ReadSet, Row, Write
 from remuda.member.transactions import Transactions
 from remuda.rpc.messages import user_pb2
-
-if TYPE_CHECKING:
-    from remuda.member.maps import OpenMap
 
 ALWAYS = user_pb2.PutRequest.ALWAYS
 IF_ABSENT = user_pb2.PutRequest.IF_ABSENT

@@ -7,87 +7,33 @@ owners is answered here from their answers; a write that touches several members
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
 from google.protobuf.message import Message
 
-from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.conformance import RowCheck
-from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, expiry
-from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.datatypes.view import View
 from remuda.errors import NotServed, RemudaError, ViewChanged
 from remuda.member import arrow_stream
 from remuda.member.calls import ForwardedCall, Forwarding, LocalCall
 from remuda.member.commits import Commits
-from remuda.member.constraints import Constraints
 from remuda.member.core import Call, Core, bug, nothing_done
 from remuda.member.map_reads import outdated, present, read_packed
-from remuda.member.map_writes import MapWrites, chosen, one_of_several, ttl_of
+from remuda.member.map_writes import ALWAYS, IF_ABSENT, MapWrites, chosen, one_of_several, ttl_of
+from remuda.member.open_map import OpenMap
 from remuda.member.peers import Peers
-from remuda.member.routing import Router
 from remuda.member.transactions import Transactions
 from remuda.member.writes import StagedWrite, through_views
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.rpc.packing import packer
 from remuda.rpc.point_encoding import ROWS_OUTDATED, encode_rows
-from remuda.storage.map_store import MapStore
-
-Key = tuple[PhysicalValue, ...]
-Row = tuple[PhysicalValue, ...]
+from remuda.transaction.own_writes import Key, Row
 
 MAP_GET = RpcType.MAP_GET
-ALWAYS = user_pb2.PutRequest.ALWAYS
-IF_ABSENT = user_pb2.PutRequest.IF_ABSENT
 IF_PRESENT = user_pb2.PutRequest.IF_PRESENT
-
-
-class OpenMap:
-    """What every request of one map needs, prepared once per schema."""
-
-    def __init__(self, schema: MapSchema, store: MapStore, constraints: Constraints) -> None:
-        self.schema = schema
-        self.store = store
-        self.router = Router(schema)
-        self.check = RowCheck(schema)
-        self.conditions = constraints.of(schema)
-        self.arrow_schema = engine_schema(schema)
-        self.rows = packer(tuple(column.type for column in schema.columns))
-        self.keys = packer(tuple(schema.columns[i].type for i in schema.key_positions))
-
-    def unpack_keys(self, packed: Iterable[bytes]) -> list[Key]:
-        """Raises ProtocolError, and ObjectMismatch for a NULL in a key."""
-        unpack = self.keys.unpack
-        keys = [unpack(data) for data in packed]
-        for key in keys:
-            if None in key:
-                self.check.key(key)
-        return keys
-
-    def unpack_rows(self, packed: Iterable[bytes]) -> list[Row]:
-        """Raises ProtocolError, and what ``RowCheck.row`` and ``Conditions.check`` raise."""
-        unpack, check = self.rows.unpack, self.check.row
-        rows = [unpack(data) for data in packed]
-        for row in rows:
-            check(row)
-        self.conditions.check_rows(rows)
-        return rows
-
-    def key_of(self, row: Sequence[PhysicalValue]) -> Key:
-        return tuple([row[position] for position in self.schema.key_positions])
-
-    def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
-        columns = zip(*rows, strict=True)
-        arrays = [
-            values_to_array(list(values), column.type)
-            for values, column in zip(columns, self.schema.columns, strict=True)
-        ]
-        return pa.record_batch(arrays, schema=self.arrow_schema)
 
 
 class InTransaction(Protocol):

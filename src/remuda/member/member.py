@@ -327,6 +327,7 @@ class Member:
         if hasattr(self, "open"):
             self.open.close()
         self.commits.close()
+        self.jobs.close()
         for task in (self._upkeep, self._evicting):
             if task is not None:
                 task.cancel()

@@ -103,13 +103,15 @@ class Plans:
         found = self._cache.find(key, self._environment(local))
         if found is not None:
             return found
-        access = self._core.access
-        sight = Sight(self._core.catalog.shown, access.catalog(user), access.user(user))
+        access, catalog = self._core.access, self._core.catalog
+        sight = Sight(catalog.shown, access.catalog(user), access.user(user))
         statement = await self._work(text, lambda: sight.bound(text, types))
         await self._statistics.refresh(_maps(statement))
         environment = self._environment(local)
         found = await self._planned(statement, text, environment)
-        if not (sight.listed and access.active):
+        # Names were bound by a catalog that may have been replaced since: such a plan meets
+        # altered maps, and kept it would do so each time.
+        if environment.catalog is catalog and not (sight.listed and access.active):
             self._cache.keep(key, found, environment)
         return found
 

@@ -16,7 +16,8 @@ from remuda.execution.evaluate.lookup_keys import lookup_keys
 from remuda.limits import MIB, TUPLE_BATCH_ROWS
 from remuda.member.core import Core, bug
 from remuda.member.cursors import Results
-from remuda.member.maps import Maps, OpenMap
+from remuda.member.maps import Maps
+from remuda.member.open_map import OpenMap
 from remuda.plan.expression import Expression, Literal, Parameter
 from remuda.planner.point import PointRead
 from remuda.query.ids import QueryId

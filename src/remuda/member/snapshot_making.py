@@ -117,7 +117,8 @@ class SnapshotMaking:
         view = core.view
         clocks = await self._cuts.clocks()
         floor = max([task.cut, *(answer.version for answer in clocks.values())])
-        known, version = await self._storage.work(lambda store, _: _begin(store, name, floor))
+        now = core.world.clock.wall_micros()
+        known, version = await self._storage.work(lambda store, _: _begin(store, name, floor, now))
         task.cut = version
         try:
             if all_keep_logs(clocks):
@@ -375,14 +376,14 @@ def _data_object(made: control_pb2.SnapshotWritten, piece: Piece) -> DataObject:
     )
 
 
-def _begin(store: ObjectStore, name: str, highest: int) -> tuple[Chain | None, int]:
+def _begin(store: ObjectStore, name: str, highest: int, now: int) -> tuple[Chain | None, int]:
     """What there is, and the number of the new cut, which is noted as begun. It is above all that
     were tried: a member may still be putting an object of an attempt that was given up."""
     known: Chain | None = None
     if store.keys(f"{name}/"):
         known = chain.load(store, name)
         highest = max(known.highest, highest)
-    writing.begin(store, name, highest + 1)
+    writing.begin(store, name, highest + 1, now)
     return known, highest + 1
 
 

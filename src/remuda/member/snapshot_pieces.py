@@ -137,17 +137,19 @@ class NewBase:
     version: int
 
 
-def begin_base(store: ObjectStore, chain: Chain, path: RestorePlan, into: str) -> NewBase:
-    """Claim a cut of snapshot ``into``. The same snapshot gets a base at the end of its chain, on
-    which further increments rest; so nobody else may be adding a cut, and ``path`` must lead to the
-    last one. Raises InputError, DuplicateObject."""
+def begin_base(
+    store: ObjectStore, chain: Chain, path: RestorePlan, into: str, now: int = 0
+) -> NewBase:
+    """Claim a cut of snapshot ``into``; ``now`` in microseconds since 1970. The same snapshot gets
+    a base at the end of its chain, on which further increments rest; so nobody else may be adding a
+    cut, and ``path`` must lead to the last one. Raises InputError, DuplicateObject."""
     if into != chain.name:
         if store.keys(f"{into}/"):
             raise DuplicateObject(
                 f"there is a snapshot {into} already",
                 hint="Name a new one, or compact the snapshot in its own place.",
             )
-        writing.begin(store, into, path.cut.version)
+        writing.begin(store, into, path.cut.version, now)
         return NewBase(into, path.cut.version)
     last = max(chain.manifests)
     at_cut = path.archived is None and path.target.moment == path.cut.timestamp
@@ -162,7 +164,7 @@ def begin_base(store: ObjectStore, chain: Chain, path: RestorePlan, into: str) -
         )
     made = NewBase(into, chain.highest + 1)
     _refuse_others(chain, made)
-    writing.begin(store, into, made.version)
+    writing.begin(store, into, made.version, now)
     try:
         _refuse_others(load(store, into), made)
     except BaseException:
@@ -180,7 +182,7 @@ def _refuse_others(chain: Chain, made: NewBase) -> None:
         raise InputError(
             f"cut {first} of snapshot {made.name} is being made",
             hint="Compact when it is there, or into a snapshot of another name. If who made it was"
-            f" killed, delete the object {writing.pending_key(made.name, first)} by hand.",
+            f" killed: DROP SNAPSHOT {made.name} CUT {first}.",
         )
 
 

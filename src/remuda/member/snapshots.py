@@ -171,12 +171,7 @@ class Snapshots:
                 return restored_answer(map(_restored_row, maps))
             case ExpireSnapshotTree():
                 before = from_micros(parse_timestamp(tree.before, zoned=True))
-                async with self._turn():
-                    return await self._expire(
-                        tree.name,
-                        lambda store: expiring.plan_expire(load(store, tree.name), before=before),
-                        dry_run=tree.dry_run,
-                    )
+                return await self._expire_before(tree.name, before, dry_run=tree.dry_run)
             case DropSnapshotTree():
                 async with self._turn():
                     return await self._drop(tree)
@@ -190,13 +185,16 @@ class Snapshots:
                 return created_answer(manifest, task.note)
         raise AssertionError("the context managers above pass every error on")
 
-    async def _expire_before(self, name: str, before: int) -> Answer:
+    async def _expire_before(self, name: str, before: int, *, dry_run: bool = False) -> Answer:
+        now = self._core.world.clock.wall_micros()
+
+        def plan(store: ObjectStore) -> ExpirePlan:
+            chain = load(store, name)
+            unfinished = expiring.left_behind(store, chain, now=now)
+            return expiring.plan_expire(chain, before=before, unfinished=unfinished)
+
         async with self._turn():
-            return await self._expire(
-                name,
-                lambda store: expiring.plan_expire(load(store, name), before=before),
-                dry_run=False,
-            )
+            return await self._expire(name, plan, dry_run=dry_run)
         raise AssertionError("the context manager above passes every error on")
 
     async def _newest(self) -> tuple[str, int]:
@@ -245,7 +243,7 @@ class Snapshots:
     async def _drop(self, tree: DropSnapshotTree) -> Answer:
         def plan(store: ObjectStore) -> ExpirePlan:
             chain = load(store, tree.name)
-            cuts = tree.cuts or tuple(chain.manifests)
+            cuts = tree.cuts or (*chain.manifests, *chain.pending())
             return expiring.plan_drop(chain, cuts, force=tree.cascade)
 
         try:

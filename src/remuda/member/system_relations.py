@@ -17,6 +17,7 @@ from remuda.catalog.system_relations import (
     SYSTEM,
     SystemRelation,
 )
+from remuda.cluster.movement import table_to_reach
 from remuda.config import MemberConfig
 from remuda.datatypes.arrow import engine_type, external_type, to_engine
 from remuda.datatypes.map_options import shown
@@ -137,13 +138,16 @@ class SystemRelations:
     async def _partitions(self, _statement: Statement) -> Iterable[Row]:
         core = self._core
         emptied = dict(core.view.emptied)
+        staying = tuple(number for number in core.view.by_number if number not in core.leaving)
+        copies = core.view.backups + 1
+        wanted = table_to_reach(core.view, staying, copies) if staying else core.view.replicas
         return [
             (
                 partition,
                 row[0] if row else None,
                 bool(row) and row[0] not in core.lost,
                 ", ".join(str(number) for number in row[1:]) or None,
-                partition_state(core.view, row, core.lost),
+                partition_state(core.view, row, core.lost, wanted[partition]),
                 emptied.get(partition),
             )
             for partition, row in enumerate(core.view.replicas)
@@ -296,14 +300,17 @@ def counted(parts: Sequence[control_pb2.MapPart]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def partition_state(view: View, row: Sequence[int], lost: Container[int]) -> str:
-    """Of a partition whose copies are on the members of ``row``."""
+def partition_state(
+    view: View, row: Sequence[int], lost: Container[int], wanted: Sequence[int]
+) -> str:
+    """Of a partition whose copies are on the members of ``row``, and should be on ``wanted``."""
     if not row:
         return "lost"
     if row[0] in lost:
         return "unreachable"
-    wanted = min(view.backups + 1, len(view.members))
-    return "short of backups" if len(row) < wanted else "complete"
+    if len(row) < min(view.backups + 1, len(view.members)):
+        return "short of backups"
+    return "complete" if list(row) == list(wanted) else "to be moved"
 
 
 _PRIVATE: Final = ("control_fd", "parent_pipe")

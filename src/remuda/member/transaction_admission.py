@@ -48,6 +48,8 @@ class Admission:
         """By map id: bulk writes that wait until nothing is pending there."""
         self._watched: set[Held] = set()
         """Keys that are to be free before something is taken."""
+        self._watching = False
+        """Whether ``check`` follows the end of any part."""
         self.take: Take = lambda _sender, _message, _work: None
         """Gets what may be prepared now."""
         self._waiters: list[Callable[[], None]] = []
@@ -93,19 +95,29 @@ class Admission:
         return self.obstacle(address[1], work.map_ids) or self._settling(address, work)
 
     def _settling(self, address: Address, work: PartWork) -> str | None:
-        """A part that has committed holds its keys until its backups have it, and its user may have
-        been told before. It waits for nobody, so it may be waited for. ``check`` is called then."""
+        """A part waits for another transaction that holds what it needs, if that one has committed
+        (it holds its keys until its backups have it) or is older: its user may have been told. That
+        one never waits for this one. ``check`` is called then."""
         held = self._pending.settling(work, address)
-        if held is None:
-            return None
-        if held not in self._watched:
-            self._watched.add(held)
-            self._pending.when_free(*held, partial(self._freed, held))
-        return "a row that it needs was just written, and not all copies have it"
+        if held is not None:
+            if held not in self._watched:
+                self._watched.add(held)
+                self._pending.when_free(*held, partial(self._freed, held))
+            return "an older transaction is about to commit a row that it needs"
+        if (work.scans or work.writes) and self._pending.settling_scans(work, address):
+            if not self._watching:
+                self._watching = True
+                self._pending.when_changed(self._changed_something)
+            return "an older transaction is about to commit rows that it has read by a condition"
+        return None
 
     def _freed(self, held: Held) -> None:
         self._watched.discard(held)
         self.check()
+
+    def _changed_something(self) -> None:
+        self._watching = False
+        asyncio.get_running_loop().call_soon(self.check)  # not within the step that changes it
 
     def refusal(self, address: Address) -> RemudaError | None:
         """Why a part that was kept back is refused, if it is."""

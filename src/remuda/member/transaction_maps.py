@@ -16,7 +16,9 @@ from remuda.member import arrow_stream
 from remuda.member.core import Call, Core
 from remuda.member.map_changes import Change
 from remuda.member.map_reads import read_packed
-from remuda.member.maps import ALWAYS, IF_ABSENT, Maps, OpenMap
+from remuda.member.map_writes import ALWAYS, IF_ABSENT
+from remuda.member.maps import Maps
+from remuda.member.open_map import OpenMap
 from remuda.member.transaction_changes import rows_of, violation
 from remuda.member.transaction_keys import KeyReader
 from remuda.member.transaction_openings import Openings

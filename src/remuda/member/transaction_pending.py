@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Final
 
 from remuda.datatypes.timestamp import FOREVER
 from remuda.member.core import Core, attempt
@@ -21,6 +22,7 @@ from remuda.transaction.parts import Address
 
 Held = tuple[int, Key]
 """Map id and key."""
+_NOBODY: Final[Mapping[Address, Any]] = {}
 
 
 @dataclass(slots=True)
@@ -188,14 +190,38 @@ class PendingParts:
         return None
 
     def settling(self, work: PartWork, me: Address) -> Held | None:
-        """A key of a part that another transaction still holds which is decided."""
+        """A key that stands in the way of a part, and is held by a transaction that is waited for
+        (``_goes_first``)."""
         if not self._keys:
             return None
-        for held in _held(work):
-            for address in self._keys.get(held, ()):
-                if address[0] != me[0] and self.parts[address].timestamp == FOREVER:
+        for held, write in _claims(work):
+            for address, writes in self._keys.get(held, _NOBODY).items():
+                if (write or writes) and self._goes_first(address, me):
                     return held
         return None
+
+    def settling_scans(self, work: PartWork, me: Address) -> bool:
+        """The same of conditions: of what the part has read, and of what others have."""
+        place = me[1]
+        return any(
+            self._goes_first(address, me)
+            for table, map_ids in (
+                (self._writes, [scan.map_id for scan in work.scans]),
+                (self._scans, [write.map_id for write in work.writes] if self._scans else []),
+            )
+            for map_id in dict.fromkeys(map_ids)
+            for address in table.get((map_id, place), _NOBODY)
+        )
+
+    def _goes_first(self, other: Address, me: Address) -> bool:
+        """Whether ``me`` waits for another transaction: it is decided here, or it is older. Its
+        user may have been told of its commit while the decision was under way to this member, and
+        begun ``me``. Only the younger one waits, so no circle of them comes about."""
+        if other[0] == me[0]:
+            return False
+        if self.parts[other].timestamp == FOREVER:
+            return True
+        return other[0] < me[0]
 
     def scans_of(self, map_id: int, partition: int) -> Iterator[tuple[Address, tuple[Scan, ...]]]:
         """Scans that undecided parts have made of a map in a partition."""
@@ -273,6 +299,14 @@ class PendingParts:
     @property
     def waiters(self) -> int:
         return sum(len(a) for a in (*self._waiting.values(), *self._reading.values()))
+
+
+def _claims(work: PartWork) -> Iterator[tuple[Held, bool]]:
+    """What a part holds, and whether it writes it."""
+    for write in work.writes:
+        yield (write.map_id, write.key), True
+    for held in work.reads:
+        yield held, False
 
 
 def _held(work: PartWork) -> list[Held]:

@@ -65,10 +65,13 @@ class TransactionRequests:
                 if isinstance(error, SchemaChanged):
                     error.hint = "Run the transaction again."
                 raise
-        self._core.serve(request, self._commit(request, found))
+        timeout = message.timeout if message.timeout > 0 else None
+        self._core.serve(request, self._commit(request, found, timeout))
 
-    async def _commit(self, request: Request, found: OpenTransaction) -> None:
-        self._answer(request, await self._sessions.commit(found))
+    async def _commit(
+        self, request: Request, found: OpenTransaction, timeout: float | None
+    ) -> None:
+        self._answer(request, await self._sessions.commit(found, timeout))
 
     def _answer(self, request: Request, at: int | None) -> None:
         ended = user_pb2.TransactionEnded(context=self._core.context())

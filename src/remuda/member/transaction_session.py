@@ -377,15 +377,18 @@ class TransactionSessions:
 
     # --- the end ------------------------------------------------------------------------------
 
-    async def commit(self, transaction: OpenTransaction) -> int | None:
-        """The commit timestamp, None when nothing was written. Raises SerializationFailure and
-        other TransientErrors; the transaction is over in any case."""
+    async def commit(
+        self, transaction: OpenTransaction, timeout: float | None = None
+    ) -> int | None:
+        """The commit timestamp, None when nothing was written; ``timeout``: seconds that whoever
+        waits for it has. Raises SerializationFailure and other TransientErrors; the transaction is
+        over in any case."""
         async with transaction.turn:
             self.still_open(transaction)
             transaction.check()
             transaction.state = State.PREPARING
             try:
-                at = await self._commit(transaction)
+                at = await self._commit(transaction, timeout)
             except RemudaError as error:
                 unknown = error.may_have_run
                 self.end(transaction, State.UNKNOWN if unknown else State.ROLLED_BACK, None)
@@ -398,7 +401,10 @@ class TransactionSessions:
             self.end(transaction, State.COMMITTED, None)
             return at
 
-    async def _commit(self, transaction: OpenTransaction) -> int | None:
+    async def _commit(self, transaction: OpenTransaction, timeout: float | None) -> int | None:
+        until = transaction.deadline
+        if timeout is not None:
+            until = min(until, self._core.world.clock.monotonic() + timeout)
         writes: list[Write] = []
         for map_id, version, key, written in transaction.writes.entries():
             writes.append(Write(map_id, version, key, written.row))
@@ -409,8 +415,8 @@ class TransactionSessions:
                 await self._unchanged_until(transaction)
             return None
         reads = await self._validated(transaction)
-        timeout = transaction.deadline - self._core.world.clock.monotonic()
-        limit = None if timeout == float("inf") else max(timeout, 0.001)
+        left = until - self._core.world.clock.monotonic()
+        limit = None if left == float("inf") else max(left, 0.001)
         owner = transaction.id if transaction.locked else None
         return await self._committing.commit(writes, reads, limit, owner)
 

@@ -29,7 +29,7 @@ from remuda.rpc.messages import control_pb2
 from remuda.storage import transfer
 from remuda.storage.format import records as log
 from remuda.storage.layout import Layout
-from remuda.storage.log.reader import Entry
+from remuda.storage.log.reader import FIRST_RECORD, Entry
 from remuda.storage.map_store import MapStore
 from remuda.storage.row_ends import ends_of, with_ends, without_ends
 from remuda.world import Disk
@@ -353,9 +353,10 @@ def _take_copies(made: Restored, record: log.CopiedRows) -> None:
 
 
 def restored(disk: Disk, root: Path, read: Callable[[int], Iterable[Entry]]) -> Restored:
-    """``read(start)`` gives the log from record ``start`` on. Any thread."""
+    """``read(start)`` gives the log from record ``start`` on. Raises DataCorrupted, also when the
+    log begins later and no image has what was before. Any thread."""
     made, start = image_of(disk, root)
-    replay(made, read(start))
+    replay(made, read(max(start, FIRST_RECORD)))
     logger.info(
         "log replayed",
         extra=fields(rows=made.rows, maps=len(made.stores), checkpoint=made.checkpoint),

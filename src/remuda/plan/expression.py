@@ -105,7 +105,7 @@ class Subquery(Expression):
     parameters: tuple[ColumnId, ...]
     arguments: tuple[Expression, ...]
     condition: Expression | None = None
-    column: int = 0
+    column: ColumnId = 0
 
 
 @dataclass(frozen=True, slots=True)

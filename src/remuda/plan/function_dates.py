@@ -124,6 +124,12 @@ def _bin(types: Types) -> Signature | None:
     return None if common is None else Signature((INTERVAL, common, common), common)
 
 
+def _fraction(types: Types) -> Signature | None:
+    if len(types) != 2 or types[0] not in (TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL):
+        return None
+    return Signature((types[0], INTEGER), types[0])
+
+
 def _overlaps(types: Types) -> Signature | None:
     """Four points of one type."""
     common = common_type(types) if len(types) == 4 else None
@@ -157,6 +163,8 @@ FUNCTIONS: Final = (
     ScalarFunction("isfinite", _point, summary="always: there are no infinite dates"),
     ScalarFunction("overlaps", _overlaps, NullRule.OWN, "two periods have a moment in common"),
     ScalarFunction("add_interval", _add_interval, summary="x, months, days, µs", raises=True),
+    ScalarFunction("round_fraction", _fraction, summary="time, digits of its seconds",
+                   raises=True),
     ScalarFunction("clock_timestamp", fixed(TIMESTAMPTZ), NullRule.NEVER, "this very moment",
                    folds=False),
     ScalarFunction("current_date", fixed(DATE), NullRule.NEVER, folds=False),

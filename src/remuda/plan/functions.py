@@ -98,7 +98,7 @@ OPERATORS: Final = frozenset(
 INTERNAL: Final = (
     frozenset(
         {"add_interval", "check_length", "interval_fields", "substring_regex", "substring_similar"}
-        | {"single_row", "sampled", "session_setting", "current_user"}
+        | {"round_fraction", "single_row", "sampled", "session_setting", "current_user"}
     )
     | function_arrays.INTERNAL
 )

@@ -19,6 +19,7 @@ from google.protobuf.message import Message
 
 from remuda.errors import ConnectionBroken, ConnectionRefused, QueryTimeout, RemudaError
 from remuda.limits import CLIENT_SILENCE_MAX, CONNECT_TIMEOUT
+from remuda.rpc import tcp
 from remuda.rpc.connection import (
     ChannelKind,
     Close,
@@ -377,7 +378,7 @@ def _open(host: str, port: int, timeout: float) -> socket.socket:
     except OSError as cause:
         raise refused(host, port, cause) from None
     sock.settimeout(None)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    tcp.prepare(sock)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(SEND_TIMEOUT))
     return sock
 

@@ -28,6 +28,7 @@ from remuda.errors import (
     TlsFailed,
 )
 from remuda.limits import CONNECT_TIMEOUT, FRAME_SIZE_MAX, KIB, MIB, STRANGERS_MAX
+from remuda.rpc import tcp
 from remuda.rpc.connection import (
     Answer,
     ChannelKind,
@@ -266,8 +267,7 @@ class Channel(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass of it
         transport = self._transport
         self.connected = True
-        sock = transport.get_extra_info("socket")
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        tcp.prepare(transport.get_extra_info("socket"))
         transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH, low=WRITE_BUFFER_LOW)
         if not self.peer:
             address = transport.get_extra_info("peername")

@@ -119,6 +119,6 @@ def restored_answer(rows: Iterable[tuple[str, str, int, int, int]]) -> Answer:
 
 def gone_answer(plan: ExpirePlan) -> Answer:
     """Which cuts went, and which stayed."""
-    rows = [(plan.name, cut, False) for cut in plan.cuts]
+    rows = [(plan.name, cut, False) for cut in (*plan.cuts, *plan.unfinished)]
     rows += [(plan.name, cut, True) for cut in plan.kept]
     return answer_rows(GONE_COLUMNS, sorted(rows))

@@ -57,7 +57,8 @@ def plan_rows(schema: MapSchema, columns: Sequence[SourceColumn], options: Optio
     operation = operation_position(columns, options)
     others = [column for index, column in enumerate(columns) if index != operation]
     places = [index for index in range(len(columns)) if index != operation]
-    stored = tuple(places[position] for position in fit(schema, others))
+    laid = fit(schema, others)
+    stored = tuple(MADE if position == MADE else places[position] for position in laid)
     keys = tuple(stored[position] for position in schema.key_positions)
     if operation is not None and MADE in keys:
         raise InvalidDefinition(

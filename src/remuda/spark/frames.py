@@ -52,7 +52,9 @@ def read(
         if value is not None:
             reader = reader.option(name, _text(value))
     with explained():
-        return reader.load()
+        frame = reader.load()
+        _ = frame.schema  # Connect looks at the source only when it is asked something
+    return frame
 
 
 def write(

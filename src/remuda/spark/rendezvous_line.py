@@ -15,7 +15,7 @@ import select
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Self
 
@@ -142,44 +142,53 @@ class Line:
 def dial(host: str, port: int, secret: bytes, tls: TlsFiles | None) -> Line:
     """The task's side. Raises ConnectionBroken, AuthenticationFailed, TlsFailed."""
     where = f"the driver at {format_address(host, port)}"
+
+    def encrypted(connection: socket.socket) -> socket.socket:
+        if tls is None:
+            return connection
+        name = tls.server_name or host
+        return client_context(tls).wrap_socket(connection, server_hostname=name)
+
     try:
         connection = socket.create_connection((host, port), timeout=CONNECT_TIMEOUT)
     except OSError as problem:
         raise ConnectionBroken(f"{where} cannot be reached: {problem}") from problem
-    try:
-        if tls is not None:
-            connection = client_context(tls).wrap_socket(
-                connection, server_hostname=tls.server_name or host
-            )
-        line = Line(_watched(connection), where)
-        _show(line, secret)
-    except ssl.SSLError as problem:
-        connection.close()
-        raise failure(problem, where, accepting=False) from problem
-    except OSError as problem:
-        connection.close()
-        raise ConnectionBroken(f"{where} cannot be reached: {problem}") from problem
-    except BaseException:
-        connection.close()
-        raise
-    return line
+    return _opened(connection, where, encrypted, lambda line: _show(line, secret), accepting=False)
 
 
 def accept(connection: socket.socket, peer: str, secret: bytes, tls: TlsFiles | None) -> Line:
     """The driver's side. Raises as ``dial``; the connection is closed then."""
-    try:
+
+    def encrypted(connection: socket.socket) -> socket.socket:
         connection.settimeout(CONNECT_TIMEOUT)
-        if tls is not None:
-            context = server_context(tls, client_certificates=bool(tls.ca))
-            connection = context.wrap_socket(connection, server_side=True)
+        if tls is None:
+            return connection
+        context = server_context(tls, client_certificates=bool(tls.ca))
+        return context.wrap_socket(connection, server_side=True)
+
+    return _opened(connection, peer, encrypted, lambda line: _check(line, secret), accepting=True)
+
+
+def _opened(
+    connection: socket.socket,
+    peer: str,
+    encrypted: Callable[[socket.socket], socket.socket],
+    prove: Callable[[Line], None],
+    *,
+    accepting: bool,
+) -> Line:
+    """A line on which both sides have shown the secret; the connection is closed otherwise."""
+    try:
+        connection = encrypted(connection)
         line = Line(_watched(connection), peer)
-        _check(line, secret)
+        prove(line)
     except ssl.SSLError as problem:
         connection.close()
-        raise failure(problem, peer, accepting=True) from problem
+        raise failure(problem, peer, accepting=accepting) from problem
     except OSError as problem:
         connection.close()
-        raise ConnectionBroken(f"{peer} has gone: {problem}") from problem
+        what = "has gone" if accepting else "cannot be reached"
+        raise ConnectionBroken(f"{peer} {what}: {problem}") from problem
     except BaseException:
         connection.close()
         raise

@@ -8,8 +8,10 @@ timestamp of the statement, as the user of this service, who must be an administ
 from __future__ import annotations
 
 import logging
+import math
 import re
 import threading
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -51,6 +53,8 @@ POLL_WAIT: Final = 5.0
 PAUSE: Final = 0.5
 """Seconds until a member that does not answer is asked again."""
 VIEW_INTERVAL: Final = 2.0
+LATE_JOBS: Final = 60.0
+"""Seconds for which jobs of a statement that was cancelled are ended, behind its own end."""
 PARTITIONS_PER_MEMBER: Final = 2
 
 SERVICE_SETTINGS: Final = {
@@ -106,7 +110,8 @@ class SparkService:
         self._lock = threading.Lock()
         self._functions_lock = threading.Lock()
         self._running: dict[QueryId, Work] = {}
-        self._canceled: set[QueryId] = set()
+        self._canceled: dict[QueryId, float] = {}
+        """Statements that nobody wants, and until when their jobs are ended."""
         self._functions: Counter[str] = Counter()
         """Registered functions, and how many statements use each now."""
         self._asking: dict[int, threading.Thread] = {}
@@ -166,11 +171,11 @@ class SparkService:
     def _poll(self, member: int) -> None:
         while not self._stopping.is_set():
             with self._lock:
-                wanted = self._running.keys() - self._canceled
+                wanted = self._running.keys() - self._canceled.keys()
                 mine = [query for query in wanted if self._running[query].member == member]
-                canceled = [query for query in self._canceled if query not in mine]
+                canceled = self._still_canceled()
                 free = self._slots - len(self._running)
-            for query in canceled:  # its job may have begun after it was cancelled
+            for query in canceled:
                 self._interrupt(query)
             try:
                 # At least one: what is too much waits here rather than at a member.
@@ -196,8 +201,15 @@ class SparkService:
         with self._lock:
             if query not in self._running:
                 return
-            self._canceled.add(query)
+            self._canceled[query] = math.inf
         self._interrupt(query)
+
+    def _still_canceled(self) -> list[QueryId]:
+        """Spark may begin a job of a statement after it was interrupted, and even after it has
+        failed for that reason: stages are prepared by other threads."""
+        now = time.monotonic()
+        self._canceled = {query: end for query, end in self._canceled.items() if now < end}
+        return list(self._canceled)
 
     def _interrupt(self, query: QueryId) -> None:
         try:
@@ -215,7 +227,8 @@ class SparkService:
         finally:
             with self._lock:
                 self._running.pop(work.query, None)
-                self._canceled.discard(work.query)
+                if work.query in self._canceled:
+                    self._canceled[work.query] = time.monotonic() + LATE_JOBS
 
     def _tell(self, work: Work, error: RemudaError) -> None:
         if work.query in self._canceled:

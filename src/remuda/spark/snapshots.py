@@ -127,7 +127,8 @@ def compact_snapshot(
     place = Store(store, key_file)
     opened, key = place.open()
     path = path_to(opened, name, cut=cut, moment=moment)
-    made = begin_base(opened, load(opened, name), path, into or name)
+    began = time.time_ns() // 1000
+    made = begin_base(opened, load(opened, name), path, into or name, began)
     try:
         ids = {schema.map_id for schema in catalog_of(path).maps}
         work = pieces_of(path, ids, pieces or PIECES_PER_SLOT * slots(spark))

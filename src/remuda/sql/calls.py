@@ -35,6 +35,7 @@ from remuda.sql.hypothetical import hypothetical
 from remuda.sql.intervals import interval_literal, make_interval
 from remuda.sql.nested import at_time_zone, row_value
 from remuda.sql.suggest import did_you_mean
+from remuda.sql.time_precision import to_precision
 from remuda.sql.tokens import CALL_MARK
 from remuda.sql.typed_tokens import INTERVAL_CALL
 
@@ -140,7 +141,7 @@ def _within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Expression
 
 def _constant_call(name: str) -> Handler:
     def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
-        return binder.call(name, node=node)
+        return to_precision(binder.context, binder.call(name, node=node), node.args.get("this"))
 
     return bind
 
@@ -150,9 +151,16 @@ def _now_as(target: SqlType) -> Handler:
 
     def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         now = binder.call("current_timestamp", node=node)
-        return binder.convert.explicit(now, target, node)
+        made = binder.convert.explicit(now, target, node)
+        return to_precision(binder.context, made, node.args.get("this"))
 
     return bind
+
+
+def _age(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    """``age(x)`` is counted from the midnight that today began with."""
+    later = [exp.CurrentDate()] if len(node.expressions) == 1 else []
+    return binder.call("age", *later, *node.expressions, node=node)
 
 
 def _overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Expression:
@@ -263,6 +271,7 @@ def _trim(binder: ExpressionBinder, node: exp.Trim) -> Expression:
 register(exp.Anonymous, _call, "this", "expressions")
 register_call("strpos", _strpos)
 register_call("log", _log)
+register_call("age", _age)
 for _name in ("extract", "date_part"):
     register_call(_name, _date_part)
 register_call("date_trunc", _date_trunc)
@@ -270,10 +279,10 @@ register(exp.Explode, _unnest, "this")
 register(exp.Filter, _filtered, "this", "expression")
 register(exp.WithinGroup, _within_group, "this", "expression")
 register(exp.CurrentDate, _constant_call("current_date"))
-register(exp.CurrentTimestamp, _constant_call("current_timestamp"))
-register(exp.Localtimestamp, _now_as(TIMESTAMP))
-register(exp.Localtime, _now_as(TIME))
-register(exp.CurrentTime, _now_as(TIME))
+register(exp.CurrentTimestamp, _constant_call("current_timestamp"), "this")
+register(exp.Localtimestamp, _now_as(TIMESTAMP), "this")
+register(exp.Localtime, _now_as(TIME), "this")
+register(exp.CurrentTime, _now_as(TIME), "this")
 register(exp.Overlaps, _overlaps, "this", "expression")
 register(exp.Extract, _extract, "this", "expression")
 register(exp.StrPosition, _position, "this", "substr")

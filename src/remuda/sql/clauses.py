@@ -22,6 +22,7 @@ from remuda.sql.context import Context, identifier
 from remuda.sql.expressions import Embedding, ExpressionBinder
 from remuda.sql.first_rows import with_ties
 from remuda.sql.scope import Scope
+from remuda.sql.time_precision import type_without_precision
 
 
 def ordinal_of(node: exp.Expr) -> int | None:
@@ -74,6 +75,7 @@ def default_name(node: exp.Expr) -> str:
         to = inner.args["to"]
         while to.this is exp.DType.ARRAY and to.expressions:
             to = to.expressions[0]
+        to, _ = type_without_precision(to)
         return _SHORT_TYPE_NAMES.get(to.this) or to.sql("postgres").lower()
     if isinstance(inner, exp.Filter | exp.Window | exp.RespectNulls | exp.WithinGroup):
         return default_name(inner.this)
@@ -104,6 +106,8 @@ def default_name(node: exp.Expr) -> str:
         exp.StrPosition: "position",
         exp.Boolean: "bool",
         exp.CurrentDate: "current_date",
+        exp.CurrentCatalog: "current_catalog",
+        exp.CurrentSchema: "current_schema",
         exp.CurrentUser: "current_user",
         exp.SessionUser: "session_user",
         exp.CurrentTimestamp: "current_timestamp",

@@ -18,7 +18,17 @@ from remuda.datatypes.coercion import (
     is_implicit,
     same_representation,
 )
-from remuda.datatypes.sql import BOOLEAN, INTEGER, VARCHAR, Kind, SqlType, decimal
+from remuda.datatypes.sql import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    JSON,
+    VARCHAR,
+    Kind,
+    SqlType,
+    decimal,
+)
 from remuda.datatypes.text import check_length, parse_text, type_name
 from remuda.errors import (
     AmbiguousFunction,
@@ -271,6 +281,16 @@ class Converter:
             if isinstance(expression, Parameter) and is_untyped(expression):
                 expressions[index] = self.typed(expression, FREE_DECIMAL, None)
 
+    def _narrowed(self, expressions: list[Expression]) -> list[Expression]:
+        """``day + ?``, ``json -> ?``: an INTEGER is asked for, and clients send their integers as
+        BIGINT."""
+        if len(expressions) != 2 or not any(e.type in (DATE, JSON) for e in expressions):
+            return expressions
+        return [
+            self.explicit(e, INTEGER, None) if isinstance(e, Parameter) and e.type == BIGINT else e
+            for e in expressions
+        ]
+
     # --- calls ---
 
     def call(
@@ -287,7 +307,7 @@ class Converter:
             self._require_some_type(prepared, nodes)
             self._widen_parameters(prepared)
         else:
-            prepared = [self._refreshed(e) for e in arguments]
+            prepared = self._narrowed([self._refreshed(e) for e in arguments])
             if name in _ARITHMETIC:
                 prepared = _arithmetic_literals(prepared)
                 self._widen_parameters(prepared)

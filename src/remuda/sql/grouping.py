@@ -9,6 +9,7 @@ from sqlglot import exp
 from remuda.datatypes.sql import BOOLEAN, INTEGER
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import GroupingError
+from remuda.plan.canonical import canonical, has_subquery
 from remuda.plan.expression import (
     AggregateCall,
     Call,
@@ -55,6 +56,8 @@ class Grouping:
         self._copies: dict[Expression, ColumnId] = {}
         """Keys that are not in every set -> their columns above, which are NULL in some sets."""
         self._number = ColumnRef(INTEGER, 0, "grouping_set")
+        self._with_subquery: dict[Expression, Expression] = {}
+        """Keys with subqueries, by their canonical form."""
 
     @property
     def active(self) -> bool:
@@ -72,6 +75,15 @@ class Grouping:
         if expression not in self.keys:
             column = expression.column if isinstance(expression, ColumnRef) else None
             self.keys[expression] = self.context.new_id() if column is None else column
+            if has_subquery(expression):
+                self._with_subquery.setdefault(canonical(expression), expression)
+
+    def key_like(self, expression: Expression) -> Expression:
+        """The key that says the same as ``expression``, which was bound apart from it; else
+        ``expression`` itself."""
+        if not self._with_subquery or not has_subquery(expression):
+            return expression
+        return self._with_subquery.get(canonical(expression), expression)
 
     def group_by(self, sets: list[GroupingSet]) -> None:
         for key in (key for one in sets for key in one):
@@ -179,6 +191,7 @@ class Grouping:
     ) -> Expression:
         if isinstance(expression, Call) and expression.function == GROUPING:
             return self._grouping_value(expression, node)
+        expression = self.key_like(expression)
         column = self.keys.get(expression)
         if column is not None:
             name = expression.name if isinstance(expression, ColumnRef) else f"key{column}"
@@ -205,7 +218,8 @@ class Grouping:
     def _grouping_value(self, call: Call, node: exp.Expr | None) -> Expression:
         """``GROUPING(a, b)``: in each set a bit per argument, the last one lowest, that is 1 where
         the argument is not in the set."""
-        if any(argument not in self.keys for argument in call.arguments):
+        arguments = [self.key_like(argument) for argument in call.arguments]
+        if any(argument not in self.keys for argument in arguments):
             raise self.context.error(
                 GroupingError,
                 "arguments to GROUPING must be grouping expressions of the associated query level",
@@ -213,7 +227,7 @@ class Grouping:
             )
         numbers: dict[int, list[Expression]] = {}
         for number, one in enumerate(self.sets):
-            bits = "".join("01"[argument not in one] for argument in call.arguments)
+            bits = "".join("01"[argument not in one] for argument in arguments)
             numbers.setdefault(int(bits, 2), []).append(Literal(INTEGER, number))
         if len(numbers) <= 1:
             return Literal(INTEGER, next(iter(numbers), 0))

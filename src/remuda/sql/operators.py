@@ -40,7 +40,8 @@ from remuda.sql.row_values import row_parts, rows_of_literals
 from remuda.sql.scope import all_levels, resolve_column, whole_row
 from remuda.sql.subqueries import compared, quantified, quantifier
 from remuda.sql.system_functions import object_cast, regclass_text
-from remuda.sql.types import is_bare_decimal, type_from_tree
+from remuda.sql.time_precision import rounded, type_without_precision
+from remuda.sql.types import BARE_SCALE, is_bare_decimal, type_from_tree
 
 # --- leaves ----------------------------------------------------------------------------------
 
@@ -312,7 +313,7 @@ def _case(binder: ExpressionBinder, node: exp.Case) -> Expression:
 
 def _cast(binder: ExpressionBinder, node: exp.Cast) -> Expression:
     place = _type_position(binder.context, node)
-    to = node.args["to"]
+    to, digits = type_without_precision(node.args["to"])
     inner = _object_type(node.this.args["to"]) if isinstance(node.this, exp.Cast) else ""
     if inner == "regclass" and type_from_tree(to, place).is_text:
         return regclass_text(binder, node.this)
@@ -326,6 +327,8 @@ def _cast(binder: ExpressionBinder, node: exp.Cast) -> Expression:
         return binder.convert.explicit(operand, as_decimal(operand.type), node)
     target = _any_decimal(operand) if is_bare_decimal(to) else type_from_tree(to, place)
     converted = binder.convert.explicit(operand, target, node)
+    if digits is not None:
+        return rounded(converted, digits)
     return restricted(to, converted) if target == INTERVAL else converted
 
 
@@ -337,7 +340,7 @@ def _any_decimal(operand: Expression) -> SqlType:
         if match is not None and len(match[1]) + len(match[2]) <= DECIMAL_PRECISION_MAX:
             digits = len(match[1].lstrip("0")) + len(match[2])
             return decimal(max(1, digits), len(match[2]))
-    return decimal(DECIMAL_PRECISION_MAX, 16)
+    return decimal(DECIMAL_PRECISION_MAX, BARE_SCALE)
 
 
 def _object_type(to: exp.Expr) -> str:

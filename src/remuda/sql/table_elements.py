@@ -146,7 +146,10 @@ class ElementReader(TokenReader):
 
     def type(self) -> SqlType:
         position = self.position()
-        found = type_from_name(self.type_name(), self.type_arguments(), position)
+        name, arguments = self.type_name(), self.type_arguments()
+        if arguments:
+            name = self._with_zone(name)  # TIMESTAMP(6) WITH TIME ZONE
+        found = type_from_name(name, arguments, position)
         while self._accept_array():
             found = array_of(found, position)
         return found
@@ -170,6 +173,9 @@ class ElementReader(TokenReader):
         if (word, self.word()) in _TWO_WORD_TYPES:
             word += " " + self.word()
             self.index += 1
+        return self._with_zone(word)
+
+    def _with_zone(self, word: str) -> str:
         if word in ("timestamp", "time"):
             for zone in ("with", "without"):
                 if self.accept(zone, *_ZONE_WORDS):

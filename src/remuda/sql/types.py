@@ -81,6 +81,8 @@ _DECIMAL: Final = ("decimal", "numeric", "dec")
 TYPE_NAMES: Final = tuple(sorted({*_SIMPLE, *_TEXT, *_DECIMAL}))
 
 LENGTH_MAX: Final = 10_485_760
+BARE_SCALE: Final = 16
+"""Digits after the point of a DECIMAL of which nothing is said: as many as quotients have."""
 
 # sqlglot's name of a type -> ours
 _TREE_NAMES: Final[dict[str, str]] = {
@@ -114,18 +116,29 @@ def type_from_name(name: str, arguments: tuple[int, ...], position: Position | N
             hint=did_you_mean(name, TYPE_NAMES)
             or "Supported types: " + ", ".join(TYPE_NAMES) + ".",
         )
-    if arguments and arguments != (6,):
-        raise InvalidDefinition(f"type {name} takes no length or precision", position=position)
+    if arguments:
+        _check_precision(name, found, arguments, position)
     return found
+
+
+def _check_precision(
+    name: str, found: SqlType, arguments: tuple[int, ...], position: Position | None
+) -> None:
+    """Times keep microseconds, and more digits mean these, as in PostgreSQL. Fewer can be had by a
+    CAST, but no column rounds what is written to it."""
+    if found.kind not in (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL):
+        raise InvalidDefinition(f"type {name} takes no length or precision", position=position)
+    if len(arguments) > 1 or arguments[0] < 6:
+        raise NotSupported(
+            f"columns of type {name} keep microseconds: a precision below 6 is not supported",
+            position=position,
+            hint=f"Leave it out, and round by CAST(value AS {name}(3)) where it matters.",
+        )
 
 
 def _decimal(arguments: tuple[int, ...], position: Position | None) -> SqlType:
     if not arguments:
-        raise InvalidDefinition(
-            "DECIMAL needs a precision",
-            hint="Write DECIMAL(precision, scale), for example DECIMAL(18,2).",
-            position=position,
-        )
+        return decimal(DECIMAL_PRECISION_MAX, BARE_SCALE)
     precision, scale = arguments[0], arguments[1] if len(arguments) > 1 else 0
     if len(arguments) > 2 or not 1 <= precision <= DECIMAL_PRECISION_MAX:
         raise InvalidDefinition(

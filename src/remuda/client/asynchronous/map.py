@@ -410,6 +410,7 @@ def _pair(entry: Any) -> tuple[Any, Any]:
         key, value = entry
     except (TypeError, ValueError):
         raise InputError(
-            f"put_all takes a mapping, (key, value) pairs, or a table; found {entry!r}"
+            "put_all takes a mapping, (key, value) pairs, or a table; "
+            f"found {type(entry).__name__} where a pair should be"
         ) from None
     return key, value

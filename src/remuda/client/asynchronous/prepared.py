@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
@@ -68,6 +69,7 @@ class Statement:
         options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
         settings = self._core.settings
         tries: Tries | None = None
+        whole, began = options, time.monotonic()
         while True:
             member = self._member(values)
             try:
@@ -75,9 +77,11 @@ class Statement:
             except (*MAYBE_AGAIN, UndefinedStatement, SchemaChanged) as error:
                 if tries is None:
                     repeats = settings.retry_reads if is_read(self.text) else 0
-                    tries = self._core.tries(repeats, options.timeout)
+                    left = whole.after(time.monotonic() - began)
+                    tries = self._core.tries(repeats, left.timeout)
                 await tries.after(error)
                 self._plans.pop(member, None)
+                options = whole.after(time.monotonic() - began)
 
     def __repr__(self) -> str:
         return f"<Statement {self.text!r}>"

@@ -14,7 +14,7 @@ from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.prepared import Statement
 from remuda.client.core import Core
 from remuda.client.many import execute_many
-from remuda.client.ports import COMMIT_TIMEOUT
+from remuda.client.ports import COMMIT_GRACE
 from remuda.client.reader import Reader
 from remuda.client.requests import NO_OPTIONS, RunOptions
 from remuda.client.transaction_core import TransactionCore
@@ -125,9 +125,11 @@ class Transaction:
                 self._over(core, State.COMMITTED)
                 return
             await self._begin_late(core)
-        call = requests.end(core.held, core.unsent, core.clock, core.view.number)
+        limit = core.settings.request_timeout
+        call = requests.end(core.held, core.unsent, core.clock, core.view.number, limit)
         try:
-            self.commit_timestamp = await core.pool(core.held.member).call(call, COMMIT_TIMEOUT)
+            member = core.pool(core.held.member)
+            self.commit_timestamp = await member.call(call, limit + COMMIT_GRACE)
         except OutcomeUnknown:
             self._over(core, State.UNKNOWN)
             raise

@@ -91,7 +91,7 @@ def _push_limit_into_union(node: Logical, _: Rewriting) -> Logical | None:
         case Sort(keys=(), input=Union(inputs=inputs) as union) if node.limit is not None:
             rows = limit_with_offset(node.limit, node.offset)
             pushed = tuple(
-                child if is_limited(child) else Sort(child.output, child, (), rows)
+                child if _is_limited_below(child) else Sort(child.output, child, (), rows)
                 for child in inputs
             )
             return None if pushed == inputs else with_inputs(node, (replace(union, inputs=pushed),))

@@ -991,18 +991,20 @@ class TransactionStatus(_message.Message):
     def __init__(self, transaction: _Optional[str] = ..., member: _Optional[int] = ..., state: _Optional[_Union[TransactionState, str]] = ..., catalog_version: _Optional[int] = ..., snapshot: _Optional[int] = ...) -> None: ...
 
 class TransactionEnd(_message.Message):
-    __slots__ = ("transaction", "commit", "context", "reads", "puts")
+    __slots__ = ("transaction", "commit", "context", "reads", "puts", "timeout")
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     COMMIT_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     READS_FIELD_NUMBER: _ClassVar[int]
     PUTS_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     transaction: str
     commit: bool
     context: _common_pb2.Context
     reads: _containers.RepeatedCompositeFieldContainer[KeysRequest]
     puts: _containers.RepeatedCompositeFieldContainer[PutRequest]
-    def __init__(self, transaction: _Optional[str] = ..., commit: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., reads: _Optional[_Iterable[_Union[KeysRequest, _Mapping]]] = ..., puts: _Optional[_Iterable[_Union[PutRequest, _Mapping]]] = ...) -> None: ...
+    timeout: float
+    def __init__(self, transaction: _Optional[str] = ..., commit: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., reads: _Optional[_Iterable[_Union[KeysRequest, _Mapping]]] = ..., puts: _Optional[_Iterable[_Union[PutRequest, _Mapping]]] = ..., timeout: _Optional[float] = ...) -> None: ...
 
 class TransactionEnded(_message.Message):
     __slots__ = ("commit_timestamp", "context")

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 from remuda.client.client import Client
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
-from remuda.errors import RemudaError, UndefinedColumn, UndefinedMap
+from remuda.errors import InvalidDefinition, RemudaError, UndefinedColumn, UndefinedMap
 from remuda.spark.change_sets import key_positions
 from remuda.spark.fit import SourceColumn, check_key, check_replicated, fit, new_schema
 from remuda.spark.pipeline.context import Context
@@ -184,6 +184,11 @@ def _schema(
         return made, False
     check_key(schema, target.key)
     check_replicated(schema, target.replicated)
+    if schema.has_row_ids and target.mode != "overwrite":
+        raise InvalidDefinition(
+            f"map {schema.name} has no key: each run would add its rows once more",
+            hint="Give the map a key, or replace what it has: mode: overwrite.",
+        )
     return schema, True
 
 

@@ -27,6 +27,8 @@ from remuda.storage.format.segment import (
 )
 from remuda.storage.log.writer import LogEnd
 
+FIRST_RECORD = 1
+"""Its sequence: what reads a log from here reads all that was ever in it."""
 _RESTORE = "Restore the member from its copies or from a snapshot; the log is left as it is."
 
 
@@ -108,6 +110,11 @@ class LogReader:
         the log is damaged, and when it begins behind ``start``."""
         tail = tail or self.tail()
         numbers = [number for number in self.source.numbers() if number not in tail.unborn]
+        if not numbers and start > FIRST_RECORD:
+            raise DataCorrupted(
+                f"the log of {self.identity} has no segments, and record {start} is needed",
+                hint=_RESTORE,
+            )
         before: LogEnd | None = None
         for number in self._from(numbers, start):
             data = self.source.read(number)

@@ -131,22 +131,6 @@ Step: TypeAlias = (
 )
 
 
-def stripe(step: Step, stripes: int) -> int | None:
-    """Which of ``stripes`` workers applies a step; None: all, after what came before."""
-    match step:
-        case PartCommit(part=part):
-            return part.partition % stripes
-        case (
-            log.PartitionTaken(partition=partition)
-            | log.CopiedRows(partition=partition)
-            | log.PartitionReady(partition=partition)
-            | log.PartitionLeft(partition=partition)
-        ):
-            return partition % stripes
-        case _:
-            return None
-
-
 @dataclass(frozen=True, slots=True)
 class JobInDoubt:
     prepared: log.JobPrepared

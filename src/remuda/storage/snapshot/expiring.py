@@ -10,21 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 from remuda.errors import DependentObjects, InputError
 from remuda.storage.snapshot.chain import Chain
 from remuda.storage.snapshot.object_store import ObjectStore
-from remuda.storage.snapshot.writing import manifest_key
+from remuda.storage.snapshot.writing import begun, data_folder, manifest_key, pending_key
+
+LEFT_AFTER: Final = 24 * 3600 * 1_000_000
+"""Microseconds: nobody makes a cut for so long."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpirePlan:
-    """``cuts`` and ``kept`` are versions; ``objects`` are keys that no kept cut needs."""
+    """``cuts``, ``kept`` and ``unfinished`` are versions; the cuts and the unfinished ones go.
+    ``objects`` are keys that no kept cut needs."""
 
     cuts: tuple[int, ...]
     kept: tuple[int, ...]
     objects: tuple[str, ...]
     name: str
+    unfinished: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return (
@@ -32,9 +38,18 @@ class ExpirePlan:
         )
 
 
-def plan_expire(chain: Chain, *, before: int) -> ExpirePlan:
-    """Give up what is not needed to restore any cut or moment from timestamp ``before`` on. A
-    damaged manifest keeps everything: nobody knows what it needs."""
+def left_behind(store: ObjectStore, chain: Chain, *, now: int) -> frozenset[int]:
+    """Cuts that somebody began more than a day before ``now`` (microseconds since 1970) and has not
+    finished: who made them is gone."""
+    times = {version: begun(store, chain.name, version) for version in chain.pending()}
+    return frozenset(each for each, at in times.items() if 0 < at < now - LEFT_AFTER)
+
+
+def plan_expire(
+    chain: Chain, *, before: int, unfinished: frozenset[int] = frozenset()
+) -> ExpirePlan:
+    """Give up what is not needed to restore any cut or moment from timestamp ``before`` on, and the
+    cuts ``unfinished``. A damaged manifest keeps everything: nobody knows what it needs."""
     _refuse_damaged(chain)
     states = [each.manifest for each in chain.states() if not each.problem]
     younger = [each.version for each in states if each.timestamp >= before]
@@ -45,17 +60,21 @@ def plan_expire(chain: Chain, *, before: int) -> ExpirePlan:
         target = chain.target(moment=before)
         bases.append(chain.path(target.version, target.moment)[0].version)
     first = min(bases, default=0)
-    return _plan(chain, frozenset(version for version in chain.manifests if version < first))
+    going = frozenset(version for version in chain.manifests if version < first)
+    return _plan(chain, going, unfinished)
 
 
 def plan_drop(chain: Chain, versions: Collection[int], *, force: bool = False) -> ExpirePlan:
     """Give up these cuts. Raises ``DependentObjects`` when others rest on them, unless ``force``:
-    then these go, too."""
+    then these go, too. Those that somebody began and has not finished go with their objects; who
+    is still making one cannot finish it."""
     _refuse_damaged(chain)
-    unknown = sorted(set(versions) - set(chain.manifests))
+    unfinished = frozenset(versions) & frozenset(chain.pending()) - set(chain.manifests)
+    versions = frozenset(versions) - unfinished
+    unknown = sorted(versions - set(chain.manifests))
     if unknown:
         raise InputError(f"snapshot {chain.name} has no cut {unknown[0]}")
-    going = frozenset(versions)
+    going = versions
     before = {each.manifest.version for each in chain.states() if not each.problem}
     after = {each.manifest.version for each in chain.without(going).states() if not each.problem}
     broken = sorted(before - going - after)
@@ -66,7 +85,7 @@ def plan_drop(chain: Chain, versions: Collection[int], *, force: bool = False) -
             detail=f"no longer restorable would be: {listed}",
             hint="Make a new base first, or give these up, too: CASCADE.",
         )
-    return _plan(chain, going | frozenset(broken))
+    return _plan(chain, going | frozenset(broken), unfinished)
 
 
 def carry_out(store: ObjectStore, plan: ExpirePlan) -> None:
@@ -86,15 +105,22 @@ def _refuse_damaged(chain: Chain) -> None:
         )
 
 
-def _plan(chain: Chain, going: frozenset[int]) -> ExpirePlan:
+def _plan(chain: Chain, going: frozenset[int], unfinished: frozenset[int]) -> ExpirePlan:
     kept = chain.without(going)
     needed = {each.key for manifest in kept.manifests.values() for each in manifest.objects}
     manifests = {key for key in chain.keys if key.endswith(".manifest")}
     notes = {key for key in chain.keys if key.endswith(".note")}
+    done_with = unfinished | frozenset(chain.manifests)  # the note of one that is there was left
+    given_up = {pending_key(chain.name, version) for version in done_with} & notes
     spare = chain.keys - needed - manifests - notes
-    if notes:  # somebody is writing: what has no manifest may get one
+    if notes - given_up:  # somebody is writing: what has no manifest may get one
         named = {each.key for version in going for each in chain.manifests[version].objects}
-        spare &= named
+        mine = tuple(data_folder(chain.name, version) for version in unfinished)
+        spare = frozenset(key for key in spare if key in named or key.startswith(mine))
     return ExpirePlan(
-        tuple(sorted(going)), tuple(sorted(kept.manifests)), tuple(sorted(spare)), chain.name
+        tuple(sorted(going)),
+        tuple(sorted(kept.manifests)),
+        (*sorted(given_up), *sorted(spare)),  # who is still at it must see that first
+        chain.name,
+        tuple(sorted(unfinished)),
     )

@@ -10,12 +10,13 @@ import re
 from pathlib import Path
 from typing import Final, Protocol
 
-from remuda.errors import DuplicateObject, InputError, UndefinedObject
-from remuda.world import Disk
+from remuda.errors import DuplicateObject, InputError, ResourceError, UndefinedObject
+from remuda.world import Appender, Disk
 
 _KEY: Final = re.compile(r"(?:[a-z0-9_-]+/)*[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
 _NAME: Final = re.compile(r"[a-z0-9_-]+")
 _TEMPORARY: Final = ".writing-"
+_TRIES: Final = 5
 
 
 class ObjectStore(Protocol):
@@ -64,18 +65,34 @@ class DirectoryStore:
         path = self._path(key)
         if path.name in self._disk.names(path.parent):
             raise DuplicateObject(f"object {key} exists already", detail=str(path))
-        self._disk.make_folder(path.parent)
         temporary = path.with_name(_TEMPORARY + path.name)
-        if temporary.name in self._disk.names(path.parent):
-            self._disk.remove(temporary)  # of a process that has ended in the middle
-        appender = self._disk.create(temporary)
+        appender = self._appender(temporary)
         try:
-            appender.append(data)
-            appender.sync()
-        finally:
-            appender.close()
-        self._disk.rename(temporary, path)
+            try:
+                appender.append(data)
+                appender.sync()
+            finally:
+                appender.close()
+            self._disk.rename(temporary, path)
+        except ResourceError:  # a full disk: what nobody needs would keep it full
+            if temporary.name in self._disk.names(temporary.parent):
+                self._disk.remove(temporary)
+            self._remove_empty(path.parent)
+            raise
         self._disk.sync_folder(path.parent)
+
+    def _appender(self, temporary: Path) -> Appender:
+        if temporary.name in self._disk.names(temporary.parent):
+            self._disk.remove(temporary)  # of a process that has ended in the middle
+        for _ in range(_TRIES):
+            self._disk.make_folder(temporary.parent)
+            try:
+                return self._disk.create(temporary)
+            except ResourceError:
+                if temporary.parent.name in self._disk.names(temporary.parent.parent):
+                    raise
+                # Somebody has deleted the last object in it just now, and the folder.
+        raise ResourceError(f"the folder of {temporary} is deleted again and again")
 
     def get(self, key: str) -> bytes:
         path = self._path(key)
@@ -93,6 +110,12 @@ class DirectoryStore:
         if path.name in self._disk.names(path.parent):
             self._disk.remove(path)
             self._disk.sync_folder(path.parent)
+        self._remove_empty(path.parent)
+
+    def _remove_empty(self, folder: Path) -> None:
+        while folder != self._root and not self._disk.names(folder):
+            self._disk.remove_folder(folder)
+            folder = folder.parent
 
     def _path(self, key: str) -> Path:
         check_key(key)

@@ -7,11 +7,13 @@ segments of their logs, and the coordinator of the cut gathers what they return.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 import pyarrow as pa
 
-from remuda.errors import DuplicateObject, InputError
+from remuda.errors import DuplicateObject, InputError, ResourceError, UndefinedObject
 from remuda.storage.format.manifest import (
     DataObject,
     Manifest,
@@ -25,6 +27,7 @@ from remuda.storage.log.index import LogIndex, SegmentSummary
 from remuda.storage.snapshot.object_store import ObjectStore, check_name
 
 VERSION_DIGITS = 10
+_BEGUN: Final = re.compile(rb"^begun (\d+)$", re.MULTILINE)
 _SEGMENT_DIGITS = 10
 
 
@@ -36,21 +39,36 @@ def pending_key(name: str, version: int) -> str:
     return f"{name}/pending-{version:0{VERSION_DIGITS}}.note"
 
 
+def data_folder(name: str, version: int) -> str:
+    return f"{name}/data-{version:0{VERSION_DIGITS}}/"
+
+
 def data_key(name: str, version: int, map_id: int, group: int) -> str:
-    return f"{name}/data-{version:0{VERSION_DIGITS}}/{map_id}-{group:04}.arrow"
+    return f"{data_folder(name, version)}{map_id}-{group:04}.arrow"
 
 
 def segment_key(name: str, identity: str, number: int) -> str:
     return f"{name}/log/{identity}/{number:0{_SEGMENT_DIGITS}}.segment"
 
 
-def begin(store: ObjectStore, name: str, version: int) -> None:
-    """Raises ``DuplicateObject`` when the cut is there, or somebody is at it, and ``InputError``
-    for a name that none can have."""
+def begin(store: ObjectStore, name: str, version: int, now: int = 0) -> None:
+    """``now``: microseconds since 1970; 0: nobody shall take the note for an old one. Raises
+    ``DuplicateObject`` when the cut is there, or somebody is at it, and ``InputError`` for a name
+    that none can have."""
     check_name(name)
     if manifest_key(name, version) in store.keys(manifest_key(name, version)):
         raise DuplicateObject(f"snapshot {name} has cut {version} already")
-    store.put(pending_key(name, version), b"objects of this cut may have no manifest yet\n")
+    text = f"objects of this cut may have no manifest yet\nbegun {now}\n"
+    store.put(pending_key(name, version), text.encode())
+
+
+def begun(store: ObjectStore, name: str, version: int) -> int:
+    """When the cut was begun that somebody is making; 0: nobody knows."""
+    try:
+        found = _BEGUN.search(store.get(pending_key(name, version)))
+    except UndefinedObject:
+        return 0
+    return 0 if found is None else int(found[1])
 
 
 def put_rows(
@@ -132,8 +150,15 @@ def segments_of_increment(
 
 
 def finish(store: ObjectStore, manifest: Manifest) -> str:
-    """Makes the snapshot visible; the SHA-256 of its manifest."""
+    """Makes the snapshot visible; the SHA-256 of its manifest. Raises ``ResourceError`` when it was
+    given up meanwhile, and its objects perhaps with it."""
     data = encode_manifest(manifest)
+    note = pending_key(manifest.name, manifest.version)
+    if note not in store.keys(note):
+        raise ResourceError(
+            f"cut {manifest.version} of snapshot {manifest.name} was given up while it was made",
+            hint="Somebody dropped it. Make the snapshot again.",
+        )
     store.put(manifest_key(manifest.name, manifest.version), data)
     store.delete(pending_key(manifest.name, manifest.version))
     return sha256(data)
@@ -145,7 +170,7 @@ def abandon(store: ObjectStore, name: str, version: int) -> int:
     if store.keys(manifest_key(name, version)):
         store.delete(pending_key(name, version))
         return 0
-    left = store.keys(f"{name}/data-{version:0{VERSION_DIGITS}}/")
+    left = store.keys(data_folder(name, version))
     for path in left:
         store.delete(path)
     store.delete(pending_key(name, version))
