@@ -6,24 +6,28 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.member.conftest import TestCluster
 from transacting import Session
 
 from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import (
     JobAborted,
+    MemberUnavailable,
     SerializationFailure,
     SnapshotTooOld,
     TransientError,
     ViewChanged,
 )
 from remuda.limits import PARTITIONS
-from remuda.member import arrow_stream
+from remuda.member import arrow_stream, move_pauses
 from remuda.member.calls import LocalCall
 from remuda.member.commit_work import Work
+from remuda.member.job_rows import Frame
 from remuda.member.move_pauses import LOOK
 from remuda.member.routing import Router
 from remuda.member.transaction_apply import Applying
@@ -226,10 +230,10 @@ def test_a_move_and_the_commits_of_jobs_take_turns(in_cluster: Any) -> None:
 
     async def scenario(cluster: TestCluster) -> None:
         pauses = cluster.member(1).job_rows.pauses
-        assert await pauses.pause("1-before", ()) == ()
+        assert await pauses.pause("1-before") == ()
         move = asyncio.ensure_future(pauses.begin_move())
         await asyncio.sleep(0)
-        later = asyncio.ensure_future(pauses.pause("1-later", ()))
+        later = asyncio.ensure_future(pauses.pause("1-later"))
         await asyncio.sleep(3 * LOOK)
         assert not move.done()
         pauses.resume("1-before")
@@ -243,6 +247,137 @@ def test_a_move_and_the_commits_of_jobs_take_turns(in_cluster: Any) -> None:
         pauses.end_move()
 
     in_cluster(scenario, members=1)
+
+
+def test_a_job_that_waited_until_a_member_was_ready_asks_again_whether_it_moves(
+    in_cluster: Any,
+) -> None:
+    async def scenario(cluster: TestCluster) -> None:
+        member = cluster.member(1)
+        pauses = member.job_rows.pauses
+        member.core.readiness.hold("test", "rows are on their way")
+        job = asyncio.ensure_future(pauses.pause("1-job"))
+        await asyncio.sleep(0)
+        await pauses.begin_move()
+        member.core.readiness.release("test")
+        await asyncio.sleep(3 * LOOK)
+        assert not job.done()
+        pauses.end_move()
+        assert await job == ()
+        pauses.resume("1-job")
+
+    in_cluster(scenario, members=1)
+
+
+def test_a_job_is_not_refused_because_a_move_waits_for_another_one(
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(move_pauses, "GRANT_WAIT", 0.0)
+
+    async def scenario(cluster: TestCluster) -> None:
+        pauses = cluster.member(1).job_rows.pauses
+        await pauses.pause("1-long")
+        move = asyncio.ensure_future(pauses.begin_move())
+        await asyncio.sleep(0)
+        assert await pauses.pause("1-later") == ()
+        assert not move.done()
+        pauses.resume("1-long")
+        pauses.resume("1-later")
+        await move
+        pauses.end_move()
+
+    in_cluster(scenario, members=1)
+
+
+def test_a_job_waits_until_it_is_known_who_has_rows_of_a_silent_member(in_cluster: Any) -> None:
+    """Its user may have loaded rows for an hour: another member has them soon."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        core, pauses = cluster.member(1).core, cluster.member(1).job_rows.pauses
+        silent, alive = [MemberUnavailable("member 2 is lost: it is silent")], core.require_alive
+
+        def require_alive(number: int) -> None:
+            if number == 2 and silent:
+                raise silent.pop()
+            alive(number)
+
+        core.require_alive = require_alive  # type: ignore[method-assign]
+        assert await pauses.pause("1-job") == ()
+        assert not silent
+        pauses.resume("1-job")
+
+    in_cluster(scenario, members=2)
+
+
+def test_a_move_does_not_wait_for_the_job_of_a_member_that_is_gone(in_cluster: Any) -> None:
+    """Nobody would say that it has ended, and copies are missing meanwhile."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        pauses = cluster.member(1).job_rows.pauses
+        await pauses._pause_here("9-job")
+        async with asyncio.timeout(60):
+            await pauses.begin_move()
+        pauses.end_move()
+
+    in_cluster(scenario, members=1)
+
+
+async def rows_of_job(client: Any) -> tuple[MapSchema, pa.RecordBatch]:
+    """Of all partitions."""
+    schema = await client.schema("t")
+    arrow = engine_schema(schema)
+    columns = [pa.array(range(600), field.type) for field in arrow]
+    return schema, pa.record_batch(columns, schema=arrow)
+
+
+def test_whoever_is_given_a_copy_anew_gets_rows_that_it_had_before(in_cluster: Any) -> None:
+    """A move began again while rows were on their way: the receiver has dropped what it had."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
+        schema, batch = await rows_of_job(client)
+        member = cluster.member(1)
+        rows, mine = member.job_rows, member.core.view.partitions_of(1)
+        rows.receivers = dict.fromkeys(mine, 2)
+        sent: list[int] = []
+
+        async def send(receiver: int, *_rows: Any, **_options: Any) -> None:
+            sent.append(receiver)
+            if len(sent) == 1:
+                rows.receivers = dict(rows.receivers)
+
+        rows._send = send  # type: ignore[method-assign]
+        own = np.isin(Router(schema).partitions(batch), list(mine))
+        job = member.commits.new_job()
+        frame = Frame(job, "0:0", 1, 0, removal=False)
+        await rows._on_copies(schema, frame, batch.filter(pa.array(own)))
+        assert sent == [2, 2]
+        rows.receivers = {}
+        member.commits.drop(job, [1])
+
+    in_cluster(scenario, members=2, backups=0)
+
+
+def test_rows_of_jobs_arrive_before_and_after_a_map_is_altered(in_cluster: Any) -> None:
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
+        member = cluster.member(1)
+        rows, theirs = member.job_rows, member.core.view.partitions_of(2)
+        rows.incoming = lambda: theirs
+        jobs = [member.commits.new_job() for _ in range(2)]
+        for job in jobs:
+            schema, batch = await rows_of_job(client)
+            arriving = np.isin(Router(schema).partitions(batch), list(theirs))
+            frame = Frame(job, "0:0", 2, 0, removal=False)
+            rows._keep(schema, frame, batch.filter(pa.array(arriving)))
+            await client.sql(f"ALTER TABLE t ADD COLUMN w{len(schema.columns)} BIGINT")
+        for job in jobs:
+            member.commits.drop(job, [1])
+        assert not rows._arriving
+
+    in_cluster(scenario, members=2, backups=0)
 
 
 def test_a_write_of_before_a_handover_is_not_covered_by_the_rows_that_came(in_cluster: Any) -> None:

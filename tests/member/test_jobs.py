@@ -15,6 +15,7 @@ from remuda.errors import (
     JobAborted,
     MemberUnavailable,
     NotNullViolation,
+    OutcomeUnknown,
     TypeMismatch,
     UniqueViolation,
 )
@@ -218,6 +219,57 @@ def test_a_job_ends_when_its_coordinator_is_lost(in_cluster: InCluster) -> None:
         await cluster.idle()
         with pytest.raises(MemberUnavailable):
             await commit(client, job, [])
+
+    in_cluster(scenario)
+
+
+def test_a_task_that_is_named_twice_counts_once(in_cluster: InCluster) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await client.run(CREATE)
+        job, schema = await begun(client)
+        writer = Writer(cluster, job, schema, "0:0")
+        await writer.write(range(60))
+        task = await writer.end()
+        task.rows = 60
+        assert await commit(client, job, [task, task]) == 60
+
+    in_cluster(scenario)
+
+
+def test_a_commit_of_which_nobody_knows_yet_is_not_rolled_back_by_half(
+    in_cluster: InCluster,
+) -> None:
+    """Some members may have committed when the user is told that nobody knows."""
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await client.run(CREATE)
+        job, schema = await begun(client)
+        writer = Writer(cluster, job, schema, "0:0")
+        await writer.write(range(30))
+        leader = cluster.member(1).commits
+        commit_to_its_end, ask_finish = leader.commit, leader._ask_finish
+        decided: list[tuple[Any, ...]] = []
+        running: list[asyncio.Future[int]] = []
+
+        async def commit_unknown(*asked: Any, **options: Any) -> int:
+            running.append(asyncio.ensure_future(commit_to_its_end(*asked, **options)))
+            while not decided:
+                await asyncio.sleep(0.001)
+            raise OutcomeUnknown("nobody knows")
+
+        leader.commit, leader._ask_finish = commit_unknown, lambda *asked: decided.append(asked)
+        with pytest.raises(OutcomeUnknown):
+            await commit(client, job, [await writer.end()])
+        for number in (2, 3):
+            await cluster.member(number).jobs._check(job)
+        leader._ask_finish = ask_finish
+        for asked in decided:
+            ask_finish(*asked)
+        assert await running[0] == 30
+        assert await client.sql("SELECT count(*) FROM m") == [(30,)]
+        await cluster.idle()
 
     in_cluster(scenario)
 

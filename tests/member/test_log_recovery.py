@@ -7,11 +7,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from logged import asked, late_member, logged_cluster, memory_disk, on_disk, picture, sim_disk
 from tests.member.conftest import TestCluster
 from transacting import Session
 
+from remuda.client.asynchronous.connect import connect
+from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import DiskFull, RemudaError
 from remuda.member.forming import Forming
@@ -469,3 +472,43 @@ def test_members_wait_for_the_first_one_to_read_its_log(monkeypatch: pytest.Monk
         asyncio.run(scenario())
     finally:
         read_on.set()
+
+
+async def staged(job: Any, stored: range, removed: range) -> Any:
+    """A task of a job that writes and removes."""
+    arrow = engine_schema(job.schema)
+    async with job.writer("0:0") as writer:
+        columns = [pa.array(stored, arrow.field(0).type), pa.array(["job"] * len(stored))]
+        await writer.write(pa.record_batch(columns, schema=arrow))
+        of_keys = pa.schema([arrow.field(0)])
+        await writer.remove(pa.record_batch([pa.array(removed, pa.int64())], schema=of_keys))
+        return await writer.finish()
+
+
+@pytest.mark.parametrize("backups", [0, 1])
+def test_rows_of_a_job_that_have_moved_come_back(backups: int) -> None:
+    """They were noted as they arrived, some of them by members that have given them away since."""
+
+    async def scenario() -> None:
+        disk, folders = memory_disk(), [Path(f"/{name}") for name in "abc"]
+        settings = {"backups": backups, "join_timeout": 20.0}
+        async with logged_cluster(folders[:2], on_disk(disk), **settings) as cluster:
+            client = await connect(f"127.0.0.1:{cluster.member(1).core.info.user_port}")
+            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR)")
+            await client.sql("INSERT INTO t SELECT i, 'old' FROM generate_series(0, 299) AS g(i)")
+            job = await client.begin_job("t")
+            task = await staged(job, range(200, 500), range(100))
+            async with late_member(cluster, folders[2], on_disk(disk), **settings) as late:
+                while not late.core.view.partitions_of(3):
+                    await asyncio.sleep(0.01)
+                assert await job.commit([task]) == 400  # rows and removals
+                schema = await (await cluster.client()).schema("t")
+                assert late.core.stores[schema.map_id].size(late.core.timestamp())
+                killed = picture(disk)
+            await client.close()
+        expected = dict.fromkeys(range(100, 200), "old") | dict.fromkeys(range(200, 500), "job")
+        async with logged_cluster(folders, on_disk(killed), **settings) as cluster:
+            found = await asked(await cluster.client(), "SELECT id, name FROM t")
+            assert (len(found), dict(found)) == (400, expected)
+
+    asyncio.run(scenario())

@@ -68,6 +68,25 @@ def test_the_younger_one_waits(in_cluster: Any, what: str) -> None:
     in_cluster(scenario, members=1)
 
 
+def test_rows_beside_a_condition_are_not_waited_for(in_cluster: Any) -> None:
+    """Whoever waited for what others do elsewhere in its partition would wait for ever where there
+    is always somebody."""
+
+    async def scenario(cluster: Any) -> None:
+        session = Session(await cluster.client(1))
+        await session.sql(CREATE)
+        await session.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+        schema = await session.client.schema("t")
+        await session.sql("BEGIN")
+        await session.sql("UPDATE t SET v = v + 1 WHERE v > 1")
+        beside = Write(schema.map_id, schema.version, (1,), (1, 0))
+        other = Other(cluster, schema, PartWork(1, (beside,)))
+        assert await session.told("COMMIT") == "COMMIT"
+        other.ends()
+
+    in_cluster(scenario, members=1)
+
+
 def test_the_older_one_is_refused_at_once(in_cluster: Any) -> None:
     """Both waiting for each other would be a circle."""
 

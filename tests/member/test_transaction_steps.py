@@ -17,17 +17,17 @@ from remuda.errors import (
     CheckViolation,
     ObjectMismatch,
     OutcomeUnknown,
-    QueryTimeout,
     RemudaError,
     SerializationFailure,
 )
 from remuda.member import transaction_shell, transaction_snapshots, transactions
 from remuda.member.routes import UserRoutes
+from remuda.member.transaction_session import TransactionSessions
 from remuda.member.transaction_shell import TransactionShell
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.transaction import states as tx
 from remuda.transaction.states import State
-from remuda.transaction_errors import FailedTransaction
+from remuda.transaction_errors import FailedTransaction, TransactionTimeout
 
 
 @asynccontextmanager
@@ -279,6 +279,39 @@ def test_a_commit_that_cannot_end_is_answered_in_time(
                     with monkeypatch.context() as patch:
                         patch.setattr(TransactionShell, "on_messages", lambda *_: None)
                         await transaction.commit()
-            assert isinstance(caught.value, OutcomeUnknown | QueryTimeout)
+            assert isinstance(caught.value, OutcomeUnknown | TransactionTimeout)
+
+    in_cluster(main)
+
+
+def test_a_commit_whose_time_is_over_is_not_begun(
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its client may have gone. It is told of the rollback, not of an answer that never came."""
+    validated = TransactionSessions._validated
+
+    async def slow(self: TransactionSessions, transaction: Any) -> Any:
+        found = await validated(self, transaction)
+        await asyncio.sleep(0.01)
+        return found
+
+    async def main(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, here, there):
+            monkeypatch.setattr(asyncio_transaction, "COMMIT_GRACE", 3600.0)
+            monkeypatch.setattr(TransactionSessions, "_validated", slow)
+            begun: list[Any] = []
+            monkeypatch.setattr(TransactionShell, "begin", lambda *_, **__: begun.append(1))
+            transaction = client.transaction()
+            async with transaction:
+                numbers = transaction.map("numbers")
+                await numbers.put(here, await numbers.get(here) + 1)
+                await numbers.put(there, await numbers.get(there) + 1)
+                core = transaction._core
+                core.settings = replace(core.settings, request_timeout=0.001)
+                with pytest.raises(TransactionTimeout, match="rolled back"):
+                    await transaction.commit()
+            assert transaction.state is State.ROLLED_BACK
+            assert begun == []
+            assert await client.map("numbers").get_all([here, there]) == {here: 0, there: 0}
 
     in_cluster(main)

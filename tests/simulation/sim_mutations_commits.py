@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sim_mutations import Patch, mutation, nothing
 
 from remuda.execution.context import ScanOf
+from remuda.limits import PARTITIONS
 from remuda.member.copies import Copies
 from remuda.member.fragments import LocalSources
 from remuda.member.job_rows import JobRows
@@ -124,7 +126,8 @@ def scans_do_not_wait_for_rows_that_move(patch: Patch) -> str:
 
 @mutation
 def promoted_rows_begin_when_they_are_promoted(patch: Patch) -> str:
-    patch.setattr(MapStore, "last_end_of", lambda self, _partitions: self._latest)
+    latest: Any = lambda self, _partitions: np.full(PARTITIONS, self._latest)  # noqa: E731
+    patch.setattr(MapStore, "last_ends_of", latest)
     return "old_versions_are_there_after_a_loss"
 
 

@@ -183,7 +183,8 @@ def test_a_dry_run_writes_nothing(
         f"map {prefix}_daily does not exist and will be made"
     )
     assert maps(client, prefix) == []
-    assert sorted(p.name for p in folder.iterdir() if p.suffix != ".py") == ["in", "p.yml"]
+    left = {path.name for path in folder.iterdir() if path.suffix != ".py"} - {"__pycache__"}
+    assert left == {"in", "p.yml"}
     client.sql(f"CREATE TABLE {prefix}_daily (city VARCHAR, day DATE, amount DOUBLE PRECISION, "
                "PRIMARY KEY (city, day))")  # fmt: skip
     with pytest.raises(RemudaError, match=r"p.yml:\d+: map .*_daily: .* has no column sales"):

@@ -22,6 +22,7 @@ from remuda.datatypes.timestamp import (
 )
 from remuda.storage import change_log, keys
 from remuda.storage.change_log import NONE, ChangeLog, Changes, joined
+from remuda.storage.keys import KeyRule
 from remuda.storage.layout import Layouts
 from remuda.storage.map_store import MapStore
 from remuda.storage.transfer import EVERY_PARTITION
@@ -253,12 +254,41 @@ def test_a_handover_is_no_change() -> None:
     elsewhere.discard((2,), 9500)
     extraction = elsewhere.extraction(EVERY_PARTITION)
     arrived = here.arrival(list(extraction.versions()))
-    assert here.last_end_of(EVERY_PARTITION) == away
-    arrived.begins = arrived.begins.clip(min=away)
+    assert here.last_ends_of(EVERY_PARTITION).max() == away
+    arrived.begin_after(here.last_ends_of(EVERY_PARTITION))
     here.install(arrived)
     expected = heard_between(elsewhere, schema, 0, 20_000)
     assert len(expected) == 5
     assert heard_between(here, schema, 0, 20_000) == expected
+
+
+def test_partitions_that_were_given_away_one_after_the_other_come_back_together() -> None:
+    """What was written to the first one before the second one went is no part of the handover."""
+    schema = MapSchema(
+        "m", (Column("k", BIGINT, nullable=False), Column("v", BIGINT)), ("k",), ("k",)
+    )
+    here, elsewhere = MapStore(schema), MapStore(schema)
+    for store in (here, elsewhere):
+        store.put((1, 10), 5000)
+        store.put((2, 20), 5000)
+    (versions,) = elsewhere.extraction(EVERY_PARTITION).versions()
+    rule = KeyRule(schema)
+    first, second = rule.partitions(versions.batch, rule.hashes(versions.batch)).tolist()
+    assert first != second
+    here.close_partitions(frozenset([first]), handover(6000))
+    elsewhere.put((1, 11), 7000)
+    elsewhere.put((1, 12), 7500)
+    here.close_partitions(frozenset([second]), handover(9000))
+    elsewhere.put((2, 21), 9500)
+    arrived = here.arrival(list(elsewhere.extraction(EVERY_PARTITION).versions()))
+    arrived.begin_after(here.last_ends_of(EVERY_PARTITION))
+    here.install(arrived)
+    expected = heard_between(elsewhere, schema, 0, 20_000)
+    assert len(expected) == 5
+    assert heard_between(here, schema, 0, 20_000) == expected
+    assert here.get((1,), 7200) == (1, 11)
+    assert here.get((1,), 8000) == (1, 12)
+    assert here.get((2,), 8000) == (2, 20)
 
 
 def heard_between(store: MapStore, schema: MapSchema, low: int, high: int) -> list[Change]:

@@ -87,6 +87,25 @@ def test_a_folder_that_goes_while_an_object_is_put_is_made_again(tmp_path: Path)
         store.put("c/d.txt", b"two")
 
 
+def test_folders_that_go_while_they_are_made_are_made_again(tmp_path: Path) -> None:
+    """The folder above goes as well, if that was the last object in it."""
+
+    class Contended(SystemDisk):
+        times = 1
+
+        def sync_folder(self, path: Path) -> None:
+            if self.times and path.name == "a":
+                self.times -= 1
+                self.remove_folder(path / "b")
+                self.remove_folder(path)
+            super().sync_folder(path)
+
+    disk = Contended()
+    store = DirectoryStore(disk, tmp_path)
+    store.put("a/b/c.txt", b"one")
+    assert (disk.times, store.get("a/b/c.txt")) == (0, b"one")
+
+
 def test_a_full_disk_keeps_nothing_of_an_object_that_it_did_not_take() -> None:
     disk = SimulatedDisk()
     store = DirectoryStore(disk, Path("/store"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from tests.storage.test_map_store_model import (
 
 from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import SchemaChanged, SerializationFailure
+from remuda.limits import PARTITIONS
 from remuda.storage import transfer
 from remuda.storage.map_store import MapStore
 from remuda.storage.transfer import ALWAYS, Versions
@@ -93,10 +95,12 @@ class TransferMachine(StoreMachine):
         at = self.now if cut else ALWAYS
         if arrived is not None:
             arrived.ends = ends
-            if cut:
-                arrived.begins = arrived.begins.clip(min=at)
+            arrived.begin_after(np.full(PARTITIONS, at))
             target.install(arrived)
-        installed(target, [c for v in more if (c := transfer.cut(v, at)) is not None])
+        if more:
+            rest = target.arrival(more)
+            rest.begin_after(np.full(PARTITIONS, at))
+            target.install(rest)
         self.check(target, FOREVER - 1, low=at)
         assert target.size(self.now) == self.store.size(self.now, MOVED)
 
@@ -111,7 +115,7 @@ class TransferMachine(StoreMachine):
         installed(source, list(self.store.extraction(frozenset(range(271))).versions()))
         at = self.tick()
         source.close_partitions(MOVED, at)
-        assert source.last_end_of(MOVED) in {0, *range(1, at + 1)}
+        assert source.last_ends_of(MOVED).max() <= at
         below = max(self.horizon, at - 1 - back)
         everything = sorted(self.model.rows(below).values(), key=repr)
         left = [row for row in self.model.rows(at).values() if self.partition(row) not in MOVED]
@@ -120,7 +124,7 @@ class TransferMachine(StoreMachine):
         assert source.size(at) == len(left)
         source.discard_partitions(MOVED)
         assert self.scanned(source, at) == sorted(left, key=repr)
-        assert source.last_end_of(MOVED) == 0
+        assert not source.last_ends_of(MOVED).any()
         assert source.size(at) == len(left)
         remaining = [r for r in self.model.rows(below).values() if self.partition(r) not in MOVED]
         assert self.scanned(source, below) == sorted(remaining, key=repr)

@@ -237,15 +237,18 @@ class ChangeLogs:
     # --- partitions that move -----------------------------------------------------------------
 
     def on_moved(
-        self, source: MapStore, target: MapStore, partitions: frozenset[int], cut: int
+        self, source: MapStore, target: MapStore, partitions: frozenset[int], cuts: Times
     ) -> None:
         """Partitions are about to leave the backup store ``source`` for ``target``, where nothing
-        of them begins before ``cut`` (0: everything stays as it is)."""
+        of them begins before ``cuts``, by partition (0: everything stays as it is)."""
         map_id = target.schema.map_id
         self._logs.pop(map_id, None)  # it has not seen what is below its end and comes now
         floors = self._floors.setdefault(map_id, np.zeros(PARTITIONS, np.int64))
-        if not cut or source.floor > cut:  # else the target has what was before the cut
-            floors[sorted(partitions)] = source.floor
+        moved = sorted(partitions)
+        before = cuts[moved]  # which the target has, if it has anything
+        floors[moved] = np.where(
+            (before == 0) | (source.floor > before), source.floor, floors[moved]
+        )
 
     def on_dropped(self, map_id: int) -> None:
         self._logs.pop(map_id, None)

@@ -108,17 +108,6 @@ class CommitParticipants:
         for action in self._settled.pop(map_id, []):
             asyncio.get_running_loop().call_soon(action)
 
-    def client_jobs(self) -> set[str]:
-        """Jobs of clients whose rows for a partitioned map arrive here, not yet prepared."""
-        return {
-            job
-            for job, taking in self._taking.items()
-            if taking.lasting
-            and taking.participant.phase is tx.ParticipantPhase.STAGING
-            and taking.work is not None
-            and not taking.work.schema.replicated
-        }
-
     def prepared_without(self, map_id: int, member: int) -> bool:
         """Whether a job of the map is prepared here in which ``member`` takes no part."""
         return any(

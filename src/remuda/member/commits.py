@@ -256,8 +256,13 @@ class Commits:
     # --- giving up ----------------------------------------------------------------------------
 
     def drop(self, job: str, members: Collection[int]) -> None:
-        """Free what is staged for a job that will not commit on these members."""
+        """Free what is staged for a job that will not commit on these members. A commit of it that
+        is under way (whoever waits for it may have been told that nobody knows) ends by itself."""
+        leading = self._leading.get(job)
+        busy = () if leading is None else leading.coordinator.participants
         for member in members:
+            if member in busy:
+                continue
             if member == self._core.number:
                 self.participants.finish_here(job, None, lambda _agrees: None)
             else:

@@ -20,7 +20,7 @@ from remuda.member.commit_participants import CommitParticipants
 from remuda.member.core import Core, attempt
 from remuda.member.log import fields
 from remuda.member.offload import Offload
-from remuda.storage import transfer
+from remuda.storage.chunk import Times
 from remuda.storage.map_store import MapStore
 from remuda.storage.transfer import Arrival, Extraction
 
@@ -40,7 +40,7 @@ class Copies:
         """Of what is not moved yet: given by members that live on."""
         self.on_placed: list[Callable[[], None]] = []
         """Called when the stores are as the view says."""
-        self.on_moved: list[Callable[[MapStore, MapStore, frozenset[int], int], None]] = []
+        self.on_moved: list[Callable[[MapStore, MapStore, frozenset[int], Times], None]] = []
         """Called before partitions go from a backup store to a primary one, where nothing of them
         begins before a cut (0: everything stays as it is)."""
 
@@ -181,21 +181,22 @@ class Copies:
         partitions: frozenset[int],
     ) -> None:
         """In one step of the loop. The rows come with their history; where the target still has
-        rows of an earlier time, they begin where those end."""
-        cut = target.last_end_of(partitions)
+        rows of an earlier time, they begin where those end. (Each partition by itself: others were
+        given away later, and what was written to this one meanwhile began before that.)"""
+        cuts = target.last_ends_of(partitions)
         for listener in self.on_moved:
             attempt(
-                "changes of moved partitions", partial(listener, source, target, partitions, cut)
+                "changes of moved partitions", partial(listener, source, target, partitions, cuts)
             )
         ends, more = source.refreshed(extraction)
         if arrived is not None:
             arrived.ends = ends
-            if cut:
-                arrived.begins = arrived.begins.clip(min=cut)
+            arrived.begin_after(cuts)
             target.install(arrived)
-        rest = [left for each in more if (left := transfer.cut(each, cut)) is not None]
-        if rest:
-            target.install(target.arrival(rest))
+        if more:
+            rest = target.arrival(more)
+            rest.begin_after(cuts)
+            target.install(rest)
         target.floors.lift_reads(source.floor)
         target.mixed_until = max(target.mixed_until, self._core.timestamp())
         source.discard_partitions(partitions)

@@ -75,8 +75,9 @@ class JobRows:
         """Partitions that this member is being given."""
         self.on_arrival: Callable[[str], None] = lambda _job: None
         """Told of each job of which rows come from other members."""
-        self._arriving: dict[int, StagedFrames] = {}
-        """By map: rows of partitions of which this member has no copy yet."""
+        self._arriving: dict[tuple[int, int], StagedFrames] = {}
+        """By map and version of its schema: rows of partitions of which this member has no copy
+        yet."""
         self.pauses = MovePauses(core, peers, self.writes)
         commits.on_resolved.append(self._resolved)
 
@@ -122,17 +123,14 @@ class JobRows:
         core = self._core
         partitions = Router(schema).partitions(batch)
         distinct = np.flatnonzero(np.bincount(partitions)).tolist()
-        sent: dict[int, int] = {}
         while True:
             view, receivers = core.view, self.receivers
             if any(view.owners[partition] != core.number for partition in distinct):
                 raise ViewChanged(f"member {core.number} does not own the partitions of all rows")
             for member, wanted in self._others(view, distinct).items():
-                missing = wanted & ~sent.get(member, 0)
-                if missing and await self._share(schema, frame, batch, member, missing):
-                    sent[member] = sent.get(member, 0) | missing
+                await self._share(schema, frame, batch, member, wanted)
             if core.view is view and self.receivers is receivers:
-                break
+                break  # otherwise all again: whoever gets a copy anew has dropped what it had
         store = core.store(schema.map_id, schema.version)
         self._stage(store, schema, frame, batch, backup=False)
 
@@ -149,8 +147,8 @@ class JobRows:
 
     async def _share(
         self, schema: MapSchema, frame: Frame, batch: pa.RecordBatch, member: int, wanted: int
-    ) -> bool:
-        """Whether the member has them now. A receiver that fails loses its copy, not the rows."""
+    ) -> None:
+        """A receiver that fails loses its copy, not the rows."""
         rows = _rows_of(schema, batch, wanted)
         try:
             await self._send(member, schema, frame, rows)
@@ -160,8 +158,6 @@ class JobRows:
                 raise
             self.failed = error
             self.receivers = {}
-            return False
-        return True
 
     async def _send(
         self,
@@ -246,8 +242,10 @@ class JobRows:
             self._stage(core.backup_store(schema.map_id), schema, frame, rows, backup=True)
         if arriving:
             self._commits.staging(frame.job, schema).lasting = True
-            target = self._arriving.setdefault(schema.map_id, _frames(schema))
-            target.stage(frame.job, frame.place, batch, arriving)
+            place = schema.map_id, schema.version
+            if place not in self._arriving:
+                self._arriving[place] = _frames(schema)
+            self._arriving[place].stage(frame.job, frame.place, batch, arriving)
 
     # --- copies that come and go ----------------------------------------------------------------
 
@@ -258,15 +256,16 @@ class JobRows:
         for map_id, store in self._core.stores.items():
             if store.schema.replicated:
                 continue
-            arriving, backup = self._arriving.get(map_id), self._core.backup_stores.get(map_id)
-            if backup is None and (store.frames.jobs() or arriving is not None):
+            arriving = [frames for (of, _), frames in self._arriving.items() if of == map_id]
+            backup = self._core.backup_stores.get(map_id)
+            if backup is None and (store.frames.jobs() or arriving):
                 backup = self._core.backup_store(map_id)
             if backup is None:
                 continue
             store.frames.give(~mine, (backup.frames, kept))
             backup.frames.give(~kept, (store.frames, mine))
-            if arriving is not None:
-                arriving.give(mine | kept, (store.frames, mine), (backup.frames, kept))
+            for frames in arriving:
+                frames.give(mine | kept, (store.frames, mine), (backup.frames, kept))
 
     def discard(self, partitions: Collection[int]) -> None:
         """What has arrived of them will not be completed."""
@@ -308,11 +307,13 @@ class JobRows:
     # --- upkeep ---------------------------------------------------------------------------------
 
     def _resolved(self, map_id: int) -> None:
-        arriving = self._arriving.get(map_id)
-        if arriving is not None:
-            for job in arriving.jobs():
-                if not self._commits.is_staging(job):
-                    arriving.drop(job)
+        for place, arriving in list(self._arriving.items()):
+            if place[0] == map_id:
+                for job in arriving.jobs():
+                    if not self._commits.is_staging(job):
+                        arriving.drop(job)
+                if not arriving.jobs():
+                    del self._arriving[place]
         for store in self._core.copies_of(map_id):
             store.frames.forget_ended()
 

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -199,7 +199,7 @@ class Jobs:
         named = {member for task in message.tasks for member in task.members}
         expected = None
         if not job.schema.replicated and all(task.HasField("rows") for task in message.tasks):
-            expected = sum(task.rows for task in message.tasks)
+            expected = sum({task.task: task.rows for task in message.tasks}.values())
         work = Work(
             job=job.id,
             schema=job.schema,
@@ -210,7 +210,10 @@ class Jobs:
         )
         try:
             core.store(job.schema.map_id, job.schema.version)
-            participants = await self._participants(job, named)
+            if expected is None:  # nobody would see that rows are missing
+                for number in named:
+                    core.require_alive(number)
+            participants = await self._participants(job)
             rows = 0
             if participants:
                 rows = await self._commits.commit(work, participants, expected=expected)
@@ -233,12 +236,12 @@ class Jobs:
         self._end(job, rows, done=participants)
         return rows
 
-    async def _participants(self, job: Job, named: Collection[int]) -> tuple[int, ...]:
+    async def _participants(self, job: Job) -> tuple[int, ...]:
         """The primaries of what the job has staged; nothing of it changes hands from now on."""
         everybody = tuple(member.number for member in self._core.view.members)
         if job.schema.replicated:
             return everybody
-        writers = await self._pauses.pause(job.id, named)
+        writers = await self._pauses.pause(job.id)
         return tuple(m.number for m in self._core.view.members) if job.overwrite else writers
 
     def _end(self, job: Job, outcome: int | RemudaError, done: tuple[int, ...] = ()) -> None:
@@ -353,7 +356,9 @@ class Jobs:
         except JobAborted:
             self._heard.pop(job, None)
             self._writers.pop(job, None)
-            self._commits.drop(job, [self._core.number])
+            taking = self._commits.participants.known(job)
+            if taking is not None and taking.participant.phase is ParticipantPhase.STAGING:
+                self._commits.drop(job, [self._core.number])
 
     def _stage(self, call: Call, message: user_pb2.JobWrite, schema: MapSchema) -> None:
         if schema.replicated:

@@ -4,7 +4,8 @@ partition changed hands (design rule 22). Everything else of a move goes on mean
 jobs that are still being written.
 
 A job asks all members in the order of their numbers, so two jobs and two moves never wait for each
-other in a circle; a move that waits lets no other job in, so it is its turn when those are done.
+other in a circle. A move that waits lets no other job in for a while, so it is its turn when those
+are done.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import asyncio
 from collections.abc import Callable, Collection
 from typing import Final
 
-from remuda.errors import ConnectionBroken, NotServed, TransientError, ViewChanged
+from remuda.errors import MemberGivenUp, MemberUnavailable, TransientError, ViewChanged
 from remuda.member.core import Core
 from remuda.member.peers import Peers
+from remuda.member.turns import coordinator_of
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
@@ -23,7 +25,9 @@ from remuda.rpc.transport import Request
 HELD_MAX: Final = 120.0
 """Seconds after which a job that has not said that it ended is waited for no more: it may fail."""
 GRANT_WAIT: Final = 30.0
+"""Seconds that a job waits for moves."""
 LOOK: Final = 0.01
+ASK_AGAIN: Final = 0.1
 
 
 class MovePauses:
@@ -53,8 +57,12 @@ class MovePauses:
         self._moving = False
 
     def _jobs(self) -> Collection[str]:
-        now = self._now()
-        self._held = {job: until for job, until in self._held.items() if until > now}
+        now, members = self._now(), self._core.view.by_number
+        self._held = {
+            job: until
+            for job, until in self._held.items()
+            if until > now and coordinator_of(job) in members  # nobody else says that it ended
+        }
         return self._held
 
     # --- jobs -------------------------------------------------------------------------------------
@@ -75,8 +83,12 @@ class MovePauses:
         request.reply(RpcType.MOVES_PAUSE, answer)
 
     async def _pause_here(self, job: str) -> bool:
+        coordinator_of(job)  # raises JobAborted for what is not the id of a job
         deadline = self._now() + GRANT_WAIT
+        await self._core.until_ready()
         while job not in self._jobs() and (self._moving or self._wanted):
+            if self._now() > deadline and not self._moving:
+                break  # a long commit holds the move up: that is no reason to fail this one
             if self._now() > deadline:
                 raise TransientError(
                     f"member {self._core.number} has been moving a partition for "
@@ -84,45 +96,38 @@ class MovePauses:
                     hint="Write the rows again.",
                 )
             await asyncio.sleep(LOOK)
-        await self._core.until_ready()
+            await self._core.until_ready()  # a move may begin meanwhile
         self._held[job] = self._now() + HELD_MAX
         return self._writes(job)
 
-    async def pause(self, job: str, named: Collection[int]) -> tuple[int, ...]:
+    async def pause(self, job: str) -> tuple[int, ...]:
         """From now on, until ``resume``, nothing changes hands; the members that are primaries of
-        rows of the job. Members that are lost are left out, unless they are ``named``. Raises
-        MemberUnavailable, ViewChanged, TransientError."""
+        rows of the job. Who does not answer is waited for until a view drops it: then others have
+        its rows. Raises MemberUnavailable, ViewChanged, TransientError."""
         deadline = self._now() + GRANT_WAIT
         while True:
-            view = self._core.view
+            core, view = self._core, self._core.view
             try:
-                found = [
-                    number
-                    for number in sorted(view.by_number)
-                    if await self._pause_at(number, job, required=number in named)
-                ]
-            except ViewChanged:
-                if self._now() > deadline:
+                found = [n for n in sorted(view.by_number) if await self._pause_at(n, job)]
+            except MemberGivenUp:
+                raise
+            except (ViewChanged, MemberUnavailable):
+                if self._now() > deadline or core.readiness.hopeless or core.stopping:
                     raise
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(ASK_AGAIN)
                 continue
-            if self._core.view is view:
+            if core.view is view:
                 return tuple(found)
 
-    async def _pause_at(self, number: int, job: str, *, required: bool) -> bool:
+    async def _pause_at(self, number: int, job: str) -> bool:
         core = self._core
         if number == core.number:
             return await self._pause_here(job)
         message = control_pb2.MovesPause(context=core.context(), job=job)
-        try:
-            core.require_alive(number)
-            reply = await self._peers.request(
-                number, RpcType.MOVES_PAUSE, message, timeout=2 * GRANT_WAIT
-            )
-        except (NotServed, ConnectionBroken) as error:
-            if required or isinstance(error, ViewChanged):
-                raise
-            return False
+        core.require_alive(number)
+        reply = await self._peers.request(
+            number, RpcType.MOVES_PAUSE, message, timeout=2 * GRANT_WAIT
+        )
         paused = control_pb2.MovesPaused.FromString(reply.pbody)
         if paused.context.view != core.view.number:
             raise ViewChanged(f"member {number} is in another view")

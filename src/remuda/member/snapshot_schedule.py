@@ -30,6 +30,8 @@ BASE_EVERY: Final = 100
 """So many cuts have one base."""
 LOOK_EVERY: Final = 2.0
 """Seconds between two looks at the view; one that is the same twice is at rest."""
+LOOK_EVERY_MAX: Final = 300.0
+"""The same after failures: each attempt may read every row, and fill a disk that is full."""
 
 
 class SnapshotSchedule:
@@ -85,10 +87,13 @@ class SnapshotSchedule:
 
     async def _follow(self) -> None:
         seen = covered = 0
+        pause = LOOK_EVERY
         while True:
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(pause)
             view, seen_before = self._core.view.number, seen
             seen = view
+            if view != seen_before:
+                pause = LOOK_EVERY
             if view in {covered, 0} or view != seen_before or not self._is_mine:
                 continue
             if movement.progress(self._core.view, self._core.config.backups + 1)[
@@ -100,8 +105,9 @@ class SnapshotSchedule:
                 if name and of_view != view:
                     log.info("snapshot: the members have changed", extra=fields(snapshot=name))
                     await self._make(name, True)
-                covered = view
+                covered, pause = view, LOOK_EVERY
             except RemudaError as error:
+                pause = min(2 * pause, LOOK_EVERY_MAX)
                 log.warning(
                     "snapshot after a change of the members failed; tried again",
                     extra=fields(cause=str(error)),

@@ -52,6 +52,8 @@ class Admission:
         """Whether ``check`` follows the end of any part."""
         self.take: Take = lambda _sender, _message, _work: None
         """Gets what may be prepared now."""
+        self.must_wait: Callable[[Address, PartWork], bool] = lambda _address, _work: False
+        """See ``Validation.must_wait``."""
         self._waiters: list[Callable[[], None]] = []
 
     def __len__(self) -> int:
@@ -104,7 +106,7 @@ class Admission:
                 self._watched.add(held)
                 self._pending.when_free(*held, partial(self._freed, held))
             return "an older transaction is about to commit a row that it needs"
-        if (work.scans or work.writes) and self._pending.settling_scans(work, address):
+        if self.must_wait(address, work):
             if not self._watching:
                 self._watching = True
                 self._pending.when_changed(self._changed_something)

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from remuda.datatypes.timestamp import FOREVER
 from remuda.member.core import Core, attempt
@@ -22,7 +22,7 @@ from remuda.transaction.parts import Address
 
 Held = tuple[int, Key]
 """Map id and key."""
-_NOBODY: Final[Mapping[Address, Any]] = {}
+_NOBODY: Final[Mapping[Address, bool]] = {}
 
 
 @dataclass(slots=True)
@@ -191,29 +191,16 @@ class PendingParts:
 
     def settling(self, work: PartWork, me: Address) -> Held | None:
         """A key that stands in the way of a part, and is held by a transaction that is waited for
-        (``_goes_first``)."""
+        (``goes_first``)."""
         if not self._keys:
             return None
         for held, write in _claims(work):
             for address, writes in self._keys.get(held, _NOBODY).items():
-                if (write or writes) and self._goes_first(address, me):
+                if (write or writes) and self.goes_first(address, me):
                     return held
         return None
 
-    def settling_scans(self, work: PartWork, me: Address) -> bool:
-        """The same of conditions: of what the part has read, and of what others have."""
-        place = me[1]
-        return any(
-            self._goes_first(address, me)
-            for table, map_ids in (
-                (self._writes, [scan.map_id for scan in work.scans]),
-                (self._scans, [write.map_id for write in work.writes] if self._scans else []),
-            )
-            for map_id in dict.fromkeys(map_ids)
-            for address in table.get((map_id, place), _NOBODY)
-        )
-
-    def _goes_first(self, other: Address, me: Address) -> bool:
+    def goes_first(self, other: Address, me: Address) -> bool:
         """Whether ``me`` waits for another transaction: it is decided here, or it is older. Its
         user may have been told of its commit while the decision was under way to this member, and
         begun ``me``. Only the younger one waits, so no circle of them comes about."""

@@ -14,7 +14,13 @@ from typing import Final, Protocol
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
-from remuda.errors import LimitExceeded, RemudaError, SchemaChanged, SerializationFailure
+from remuda.errors import (
+    LimitExceeded,
+    QueryTimeout,
+    RemudaError,
+    SchemaChanged,
+    SerializationFailure,
+)
 from remuda.execution.overlay import MapWrites, altered
 from remuda.member.core import Core
 from remuda.member.membership import Membership
@@ -381,8 +387,8 @@ class TransactionSessions:
         self, transaction: OpenTransaction, timeout: float | None = None
     ) -> int | None:
         """The commit timestamp, None when nothing was written; ``timeout``: seconds that whoever
-        waits for it has. Raises SerializationFailure and other TransientErrors; the transaction is
-        over in any case."""
+        waits for it has. Raises SerializationFailure, TransactionTimeout, OutcomeUnknown and other
+        TransientErrors; the transaction is over in any case."""
         async with transaction.turn:
             self.still_open(transaction)
             transaction.check()
@@ -416,9 +422,12 @@ class TransactionSessions:
             return None
         reads = await self._validated(transaction)
         left = until - self._core.world.clock.monotonic()
-        limit = None if left == float("inf") else max(left, 0.001)
+        limit = None if left == float("inf") else max(left, 0.0)
         owner = transaction.id if transaction.locked else None
-        return await self._committing.commit(writes, reads, limit, owner)
+        try:
+            return await self._committing.commit(writes, reads, limit, owner)
+        except QueryTimeout as error:  # clients would take it for an answer that never came
+            raise TransactionTimeout(error.message, hint=error.hint) from error
 
     async def _validated(self, transaction: OpenTransaction) -> ReadSet | None:
         """What must be as it was."""

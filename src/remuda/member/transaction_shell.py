@@ -135,6 +135,7 @@ class TransactionShell:
         self.layout = ViewLayout(self._core.view, self._receiving)
         self._parts = Parts(self._core.number, self.layout, resend=RESEND)
         self.admission.take = self._take_prepare
+        self.admission.must_wait = self.validation.must_wait
         self.pending.on_wait = self._hurry
         self._ticker = self._core.spawn(self._tick(), "transaction checks")
 

@@ -3,7 +3,7 @@ locks of others. Scans are checked against the images before and after every cha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 import numpy as np
@@ -109,6 +109,38 @@ class Validation:
                 return True
         return False
 
+    def must_wait(self, address: Address, work: PartWork) -> bool:
+        """Whether a transaction that goes first has read by a condition what the part writes, or
+        writes what the part has read so."""
+        partition, first = address[1], self._pending.goes_first
+        try:
+            return any(
+                first(holder, address)
+                for holders in (
+                    *(self._writing(partition, scan) for scan in work.scans),
+                    *(self._scanning(partition, write) for write in work.writes),
+                )
+                for holder in holders
+            )
+        except RemudaError:  # ``conflict`` will find the same
+            return False
+
+    def _scanning(self, partition: int, write: Write) -> Iterator[Address]:
+        """The parts that have read by a condition what a write changes."""
+        for holder, scans in self._pending.scans_of(write.map_id, partition):
+            schema = self._core.store(write.map_id, write.schema_version).schema
+            images = self._images(partition, write)
+            if any(matches(scan, schema, images) for scan in scans):
+                yield holder
+
+    def _writing(self, partition: int, scan: Scan) -> Iterator[Address]:
+        """The parts that change what a scan has read."""
+        for holder, writes in self._pending.writes_of(scan.map_id, partition):
+            schema = self._core.store(scan.map_id, scan.schema_version).schema
+            images = [row for write in writes for row in self._images(partition, write)]
+            if matches(scan, schema, images):
+                yield holder
+
     def _copy(self, map_id: int, partition: int) -> MapStore:
         if partition >= PARTITIONS:
             return self._core.store(map_id, 0)
@@ -123,16 +155,13 @@ class Validation:
             raise self._locked(store, write.key)
         if work.snapshot:
             self._check_unchanged(store, address[1], write.map_id, write.key, work.snapshot)
-        for holder, scans in self._pending.scans_of(write.map_id, address[1]):
-            if holder[0] != address[0]:
-                images = self._images(address[1], write)
-                if any(matches(scan, store.schema, images) for scan in scans):
-                    raise SerializationFailure(
-                        f'another transaction reads rows of map "{store.schema.name}" that this '
-                        "one is about to change",
-                        detail=f"key {write.key}",
-                        hint=AGAIN,
-                    )
+        if any(holder[0] != address[0] for holder in self._scanning(address[1], write)):
+            raise SerializationFailure(
+                f'another transaction reads rows of map "{store.schema.name}" that this one is '
+                "about to change",
+                detail=f"key {write.key}",
+                hint=AGAIN,
+            )
 
     def _check_read(self, address: Address, work: PartWork, map_id: int, key: Key) -> None:
         store = self._core.store(map_id, 0)
@@ -182,15 +211,12 @@ class Validation:
     def _check_scan(self, address: Address, work: PartWork, scan: Scan) -> None:
         store = self._core.store(scan.map_id, scan.schema_version)
         partition = address[1]
-        for holder, writes in self._pending.writes_of(scan.map_id, partition):
-            if holder[0] != address[0]:
-                images = [row for write in writes for row in self._images(partition, write)]
-                if matches(scan, store.schema, images):
-                    raise SerializationFailure(
-                        "another transaction is about to change rows of map "
-                        f'"{store.schema.name}" that this one has read by a condition',
-                        hint=AGAIN,
-                    )
+        if any(holder[0] != address[0] for holder in self._writing(partition, scan)):
+            raise SerializationFailure(
+                f'another transaction is about to change rows of map "{store.schema.name}" that '
+                "this one has read by a condition",
+                hint=AGAIN,
+            )
         if partition in self._changed_partitions(scan, work.snapshot, partition):
             raise SerializationFailure(
                 f'rows of map "{store.schema.name}" that were read by a condition were changed by '

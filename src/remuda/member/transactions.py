@@ -198,12 +198,14 @@ class Transactions:
             work = await self._parts_of(writes, reads, owner)
         with nothing_done():
             self._require_primaries(work)
+        left = None
+        if deadline is not None:
+            left = deadline - self._core.world.clock.monotonic()
+            if left <= 0:  # whoever waits for it may have gone: nothing is begun any more
+                raise _too_late()
         done: asyncio.Future[tx.Report] = asyncio.get_running_loop().create_future()
         near = self._shell.begin(work, partial(_settle, done), one_phase=True)
         # The commit goes on to its end, whoever waits for it.
-        left = None
-        if deadline is not None:
-            left = max(0.0, deadline - self._core.world.clock.monotonic())
         finished, _ = await asyncio.wait([done], timeout=left)
         if not finished:
             await self._give_up(near, done)
@@ -211,11 +213,7 @@ class Transactions:
 
     async def _give_up(self, near: Near, done: asyncio.Future[tx.Report]) -> None:
         """The time is over: roll back if that is still possible, and wait a while to be sure."""
-        cause = QueryTimeout(
-            "the transaction was rolled back: its commit did not end within its timeout",
-            hint="Run it again, with a longer timeout if the cluster is busy.",
-        )
-        self._shell.roll_back(near, cause)
+        self._shell.roll_back(near, _too_late())
         await asyncio.wait([done], timeout=GRACE)
 
     def _end_of(self, near: Near, done: asyncio.Future[tx.Report]) -> int:
@@ -313,6 +311,13 @@ class Transactions:
 
     def gauges(self) -> dict[str, int]:
         return {**self._shell.gauges(), "key_locks": len(self.locks)}
+
+
+def _too_late() -> QueryTimeout:
+    return QueryTimeout(
+        "the transaction was rolled back: its commit did not end within its timeout",
+        hint="Run it again, with a longer timeout if the cluster is busy.",
+    )
 
 
 def _settle(done: asyncio.Future[tx.Report], report: tx.Report) -> None:

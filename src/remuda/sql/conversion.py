@@ -281,14 +281,17 @@ class Converter:
             if isinstance(expression, Parameter) and is_untyped(expression):
                 expressions[index] = self.typed(expression, FREE_DECIMAL, None)
 
-    def _narrowed(self, expressions: list[Expression]) -> list[Expression]:
+    def _narrowed(self, expressions: list[Expression]) -> list[Expression] | None:
         """``day + ?``, ``json -> ?``: an INTEGER is asked for, and clients send their integers as
-        BIGINT."""
+        BIGINT. None: there is no such parameter."""
         if len(expressions) != 2 or not any(e.type in (DATE, JSON) for e in expressions):
-            return expressions
+            return None
+        found = [isinstance(e, Parameter) and e.type == BIGINT for e in expressions]
+        if not any(found):
+            return None
         return [
-            self.explicit(e, INTEGER, None) if isinstance(e, Parameter) and e.type == BIGINT else e
-            for e in expressions
+            self.explicit(e, INTEGER, None) if narrow else e
+            for e, narrow in zip(expressions, found, strict=True)
         ]
 
     # --- calls ---
@@ -307,11 +310,14 @@ class Converter:
             self._require_some_type(prepared, nodes)
             self._widen_parameters(prepared)
         else:
-            prepared = self._narrowed([self._refreshed(e) for e in arguments])
+            prepared = [self._refreshed(e) for e in arguments]
             if name in _ARITHMETIC:
                 prepared = _arithmetic_literals(prepared)
                 self._widen_parameters(prepared)
         signature = SCALAR_FUNCTIONS[name].resolve(tuple(e.type for e in prepared))
+        if signature is None and (narrowed := self._narrowed(prepared)) is not None:
+            signature = SCALAR_FUNCTIONS[name].resolve(tuple(e.type for e in narrowed))
+            prepared = prepared if signature is None else narrowed
         if signature is None:
             raise self._no_such_call(name, prepared, nodes, node, shown)
         signature = _sharpened(name, signature, prepared)

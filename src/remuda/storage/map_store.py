@@ -500,9 +500,9 @@ class MapStore:
                 self.rows -= chunk.close_each(offsets[there], ends)
                 self._latest = max(self._latest, transfer.last_write(ends))
 
-    def last_end_of(self, partitions: frozenset[int]) -> int:
-        """When the last row of the partitions ended; 0: none has."""
-        return transfer.last_end(self._table.snapshot(), partitions)
+    def last_ends_of(self, partitions: frozenset[int]) -> Times:
+        """By partition, when the last row of it ended; 0: none has."""
+        return transfer.last_ends(self._table.snapshot(), partitions)
 
     def close_partitions(self, partitions: frozenset[int], at: int) -> None:
         """Another member serves the partitions from ``at`` on; readers below it go on here."""

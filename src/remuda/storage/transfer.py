@@ -155,6 +155,10 @@ class Arrival:
     begins: Times
     ends: Times
 
+    def begin_after(self, cuts: Times) -> None:
+        """As if nothing had been before ``cuts``, by partition: what ended there is never seen."""
+        self.begins = np.maximum(self.begins, cuts[self.rows.partitions])
+
 
 def arrival(keys: KeyRule, versions: Sequence[Versions]) -> Arrival:
     """Put versions (at least one) in order. Any thread. Raises what ``KeyRule.check`` raises."""
@@ -174,14 +178,6 @@ def split(versions: Versions, low: int) -> tuple[Versions | None, Versions | Non
     """Those that the receiver does not have yet, and those that it has and must end."""
     fresh = versions.begins > low
     return _where(versions, fresh), _where(versions, ~fresh)
-
-
-def cut(versions: Versions, at: int) -> Versions | None:
-    """As if nothing had been before ``at``; None when nothing is left."""
-    begun = Versions(
-        versions.schema, versions.batch, np.maximum(versions.begins, at), versions.ends
-    )
-    return _where(begun, begun.begins < begun.ends)
 
 
 def _where(versions: Versions, chosen: Flags) -> Versions | None:
@@ -207,13 +203,14 @@ def expire(ends: Times) -> bool:
     return bool(((ends & EXPIRY_MARK == EXPIRY_MARK) & (ends != FOREVER)).any())
 
 
-def last_end(chunks: Sequence[Chunk], partitions: frozenset[int]) -> int:
-    """The latest timestamp at which something ended a row of the partitions; 0 if none is
-    there."""
-    latest = 0
+def last_ends(chunks: Sequence[Chunk], partitions: frozenset[int]) -> Times:
+    """By partition, the latest timestamp at which something ended a row of it; 0 if none is there,
+    and for all other partitions."""
+    latest = np.zeros(PARTITIONS, dtype=np.int64)
     for chunk, inside in _inside(chunks, partitions):
-        ends = _ends(chunk, chunk.length)[inside]
-        latest = max(latest, last_write(ends))
+        ends = _ends(chunk, chunk.length)
+        ended = inside & (ends & EXPIRY_MARK != EXPIRY_MARK)
+        np.maximum.at(latest, chunk.partitions[: chunk.length][ended], ends[ended])
     return latest
 
 

@@ -10,7 +10,13 @@ import re
 from pathlib import Path
 from typing import Final, Protocol
 
-from remuda.errors import DuplicateObject, InputError, ResourceError, UndefinedObject
+from remuda.errors import (
+    DiskFull,
+    DuplicateObject,
+    InputError,
+    ResourceError,
+    UndefinedObject,
+)
 from remuda.world import Appender, Disk
 
 _KEY: Final = re.compile(r"(?:[a-z0-9_-]+/)*[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
@@ -82,16 +88,22 @@ class DirectoryStore:
         self._disk.sync_folder(path.parent)
 
     def _appender(self, temporary: Path) -> Appender:
-        if temporary.name in self._disk.names(temporary.parent):
+        folder = temporary.parent
+        if temporary.name in self._disk.names(folder):
             self._disk.remove(temporary)  # of a process that has ended in the middle
-        for _ in range(_TRIES):
-            self._disk.make_folder(temporary.parent)
+        for tries in range(1, _TRIES + 1):
+            made = False
             try:
+                self._disk.make_folder(folder)
+                made = True
                 return self._disk.create(temporary)
+            except DiskFull:
+                raise
             except ResourceError:
-                if temporary.parent.name in self._disk.names(temporary.parent.parent):
+                last = tries == _TRIES and not made
+                if last or folder.name in self._disk.names(folder.parent):
                     raise
-                # Somebody has deleted the last object in it just now, and the folder.
+                # Somebody has deleted the last object in it just now, and the folders.
         raise ResourceError(f"the folder of {temporary} is deleted again and again")
 
     def get(self, key: str) -> bytes:
