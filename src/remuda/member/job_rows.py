@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from remuda.datatypes.conformance import of_keys
@@ -35,7 +36,7 @@ from remuda.storage.keys import KeyRule
 from remuda.storage.map_store import MapStore
 from remuda.storage.removals import Removals
 from remuda.storage.staged_frames import FramePart, Place, StagedFrames
-from remuda.storage.staged_pieces import bits, present
+from remuda.storage.staged_pieces import among, bits, present
 from remuda.storage.staging import Staging
 
 WRITER_SHIFT = 64
@@ -59,6 +60,20 @@ class Frame:
         return self.task, (self.writer << WRITER_SHIFT) + self.sequence, self.removal
 
 
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Who has which partitions in a view (bits)."""
+
+    view: View
+    mine: int
+    backups: dict[int, int]
+
+    @classmethod
+    def of(cls, view: View, me: int) -> _Places:
+        backups = {number: bits(view.backed_up_by(number)) for number in view.by_number}
+        return cls(view, bits(view.partitions_of(me)), backups)
+
+
 class JobRows:
     def __init__(self, core: Core, peers: Peers, commits: CommitParticipants) -> None:
         self._core = core
@@ -78,8 +93,15 @@ class JobRows:
         self._arriving: dict[tuple[int, int], StagedFrames] = {}
         """By map and version of its schema: rows of partitions of which this member has no copy
         yet."""
+        self._known = _Places.of(core.view, core.number)
         self.pauses = MovePauses(core, peers, self.writes)
         commits.on_resolved.append(self._resolved)
+
+    def _places(self) -> _Places:
+        """Of the view of now."""
+        if self._known.view is not self._core.view:
+            self._known = _Places.of(self._core.view, self._core.number)
+        return self._known
 
     # --- on the member that got the request -----------------------------------------------------
 
@@ -122,38 +144,37 @@ class JobRows:
         whoever is given the partition from then on finds them here. Raises ViewChanged."""
         core = self._core
         partitions = Router(schema).partitions(batch)
-        distinct = np.flatnonzero(np.bincount(partitions)).tolist()
+        has = present(partitions)
         while True:
-            view, receivers = core.view, self.receivers
-            if any(view.owners[partition] != core.number for partition in distinct):
+            places, receivers = self._places(), self.receivers
+            if has & ~places.mine:
                 raise ViewChanged(f"member {core.number} does not own the partitions of all rows")
-            for member, wanted in self._others(view, distinct).items():
-                await self._share(schema, frame, batch, member, wanted)
-            if core.view is view and self.receivers is receivers:
+            for member, wanted in self._others(places, has).items():
+                rows = _rows_of(batch, partitions, wanted)
+                await self._share(schema, frame, rows, member, wanted)
+            if core.view is places.view and self.receivers is receivers:
                 break  # otherwise all again: whoever gets a copy anew has dropped what it had
         store = core.store(schema.map_id, schema.version)
         self._stage(store, schema, frame, batch, backup=False)
 
-    def _others(self, view: View, partitions: Collection[int]) -> dict[int, int]:
-        """Who besides this member must have rows of the partitions, and of which (bits)."""
-        found: dict[int, int] = {}
-        for partition in partitions:
-            row = view.replicas[partition]
-            receiver = self.receivers.get(partition)
-            more = () if receiver is None or receiver in row else (receiver,)
-            for member in (*row[1:], *more):
-                found[member] = found.get(member, 0) | 1 << partition
+    def _others(self, places: _Places, has: int) -> dict[int, int]:
+        """Who besides this member must have rows of partitions that are its own, and of which."""
+        found = {
+            member: wanted for member, kept in places.backups.items() if (wanted := kept & has)
+        }
+        for partition, receiver in self.receivers.items():
+            if has >> partition & 1 and receiver not in places.view.replicas[partition]:
+                found[receiver] = found.get(receiver, 0) | 1 << partition
         return found
 
     async def _share(
-        self, schema: MapSchema, frame: Frame, batch: pa.RecordBatch, member: int, wanted: int
+        self, schema: MapSchema, frame: Frame, rows: pa.RecordBatch, member: int, wanted: int
     ) -> None:
         """A receiver that fails loses its copy, not the rows."""
-        rows = _rows_of(schema, batch, wanted)
         try:
             await self._send(member, schema, frame, rows)
         except RemudaError as error:
-            is_copy = wanted & bits(self._core.view.backed_up_by(member))
+            is_copy = wanted & self._places().backups.get(member, 0)
             if is_copy or self.promised or isinstance(error, JobAborted):
                 raise
             self.failed = error
@@ -232,13 +253,14 @@ class JobRows:
     def _keep(self, schema: MapSchema, frame: Frame, batch: pa.RecordBatch) -> None:
         """In the backups that this member has, or is being given. Raises ViewChanged."""
         core = self._core
-        has = present(Router(schema).partitions(batch))
-        backed_up = has & bits(core.view.backed_up_by(core.number))
+        partitions = Router(schema).partitions(batch)
+        has = present(partitions)
+        backed_up = has & self._places().backups.get(core.number, 0)
         arriving = has & ~backed_up & bits(self.incoming())
         if has & ~backed_up & ~arriving:
             raise ViewChanged(f"member {core.number} keeps no backup of all rows")
         if backed_up:
-            rows = _rows_of(schema, batch, backed_up)
+            rows = _rows_of(batch, partitions, backed_up)
             self._stage(core.backup_store(schema.map_id), schema, frame, rows, backup=True)
         if arriving:
             self._commits.staging(frame.job, schema).lasting = True
@@ -323,10 +345,9 @@ def _frames(schema: MapSchema) -> StagedFrames:
     return StagedFrames(Staging(schema.name, keys), Removals(keys))
 
 
-def _rows_of(schema: MapSchema, batch: pa.RecordBatch, wanted: int) -> pa.RecordBatch:
-    """The rows of the partitions (bits)."""
-    partitions = Router(schema).partitions(batch)
-    if present(partitions) & ~wanted == 0:
-        return batch
-    flags = np.array([wanted >> p & 1 for p in range(int(partitions.max()) + 1)], dtype=np.bool_)
-    return batch.take(pa.array(np.flatnonzero(flags[partitions])))
+def _rows_of(
+    batch: pa.RecordBatch, partitions: npt.NDArray[np.uint16], wanted: int
+) -> pa.RecordBatch:
+    """The rows of the partitions ``wanted`` (bits); ``partitions`` says of which each row is."""
+    rows = among(partitions, wanted)
+    return batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))

@@ -23,15 +23,25 @@ NONE: Final = 0
 
 
 def bits(partitions: Iterable[int]) -> int:
-    found = 0
-    for partition in partitions:
-        found |= 1 << partition
-    return found
+    flags = np.zeros(PARTITIONS, dtype=np.bool_)
+    flags[list(partitions)] = True
+    return _packed(flags)
 
 
 def present(partitions: npt.NDArray[np.uint16]) -> int:
     """The partitions that rows are of, as bits."""
-    return bits(np.flatnonzero(np.bincount(partitions, minlength=PARTITIONS)).tolist())
+    return _packed(np.bincount(partitions, minlength=PARTITIONS) > 0)
+
+
+def among(partitions: npt.NDArray[np.uint16], wanted: int) -> npt.NDArray[np.intp]:
+    """Which rows are of the partitions ``wanted`` (bits), by the partition of each row."""
+    packed = np.frombuffer(wanted.to_bytes((PARTITIONS + 7) // 8, "little"), dtype=np.uint8)
+    flags = np.unpackbits(packed, bitorder="little").view(np.bool_)
+    return np.flatnonzero(flags[partitions])
+
+
+def _packed(flags: npt.NDArray[np.bool_]) -> int:
+    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
 
 @dataclass(slots=True)
@@ -53,9 +63,8 @@ class Piece:
         if self.has is None or self.valid == self.has:
             return self
         rows = self.batch
-        wanted = np.array([self.valid >> p & 1 for p in range(PARTITIONS)], dtype=np.bool_)
         plain = without_ends(rows, len(keys.schema.columns))
-        chosen = np.flatnonzero(wanted[keys.partitions(plain, self.hashes)])
+        chosen = among(keys.partitions(plain, self.hashes), self.valid)
         return Piece(rows.take(pa.array(chosen)), self.hashes[chosen], self.valid, self.valid)
 
     def part(self, partitions: int) -> Piece:
