@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import remuda.aio
 from remuda.client import backoff
 from remuda.client.client import Client, connect
 from remuda.cluster.assignment import first_view
@@ -466,3 +467,22 @@ def client(grid: FakeGrid) -> Iterator[Client]:
 @pytest.fixture
 def script() -> type[Script]:
     return Script
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def face(request: pytest.FixtureRequest, grid: FakeGrid) -> Callable[..., None]:
+    """Runs a scenario, a coroutine function of a client and a map, over either face."""
+    from faces import Blocking  # noqa: PLC0415 (found by the path that is set above)
+
+    def blocking(scenario: Any, **options: Any) -> None:
+        with connect(grid.addresses, **options) as client:
+            asyncio.run(scenario(Blocking(client)))
+
+    def asynchronous(scenario: Any, **options: Any) -> None:
+        async def main() -> None:
+            async with remuda.aio.connect(grid.addresses, **options) as client:
+                await scenario(client)
+
+        asyncio.run(main())
+
+    return blocking if request.param == "blocking" else asynchronous
