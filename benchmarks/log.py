@@ -10,17 +10,20 @@ import argparse
 import asyncio
 import os
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import uvloop
 
 from remuda.catalog.catalog import Catalog
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BIGINT, DOUBLE
+from remuda.limits import SWITCH_INTERVAL
 from remuda.member.hop import Hop
 from remuda.member.offload import Offload
 from remuda.member.transaction_sets import Write
@@ -81,7 +84,7 @@ def plain(path: Path, piece: bytes, together: int) -> float:
     return taken
 
 
-async def ours(folder: Path, records: list[log.Committed], together: int) -> float:
+async def ours(folder: Path, records: list[log.Committed], together: int, frame: int) -> float:
     offload = Offload(SystemWorkers(), "log")
     offload.start(Hop(asyncio.get_running_loop()))
     found = opened(folder)
@@ -93,6 +96,8 @@ async def ours(folder: Path, records: list[log.Committed], together: int) -> flo
     taken = time.perf_counter() - began
     offload.close()
     found.files.close()
+    assert group.groups == GROUPS + 1, "as many syncs as the plain loop"
+    assert group.bytes == frame * (GROUPS * together + 1), "as many bytes"
     return taken
 
 
@@ -111,7 +116,7 @@ def throughput(root: Path) -> None:
         theirs, own = [], []
         for turn in range(ROUNDS):
             theirs.append(plain(root / f"plain-{together}-{turn}", b"x" * frame, together))
-            own.append(asyncio.run(ours(root / f"log-{together}-{turn}", records, together)))
+            own.append(uvloop.run(ours(root / f"log-{together}-{turn}", records, together, frame)))
         rate = GROUPS * together / statistics.median(own)
         ratio = statistics.median(a / b for a, b in zip(theirs, own, strict=True))
         print(
@@ -164,6 +169,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", default="", help="on the disk that is measured")
     options = parser.parse_args()
+    sys.setswitchinterval(SWITCH_INTERVAL)  # as members do, which run on uvloop, too
     with tempfile.TemporaryDirectory(dir=options.folder or None) as name:
         throughput(Path(name))
         replays(Path(name))

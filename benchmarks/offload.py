@@ -11,8 +11,10 @@ Each query runs on both engines in a warm session. Where the first runs differ b
 ``CLEAR`` they decide; else ``--rounds`` more runs of both, in turns, and their medians. What an
 engine refuses, or does not end within ``--limit`` seconds, counts for the other. ``auto`` is asked
 by EXPLAIN, so its own choice is not measured a third time. Its loss is what the slower engine
-took longer where ``auto`` picked that one. With ``--budget``, a part ends after so many seconds;
-its queries come in a random order then, the same each time.
+took longer where ``auto`` picked that one. With ``--settled``, Spark is given so many times as long
+as the grid took, and ``LEAST`` at least: what it does not end by then it is slower at. With
+``--budget``, a part ends so many seconds after both engines are warm; its queries come in a random
+order then, the same each time.
 """
 
 from __future__ import annotations
@@ -35,6 +37,10 @@ from remuda.limits import MIB
 from remuda.spark_errors import NotOnSpark, SparkServiceLost, SparkServiceMissing
 
 CLEAR = 3.0
+LEAST = 2.0
+"""Seconds that Spark may take for a statement, however short it is on the grid."""
+WARM_UP_QUERIES = 3
+WARM_UP_LIMIT = 30.0
 TARGET = 90
 SPARK_CORES = 2
 STOP = 30.0
@@ -106,17 +112,22 @@ def once(client: remuda.Client, engine: str, text: str, limit: float) -> Run:
     except (SparkServiceMissing, SparkServiceLost):
         raise
     except QueryTimeout:
-        return Run(limit, f"over {limit:g}")
+        return Run(limit, f"over {limit:.3g}")
     except RemudaError as error:
         return Run(time.perf_counter() - began, type(error).__name__)
     return Run(time.perf_counter() - began)
 
 
-def measured(client: remuda.Client, text: str, rounds: int, limit: float) -> dict[str, Run]:
+def measured(client: remuda.Client, text: str, options: argparse.Namespace) -> dict[str, Run]:
     """By engine."""
+    rounds, limit, settled = options.rounds, options.limit, options.settled
 
     def turn() -> dict[str, Run]:
-        return {engine: once(client, engine, text, limit) for engine in ("grid", "spark")}
+        grid = once(client, "grid", text, limit)
+        if grid.failed or not settled:
+            return {"grid": grid, "spark": once(client, "spark", text, limit)}
+        enough = min(limit, max(LEAST, settled * grid.seconds))
+        return {"grid": grid, "spark": once(client, "spark", text, enough)}
 
     first = turn()
     times = [run.seconds for run in first.values()]
@@ -188,14 +199,17 @@ class Totals:
         if self.ratios:
             low, high = min(self.ratios), max(self.ratios)
             middle = statistics.median(self.ratios)
-            print(f"Spark's time by the grid's: median {middle:.1f}, {low:.2f} to {high:.1f}")
+            print(
+                f"Spark's time by the grid's, of the {len(self.ratios)} that both ended: median"
+                f" {middle:.1f}, {low:.2f} to {high:.1f}"
+            )
         return share >= TARGET
 
 
 def run_part(
     name: str, queries: Queries, settings: Mapping[str, object], options: argparse.Namespace
 ) -> bool:
-    totals, began = Totals(), time.perf_counter()
+    totals = Totals()
     suite = "tpcds" if name == "tpcds" else "tpch"
     with (
         remuda.start(members=options.members, settings=dict(settings)) as cluster,
@@ -205,15 +219,18 @@ def run_part(
         tpc_data.load(client, suite, tpc_data.generate(suite, options.scale))
         for _ in range(2):  # the first statements make Spark's Python workers
             once(client, "spark", WARM_UP[suite], 300.0)
-        print(f"\n| {name}, scale {options.scale:g} | grid s | spark s | right | auto |")
-        print("|---|---|---|---|---|", flush=True)
         if options.budget:
             random.Random(7).shuffle(queries)
+        for _, text in queries[:WARM_UP_QUERIES]:
+            once(client, "spark", text, WARM_UP_LIMIT)
+        began = time.perf_counter()
+        print(f"\n| {name}, scale {options.scale:g} | grid s | spark s | right | auto |")
+        print("|---|---|---|---|---|", flush=True)
         for query, text in queries:
             if options.budget and time.perf_counter() - began > options.budget:
                 print(f"(the budget is used: {totals.queries} of {len(queries)} queries ran)")
                 break
-            runs = measured(client, text, options.rounds, options.limit)
+            runs = measured(client, text, options)
             choice = picked(client, text)
             best = totals.add(runs, choice)
             mark = choice if choice == best else f"**{choice}**"
@@ -227,7 +244,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--members", type=int, default=2)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one run")
-    parser.add_argument("--budget", type=float, default=0.0, help="seconds of a part; 0 = all")
+    parser.add_argument("--budget", type=float, default=0.0, help="seconds of queries; 0 = all")
+    parser.add_argument(
+        "--settled", type=float, default=0.0, help="times the grid's time for Spark; 0 = --limit"
+    )
     parser.add_argument("--parts", default="tpch,tpcds,memory")
     parser.add_argument("--queries", default="", help="numbers with commas; all by default")
     options = parser.parse_args()

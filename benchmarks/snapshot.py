@@ -85,28 +85,56 @@ def price_of_cuts(client: Client, address: str, seconds: float) -> None:
     )
 
 
-def rate_of_restore(client: Client, store: Path, rows: int) -> None:
-    client.sql("CREATE TABLE wide (k BIGINT PRIMARY KEY, a DOUBLE, b DOUBLE, c BIGINT, d TEXT)")
-    client.sql(
-        "INSERT INTO wide SELECT n, random(), random(), n, 'row ' || n"
-        f" FROM generate_series(1, {rows}) AS g (n)"
-    )
+NARROW = (
+    "(k BIGINT PRIMARY KEY, a DOUBLE, b DOUBLE, c BIGINT, d TEXT)",
+    "n, random(), random(), n, 'row ' || n",
+)
+WIDE = (  # as lineitem of TPC-H
+    (
+        "(l_orderkey BIGINT, l_partkey BIGINT, l_suppkey BIGINT, l_linenumber INT,"
+        " l_quantity DECIMAL(15,2), l_extendedprice DECIMAL(15,2), l_discount DECIMAL(15,2),"
+        " l_tax DECIMAL(15,2), l_returnflag TEXT, l_linestatus TEXT, l_shipdate DATE,"
+        " l_commitdate DATE, l_receiptdate DATE, l_shipinstruct TEXT, l_shipmode TEXT,"
+        " l_comment TEXT, PRIMARY KEY (l_orderkey, l_linenumber))"
+    ),
+    (
+        "n / 4, n % 200000, n % 10000, n % 4, n % 50, n * 1.01, n % 10 * 0.01, n % 8 * 0.01,"
+        " CASE n % 3 WHEN 0 THEN 'A' WHEN 1 THEN 'N' ELSE 'R' END,"
+        " CASE n % 2 WHEN 0 THEN 'F' ELSE 'O' END, DATE '1992-01-02' + n % 2500,"
+        " DATE '1992-01-31' + n % 2400, DATE '1992-01-04' + n % 2500, 'DELIVER IN PERSON',"
+        " CASE n % 3 WHEN 0 THEN 'TRUCK' WHEN 1 THEN 'AIR' ELSE 'REG AIR' END,"
+        " 'carefully final deposits ' || n"
+    ),
+)
+
+
+def rate_of_restore(
+    client: Client, store: Path, rows: int, name: str, what: tuple[str, str]
+) -> None:
+    columns, values = what
+    client.sql(f"CREATE TABLE {name} {columns}")
+    client.sql(f"INSERT INTO {name} SELECT {values} FROM generate_series(1, {rows}) AS g (n)")
     begin = time.perf_counter()
-    made = client.snapshots.create("rows")
+    made = client.snapshots.create(name)
     print(f"{rows:,} rows stored in {time.perf_counter() - begin:.2f} s, {made.bytes:,} bytes")
     ratios = []
     for number in range(3):
-        files = sorted((store / "rows").rglob("*.arrow"))
+        files = [
+            path
+            for path in sorted((store / name).rglob("*.arrow"))
+            if pa.ipc.open_file(path).schema.names[3] == columns[1:].split()[0]
+        ]
         begin = time.perf_counter()
         found = sum(pa.ipc.open_file(path.read_bytes()).read_all().num_rows for path in files)
         read = time.perf_counter() - begin
         begin = time.perf_counter()
-        client.snapshots.restore("rows", maps={"wide": f"wide_{number}"})
+        client.snapshots.restore(name, maps={name: f"{name}_{number}"})
         restored = time.perf_counter() - begin
-        client.sql(f"DROP TABLE wide_{number}")
+        client.sql(f"DROP TABLE {name}_{number}")
         ratios.append(read / restored)
         print(f"  {found:,} rows: Arrow reads {read:.3f} s, restore {restored:.2f} s")
-    print(f"restore: {statistics.median(ratios):.3f} x of the rate of Arrow (target 0.5)")
+    client.sql(f"DROP TABLE {name}")
+    print(f"restore, {name}: {statistics.median(ratios):.3f} x of the rate of Arrow (target 0.5)")
 
 
 def main() -> None:
@@ -121,7 +149,8 @@ def main() -> None:
             remuda.connect(cluster.addresses, request_timeout=600.0) as client,
         ):
             price_of_cuts(client, cluster.address, max(3.0 * options.scale, 2.5))
-            rate_of_restore(client, store, int(1_000_000 * options.scale))
+            for name, what in (("narrow", NARROW), ("wide", WIDE)):
+                rate_of_restore(client, store, int(1_000_000 * options.scale), name, what)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ in each round so that a noisy machine hits all alike; medians and ratios are pri
   new map,
 - Arrow only: Spark turns the same rows into Arrow batches that a Python function only counts,
 - scan: a map read through the data source into Spark's no-op sink,
+- constant source: a data source in Python that has no rows to fetch: it yields the same Arrow
+  batch of these columns again and again into that sink, in as many tasks; what Spark lets any
+  such source reach,
 - Parquet read: the same file read by Spark into that sink,
 - upsert: the DataFrame write again, over the same keys,
 - overwrite: it again, in place of all rows.
@@ -27,13 +30,14 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from remuda.client.client import connect
 from remuda.client.embedded import start
@@ -44,6 +48,40 @@ from remuda.spark.session import session
 from tpc_data import definitions, generate
 
 MAP = "bench_spark"
+SPARK_COLUMNS = "id bigint, quantity int, price double, symbol string, day date, at timestamp_ntz"
+CONSTANT_ROWS = 64 * 1024
+"""Of a batch: as many as a page of a scan has."""
+
+
+class ConstantSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "constant_rows"
+
+    def schema(self) -> str:
+        return SPARK_COLUMNS
+
+    def reader(self, schema: object) -> DataSourceReader:
+        options = self.options
+        return ConstantReader(options["file"], int(options["rows"]), int(options["tasks"]))
+
+
+class ConstantReader(DataSourceReader):
+    def __init__(self, file: str, rows: int, tasks: int) -> None:
+        self.file = file
+        self.rows = rows
+        self.tasks = tasks
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(number) for number in range(self.tasks)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        group = pq.ParquetFile(self.file).read_row_group(0).slice(0, CONSTANT_ROWS)
+        (batch,) = group.combine_chunks().to_batches()
+        left = self.rows // self.tasks
+        while left > 0:
+            yield batch.slice(0, left)
+            left -= batch.num_rows
 
 
 def make_file(path: Path, rows: int) -> None:
@@ -71,15 +109,17 @@ def run(rows: int, rounds: int, members: int) -> dict[str, float]:
         spark = session("remuda bench", "local[2,3]", log=Path(scratch) / "spark.log")
         try:
             with start(members=members) as cluster:
-                return measure(spark, ",".join(cluster.addresses), file, rounds)
+                return measure(spark, cluster.addresses, file, rounds)
         finally:
             spark.stop()
 
 
-def measure(spark: Any, address: str, file: Path, rounds: int) -> dict[str, float]:
+def measure(spark: Any, addresses: Sequence[str], file: Path, rounds: int) -> dict[str, float]:
     prepare(spark)
+    spark.dataSource.register(ConstantSource)
+    address, tasks = ",".join(addresses), len(addresses)
     cached = spark.read.parquet(str(file)).cache()
-    cached.count()
+    rows = cached.count()
 
     def file_load() -> None:
         load(spark, file, address=address, map=MAP, key=["id"])
@@ -102,6 +142,10 @@ def measure(spark: Any, address: str, file: Path, rounds: int) -> dict[str, floa
     def scan() -> None:
         read(spark, address, map=MAP).write.format("noop").mode("overwrite").save()
 
+    def constant_source() -> None:
+        reader = spark.read.format("constant_rows").options(file=str(file), rows=rows, tasks=tasks)
+        reader.load().write.format("noop").mode("overwrite").save()
+
     def parquet_read() -> None:
         spark.read.parquet(str(file)).write.format("noop").mode("overwrite").save()
 
@@ -115,6 +159,7 @@ def measure(spark: Any, address: str, file: Path, rounds: int) -> dict[str, floa
         "DataFrame write": frame_write,
         "Arrow only": arrow_only,
         "scan": scan,
+        "constant source": constant_source,
         "Parquet read": parquet_read,
         "upsert": frame_write,
         "overwrite": overwrite,
@@ -185,6 +230,10 @@ def report(result: dict[str, float], rows: int, members: int) -> None:
     print(f"  file load is {ratio:.2f} times as fast as Spark writing Parquet")
     ratio = result["Parquet read"] / result["scan"]
     print(f"  scan reaches {ratio:.2f} of the rate of Spark reading Parquet")
+    ratio = result["constant source"] / result["scan"]
+    print(f"  scan reaches {ratio:.2f} of the rate of a Python source of constant batches")
+    ratio = result["Parquet read"] / result["constant source"]
+    print(f"  and that one {ratio:.2f} of the rate of Spark reading Parquet")
     ratio = result["Parquet write"] / result["DataFrame write"]
     print(f"  DataFrame write reaches {ratio:.2f} of the rate of Spark writing Parquet")
     ratio = result["Arrow only"] / result["DataFrame write"]

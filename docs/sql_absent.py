@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 FURTHER: Final = (
-    ("unique indexes", "CREATE UNIQUE INDEX i ON flights (delay)"),
     ("indexes on expressions", "CREATE INDEX i ON flights (abs(delay))"),
     ("partial indexes", "CREATE INDEX i ON flights (delay) WHERE delay > 0"),
-    ("UNIQUE columns", "CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT UNIQUE)"),
     ("foreign keys", "CREATE TABLE t (a BIGINT PRIMARY KEY REFERENCES flights (id))"),
     (
         "generated columns",

@@ -21,6 +21,8 @@ SELECT carrier, count(*) FROM flights GROUP BY carrier"""
 DEFINITIONS: Final = (
     ("defaults and conditions: they hold for INSERT, UPDATE, put, and loads alike",
      _FARES),
+    ("no two rows with the same values; NULLs differ, unless NULLS NOT DISTINCT says otherwise",
+     "CREATE TABLE users (id BIGINT PRIMARY KEY, mail TEXT UNIQUE, a INT, b INT, UNIQUE (a, b))"),
     ("a map without a key: each row gets a number of its own, which * does not show",
      "CREATE TABLE log (at TIMESTAMP, what TEXT)"),
     ("the columns of another map", "CREATE TABLE more (LIKE flights INCLUDING ALL)"),
@@ -34,6 +36,7 @@ DEFINITIONS: Final = (
     ("wider types", "ALTER TABLE flights ALTER delay TYPE BIGINT"),
     ("constraints: the rows that are there are checked",
      "ALTER TABLE flights ADD CONSTRAINT sane CHECK (delay < 5000)"),
+    ("UNIQUE, too; DROP CONSTRAINT", "ALTER TABLE flights ADD CONSTRAINT seat UNIQUE (id, delay)"),
     ("lifetimes and limits of entries ([maps](maps.md#options-lifetimes-and-limits))",
      "CREATE TABLE seen (id BIGINT PRIMARY KEY) WITH (ttl = '10 min', max_entries = 100000)"),
     ("the same, changed: for what is written from then on",
@@ -55,6 +58,13 @@ clients take the new schema over by themselves. A type can be changed to one tha
 of the old one. What a view needs cannot be dropped, renamed or changed (2BP01) while there is the
 view. CREATE TABLE AS makes the map first and fills it then, all rows at once; if that fails, it is
 dropped again.
+
+UNIQUE holds for whoever writes, at whatever member: INSERT, UPDATE, MERGE, ON CONFLICT (which may
+name the columns or the constraint), put and put_all, computed changes, transactions of every kind
+(at the statement; for put at the commit). 23505 names the constraint and the values. Loads in bulk
+(`begin_job`, Spark) are refused for maps with UNIQUE: drop the constraint for the load. A statement
+writes at most `transaction_memory` there
+([decision 0041](decisions/0041-unique-values-by-guards.md)).
 """
 
 

@@ -13,6 +13,8 @@ INDEXES: Final = (
      "CREATE INDEX by_origin ON flights USING hash (origin)"),
     ("BITMAP: one column with few values; <> and NOT IN, too; the clause TYPE is the same as USING",
      "CREATE INDEX carriers ON flights (carrier) TYPE BITMAP"),
+    ("unique values, as UNIQUE in the definition of the map; [NULLS NOT DISTINCT]",
+     "CREATE UNIQUE INDEX one ON flights (id, delay DESC)"),
     ("DROP INDEX", "DROP INDEX [IF EXISTS] by_delay"),
     ("kind, columns, state and size of each; SHOW INDEXES FROM map", "SHOW INDEXES"),
 )  # fmt: skip

@@ -27,6 +27,8 @@ RETURNING merge_action(), f.*"""),
      "EXPLAIN (ANALYZE, COSTS OFF, FORMAT JSON) SELECT count(*) FROM flights"),
     ("statistics of all maps, or of some, are taken at once instead of when they are found stale",
      "ANALYZE flights"),
+    ("old versions and indexes are looked after anyway: this is ANALYZE; REINDEX does nothing",
+     "VACUUM ANALYZE flights"),
 )  # fmt: skip
 
 SESSION: Final = (

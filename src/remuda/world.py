@@ -63,10 +63,13 @@ class Network(Protocol):
 @dataclass(frozen=True, slots=True)
 class FileFacts:
     """``permissions``: the mode bits of read, write, execute; ``stamp``: another one after every
-    change of the content."""
+    change of the content; ``size`` in bytes; ``modified``: when the content changed, in
+    microseconds since 1970 by the clock of the disk."""
 
     permissions: int
     stamp: tuple[int, ...]
+    size: int = 0
+    modified: int = 0
 
 
 class Appender(Protocol):
@@ -82,7 +85,10 @@ class Appender(Protocol):
 
 
 class Disk(Protocol):
-    """Files and folders. Names are on the disk after ``sync_folder`` only."""
+    """Files and folders. Names are on the disk after ``sync_folder`` only. ``sector``: so many
+    bytes are written as a whole, or not at all, when the power goes."""
+
+    sector: int
 
     def read(self, path: Path) -> bytes: ...
 
@@ -122,6 +128,10 @@ class Disk(Protocol):
 
     def sync_folder(self, path: Path) -> None:
         """Names that were made, changed or removed in it are on the disk. Raises ResourceError."""
+
+    def space(self, path: Path) -> tuple[int, int]:
+        """Bytes that are free for files below a folder, and bytes of the whole disk. Raises
+        ResourceError."""
 
     def lock(self, path: Path) -> Callable[[], None]:
         """Hold a file that is made if need be; the result lets it go, as the end of the process
@@ -205,6 +215,8 @@ class SystemNetwork:
 
 
 class SystemDisk:
+    sector = 512
+
     def read(self, path: Path) -> bytes:
         try:
             return path.read_bytes()
@@ -216,18 +228,17 @@ class SystemDisk:
             found = path.stat()
         except OSError as problem:
             raise ResourceError(f"cannot read {path}: {problem.strerror}") from problem
-        return FileFacts(found.st_mode & 0o777, (found.st_mtime_ns, found.st_size, found.st_ino))
+        stamp = found.st_mtime_ns, found.st_size, found.st_ino
+        return FileFacts(found.st_mode & 0o777, stamp, found.st_size, found.st_mtime_ns // 1000)
 
     def write(self, path: Path, content: bytes) -> None:
         temporary = path.with_name(path.name + ".new")
-        try:
+        with _disk_errors("write", path):
             with temporary.open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-        except OSError as problem:
-            raise DiskFull(f"cannot write {path}: {problem.strerror}") from problem
 
     def scratch(self, directory: str) -> BinaryIO:
         try:
@@ -291,6 +302,11 @@ class SystemDisk:
             finally:
                 os.close(descriptor)
 
+    def space(self, path: Path) -> tuple[int, int]:
+        with _disk_errors("look at", path):
+            found = os.statvfs(path)
+        return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+
     def lock(self, path: Path) -> Callable[[], None]:
         with _disk_errors("lock", path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -311,14 +327,18 @@ class SystemAppender:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
 
     def append(self, data: bytes) -> None:
-        with _disk_errors("write", self._path):
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
+        try:
+            written = os.write(self._descriptor, data)
+            while written < len(data):
+                written += os.write(self._descriptor, memoryview(data)[written:])
+        except OSError as problem:
+            raise _disk_error("write", self._path, problem) from problem
 
     def sync(self) -> None:
-        with _disk_errors("sync", self._path):
+        try:
             os.fdatasync(self._descriptor)
+        except OSError as problem:
+            raise _disk_error("sync", self._path, problem) from problem
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -329,9 +349,13 @@ def _disk_errors(what: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        full = problem.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-        kind = DiskFull if full else ResourceError
-        raise kind(f"cannot {what} {path}: {problem.strerror}") from problem
+        raise _disk_error(what, path, problem) from problem
+
+
+def _disk_error(what: str, path: Path, problem: OSError) -> ResourceError:
+    full = problem.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+    kind = DiskFull if full else ResourceError
+    return kind(f"cannot {what} {path}: {problem.strerror}")
 
 
 class SystemWorkers:

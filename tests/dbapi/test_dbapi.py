@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from uuid import UUID
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -49,6 +51,35 @@ def test_arrow_and_pandas(cursor):
     assert list(cursor.fetch_df()["id"]) == list(range(9))
     cursor.execute("SELECT id FROM t ORDER BY id")
     assert isinstance(cursor.fetch_record_batch(), pa.RecordBatchReader)
+
+
+def test_pandas_writes_and_reads_tables(connection, cursor):
+    cursor.execute("DROP TABLE IF EXISTS frame")
+    days = [pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-02 03:04:05")]
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", None], "c": [1.5, None], "d": days})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # pandas says that it does not know us
+        assert frame.to_sql("frame", connection, index=False) == 2
+        frame.to_sql("frame", connection, index=False, if_exists="append")
+        with pytest.raises(ValueError, match="already exists"):
+            frame.to_sql("frame", connection)
+        text = "SELECT DISTINCT * FROM frame WHERE a < ? ORDER BY a"
+        read = pd.read_sql(text, connection, params=(3,))
+    pd.testing.assert_frame_equal(read, frame, check_dtype=False)
+    cursor.execute("DROP TABLE frame")
+
+
+def test_parameters_whose_type_says_little(cursor):
+    cursor.execute("INSERT INTO t VALUES (1, 'a', 2.5)")
+    for text, parameters, found in (
+        ("SELECT ?", (None,), None),
+        ("SELECT ? IS NULL", (None,), True),
+        ("SELECT id FROM t WHERE name = ? OR ? IS NULL", ("b", None), 1),
+        ("SELECT id FROM t WHERE price = ? AND id = ?", ("2.50", "1"), 1),
+        ("SELECT DATE '2024-01-31' = ?", ("2024-01-31",), True),
+    ):
+        cursor.execute(text, parameters)
+        assert cursor.fetchone() == (found,), text
 
 
 @pytest.mark.parametrize(

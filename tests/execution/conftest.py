@@ -121,7 +121,7 @@ class MemorySources:
                 batches.append(pa.RecordBatch.from_struct_array(empty))
         return ListCursor(batches, self.open_cursors)
 
-    def lookup(self, map_id, schema_version, at, keys):
+    def lookup(self, map_id, schema_version, at, keys, partitions=None):
         rows = {row[:1]: row for row in self._tables[map_id].rows.get(self._member, [])}
         return [rows.get(tuple(key)) for key in keys]
 

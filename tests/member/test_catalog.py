@@ -57,6 +57,22 @@ def test_a_map_exists_everywhere_when_create_has_answered(in_cluster: InCluster)
     in_cluster(scenario)
 
 
+def test_who_asks_how_large_a_map_is_waits_for_no_statistics(in_cluster: InCluster) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(2)
+        await client.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, v VARCHAR)")
+        await client.sql("INSERT INTO t SELECT i, 'some text' FROM generate_series(1, 300) AS g(i)")
+        found = await client.ask(
+            RpcType.DESCRIBE_MAP, user_pb2.MapName(name="t"), user_pb2.MapDescription
+        )
+        stores = [store for member in cluster.members for store in member.core.stores.values()]
+        assert (found.rows, found.bytes) == (300, sum(store.bytes for store in stores))
+        # Whoever asks whether they are good is given work: none have been taken.
+        assert all(store.statistics_work() is not None for store in stores)
+
+    in_cluster(scenario)
+
+
 def test_drop_frees_storage_and_old_requests_are_refused(in_cluster: InCluster) -> None:
     async def scenario(cluster: Any) -> None:
         client, other = await cluster.client(1), await cluster.client(3)

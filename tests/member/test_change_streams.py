@@ -327,7 +327,12 @@ def test_a_reader_of_the_future_takes_nothing_from_others(in_cluster: Any) -> No
         async with connect(cluster) as client:
             await client.sql("CREATE TABLE m (k BIGINT PRIMARY KEY, v BIGINT)")
             m, later = client.map("m"), dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
-            async with await m.changes(later) as future:
+            with pytest.raises(InputError, match="lies in the future"):
+                await m.changes(later)
+            async with await m.changes() as here:
+                ahead = here.position
+            ahead["read"][0][0] += from_micros(3_600_000_000)
+            async with await m.changes(ahead) as future:
                 assert await future.read(0.05) is None
                 stream = await m.changes()
                 await client.sql("INSERT INTO m VALUES (1, 10)")

@@ -110,8 +110,10 @@ def test_increments_go_on_after_a_change_of_the_members(tmp_path: Path) -> None:
                 await both()
                 await member.leave()
             await at_rest(cluster.members)
-            await both()
-            await chain.look(client)
+            async with late_member(cluster, third, system_world(), **settings) as member:
+                await at_rest([*cluster.members, member])
+                await both()  # its new log begins with segment 1, as the one before did
+                await chain.look(client)
 
     asyncio.run(main())
     assert chain.kinds == ["base", "increment"] * 3

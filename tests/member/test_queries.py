@@ -262,14 +262,18 @@ def test_reads_of_some_partitions_on_one_member(in_cluster: InCluster) -> None:
         client = await cluster.client(1)
         at = cluster.member(1).core.timestamp()
         seen: list[tuple[int]] = []
+        named: list[tuple[int]] = []
         for number in (1, 2, 3):
             reader = await cluster.client(number)
             mine = view.partitions_of(number)
             for part in (mine[:10], mine[10:]):
                 seen += await reader.sql("SELECT id FROM t", partitions=part, read_timestamp=at)
+                by_key = "SELECT id FROM t WHERE id = 7 OR id IN (8, 9)"
+                named += await reader.sql(by_key, partitions=part, read_timestamp=at)
             local = await reader.sql("SELECT count(*) FROM t", local_only=True)
             assert 0 < local[0][0] < 300
         assert sorted(seen) == [(i,) for i in range(300)]
+        assert sorted(named) == [(7,), (8,), (9,)], "each in its own partition alone"
         await client.put(await client.schema("t"), (0, "new", -1))
         old = await client.sql("SELECT v FROM t WHERE id = 0", read_timestamp=at)
         assert old == [(0,)]

@@ -26,6 +26,7 @@ from sim_users import running, users_of
 import remuda.aio
 from remuda.datatypes.timestamp import FOREVER
 from remuda.member.core import Core
+from remuda.member.cut_watch import CutWatch
 from remuda.member.cuts import Cuts
 from remuda.member.routing import Router
 from remuda.member.snapshot_storage import SnapshotStorage
@@ -253,8 +254,8 @@ def only_jobs_are_collected(patch: Patch) -> None:
 
 
 def _sides(patch: Patch, choose: Callable[[Any, Any], tuple[Any, Any]]) -> None:
-    original = Cuts._sides
-    patch.setattr(Cuts, "_sides", lambda *arguments: choose(*original(*arguments)))
+    original = CutWatch.sides
+    patch.setattr(CutWatch, "sides", lambda *arguments: choose(*original(*arguments)))
 
 
 def the_place_in_the_log_decides(patch: Patch) -> None:

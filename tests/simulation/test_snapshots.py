@@ -20,6 +20,7 @@ from sim_cluster import Violation
 from sim_snapshots import run_seed
 
 from remuda.member import snapshot_rows
+from remuda.member.cut_watch import CutWatch
 from remuda.member.cuts import Cuts
 from remuda.member.snapshot_restoring import SnapshotRestoring
 from remuda.storage.transfer import Extraction
@@ -75,7 +76,7 @@ def cuts_do_not_wait(patch: pytest.MonkeyPatch) -> None:
 
 
 def sides_are_not_noted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Cuts, "_sides", lambda *_: (frozenset(), frozenset()))
+    patch.setattr(CutWatch, "sides", lambda *_: (frozenset(), frozenset()))
 
 
 def objects_are_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,10 @@
 """A program of its own, run by the tests of hosting: three members in a real Spark cluster, one is
 lost, nothing else is. One line of JSON tells what was seen. (A process has one Spark session.)
 
-    hosting_run.py MASTER (member | executor)
+    hosting_run.py MASTER (member | executor | executor-arriving | executor-joining)
+
+The last two lose an executor while the members find each other: when the first task has come, and
+when the first member serves.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from remuda.spark import hosting
 from remuda.spark.hosting import HostedCluster, start_cluster
+from remuda.spark.rendezvous import Arrival, Rendezvous
 from remuda.spark.session import session
 
 ROWS = 5_000
@@ -35,11 +40,12 @@ def main() -> None:
             "spark.cores.max": "3",
         },
     )
+    killed = lose_while_it_starts(victim)
     try:
         with start_cluster(
             spark, members=3, spare_slots=0, replacements=999, timeout=PATIENCE
         ) as cluster:
-            seen = lose_one(cluster, victim)
+            seen = found_whole(cluster, killed) if killed is not None else lose_one(cluster, victim)
             pids = [member.pid for member in cluster.members]
         seen["left"] = sum(Path(f"/proc/{pid}").exists() for pid in pids)
     finally:
@@ -71,6 +77,43 @@ def lose_one(cluster: HostedCluster, victim: str) -> dict[str, Any]:
             "rows": [rows[0].n, int(rows[0].v)],
             "logs": sorted(seat for seat, text in cluster.logs().items() if "serving" in text),
         }
+
+
+def lose_while_it_starts(victim: str) -> list[int] | None:
+    """The processes that will have been killed; None when the start shall be quiet."""
+    killed: list[int] = []
+
+    def kill(arrival: Arrival) -> None:
+        if not killed:
+            killed.append(executor_of(arrival.pid))
+            os.kill(killed[0], signal.SIGKILL)
+            tell("lost")
+
+    class Losing(Rendezvous):
+        def arrive(self, arrival: Arrival) -> None:
+            super().arrive(arrival)
+            if victim == "executor-arriving":
+                kill(arrival)
+
+        def ready(self, arrival: Arrival, *rest: Any) -> None:
+            if victim == "executor-joining":  # before it counts: the cluster is not complete
+                kill(next(each.arrival for each in self._seats.values() if each.member is None))
+            super().ready(arrival, *rest)
+
+    if victim not in ("executor-arriving", "executor-joining"):
+        return None
+    hosting.Rendezvous = Losing  # type: ignore[misc]
+    return killed
+
+
+def found_whole(cluster: HostedCluster, killed: list[int]) -> dict[str, Any]:
+    cluster.wait_until_complete(PATIENCE)
+    with cluster.connect(retry_reads=100) as client:
+        client.sql("CREATE TABLE kept (id BIGINT PRIMARY KEY)")
+        client.sql(f"INSERT INTO kept SELECT * FROM generate_series(1, {ROWS})")
+        await_true(lambda: backed_up(client))
+        rows = client.sql("SELECT count(*) AS n FROM kept").fetchall()
+    return {"rows": rows[0].n, "killed": len(killed)}
 
 
 def tell(what: str) -> None:

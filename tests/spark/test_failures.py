@@ -6,7 +6,7 @@ import pyspark
 import pytest
 
 from remuda.errors import InputError, JobAborted, StringTooLong, UndefinedMap
-from remuda.spark.failures import explain
+from remuda.spark.failures import explain, slow_worker
 from remuda.spark.versions import SparkMissing, check_pyspark
 
 WORKER = """
@@ -90,6 +90,35 @@ def test_a_pyspark_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pyspark, "__version__", "3.5.1")
     with pytest.raises(SparkMissing, match=r"4\.2 or newer, and this is 3\.5\.1"):
         check_pyspark()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "[SPARK_JOB_CANCELLED] Job 0 cancelled part of cancelled job group g SQLSTATE: XXKDA",
+            "the Spark job was cancelled: Job 0 cancelled part of cancelled job group g",
+        ),
+        ("Nothing left", "the Spark job failed: SparkException: Nothing left"),
+    ],
+)
+def test_what_py4j_says_behind_the_name_of_a_method(text: str, message: str) -> None:
+    error = RuntimeError(
+        "An error occurred while calling o101.save.\n"
+        f": org.apache.spark.SparkException: {text}\n\tat org.apache.spark.X.y(X.scala:1)\n"
+    )
+    found = explain(error)
+    assert type(found) is JobAborted
+    assert found.message == message
+
+
+def test_a_worker_that_is_too_slow_for_spark() -> None:
+    error = RuntimeError("[STREAM_FAILED] x: Python worker failed to connect back. SQLSTATE: XXKST")
+    assert slow_worker(error)
+    found = explain(error)
+    assert type(found) is JobAborted
+    assert "did not start within 10 s" in found.message
+    assert not slow_worker(RuntimeError("Python worker exited unexpectedly"))
 
 
 def test_ours_stays_itself() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from standalone_cluster import standalone_cluster
 
 pytest.importorskip("pyspark")
 
@@ -165,6 +165,14 @@ def test_on_a_local_cluster(tmp_path: Path, victim: str) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(1000)
+@pytest.mark.parametrize("when", ["arriving", "joining"])
+def test_an_executor_is_lost_while_members_find_each_other(tmp_path: Path, when: str) -> None:
+    seen = run(tmp_path, "local-cluster[3,1,1024]", f"executor-{when}")
+    assert seen == {"rows": 5_000, "killed": 1, "left": 0}
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1000)
 def test_on_a_standalone_cluster(tmp_path: Path, standalone: str) -> None:
     check(run(tmp_path, standalone, "executor"))
 
@@ -195,47 +203,5 @@ def run(place: Path, master: str, victim: str) -> dict[str, Any]:
 @pytest.fixture
 def standalone(tmp_path: Path) -> Iterator[str]:
     """The address of a master with three workers of one core each."""
-    import pyspark  # noqa: PLC0415 (the long tests alone)
-
-    from remuda.spark.java import use_java  # noqa: PLC0415
-
-    environment = dict(os.environ)
-    use_java(environment)
-    environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(tmp_path / "work")}
-    launcher = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    running: list[subprocess.Popen[bytes]] = []
-
-    def begin(name: str, *arguments: str) -> Path:
-        log = tmp_path / f"{name}-{len(running)}.log"
-        with log.open("wb") as output:
-            running.append(
-                subprocess.Popen(
-                    [str(launcher), f"org.apache.spark.deploy.{name}", *arguments],
-                    env=environment,
-                    stdout=output,
-                    stderr=output,
-                )
-            )
-        return log
-
-    common = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-    try:
-        log = begin("master.Master", *common)
-        address = found_in(log, r"Starting Spark master at (spark://\S+)")
-        for _ in range(3):
-            begin("worker.Worker", *common, "--cores", "1", "--memory", "700m", address)
+    with standalone_cluster(tmp_path, ("127.0.0.1",) * 3) as address:
         yield address
-    finally:
-        for process in reversed(running):
-            process.terminate()
-            process.wait()
-
-
-def found_in(log: Path, pattern: str) -> str:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        found = re.search(pattern, log.read_text(errors="replace"))
-        if found:
-            return found[1]
-        time.sleep(0.1)
-    raise TimeoutError(log.read_text(errors="replace"))

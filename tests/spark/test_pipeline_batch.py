@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from remuda.cli.main import main
-from remuda.errors import InputError, JobAborted, RemudaError, UniqueViolation
+from remuda.errors import InputError, InvalidDefinition, JobAborted, RemudaError, UniqueViolation
 from remuda.spark.pipeline import RunReport, parse, run
 from remuda.spark.pipeline.errors import ExpectationFailed, PipelineInvalid
 from remuda.spark.pipeline.running import dry_run
@@ -254,6 +254,13 @@ def test_modes(runner: Runner, client: Any, prefix: str) -> None:
     assert rows() == [(2, "bb"), (9, "z")]
     runner(small("{map: PREFIX_m, mode: delete}", "SELECT 2 AS id"))
     assert rows() == [(9, "z")]
+
+
+def test_a_map_without_a_key_is_refused(runner: Runner, client: Any, prefix: str) -> None:
+    client.sql(f"CREATE TABLE {prefix}_m (id INTEGER, word VARCHAR)")
+    with pytest.raises(InvalidDefinition, match="has no key: each run would add its rows once"):
+        runner(small("{map: PREFIX_m}"))
+    assert client.map(f"{prefix}_m").size() == 0
 
 
 @pytest.mark.soak  # rows of a stream are put aside into a map in test_pipelines_page

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from remuda.spark.pipeline import RunReport, parse, run
+from remuda.errors import RemudaError
+from remuda.spark.pipeline import RunReport, parse, run, stream
 from remuda.spark.pipeline.errors import ExpectationFailed
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
@@ -126,3 +128,34 @@ stream: {checkpoint: state}
     assert active(spark, "copy") == []
     client.drop_map("ps_from")
     client.drop_map("ps_to")
+
+
+class _Query:
+    """Ended, with an error or without one."""
+
+    isActive = False  # noqa: N815 (Spark's name)
+    recentProgress = ()  # noqa: N815
+
+    def __init__(self, error: str | None) -> None:
+        self._error = error
+
+    def exception(self) -> RuntimeError | None:
+        return None if self._error is None else RuntimeError(self._error)
+
+
+@pytest.mark.parametrize(("slow", "given_up"), [(2, False), (stream.SLOW_STARTS + 1, True)])
+def test_a_query_whose_python_was_too_slow_begins_again(slow: int, given_up: bool) -> None:
+    late = "terminated with exception: Python worker failed to connect back."
+    queries = [_Query(late) for _ in range(slow)] + [_Query(None)]
+    told: list[str] = []
+    context = SimpleNamespace(tell=told.append, explained=lambda error, *_: error)
+    writer = SimpleNamespace(start=lambda: queries.pop(0))
+    one: Any = stream.Running("map m", 1, writer.start(), 0.0, writer)  # type: ignore[arg-type]
+    found: list[RemudaError] = []
+    while one.ended is None:
+        try:
+            stream._look(context, one)  # type: ignore[arg-type]
+        except RemudaError as error:
+            found.append(error)
+    assert ["did not start" in error.message for error in found] == [True] * given_up
+    assert len(told) == min(slow, stream.SLOW_STARTS)

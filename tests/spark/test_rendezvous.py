@@ -110,10 +110,37 @@ def test_a_member_that_ends_before_the_cluster_is_formed_ends_the_start() -> Non
     arrivals = [arrival(0), arrival(1)]
     for each in arrivals:
         made.arrive(each)
-    made.leave(arrivals[1], "it ended with status 1", "the log")
+    made.leave(arrivals[1], "it ended with status 1", "the log", told=True)
     assert made.failure == "the member in seat 1 on h1: it ended with status 1"
     assert made.failure_log == "the log"
     assert made.place(arrivals[0]) == Refusal(made.failure)
+
+
+def test_a_task_that_is_lost_before_anybody_was_answered_comes_again() -> None:
+    made = Rendezvous(2, "1")
+    made.arrive(arrival(1))
+    made.leave(arrival(1), "its executor is gone")
+    assert not made.failure
+    made.arrive(arrival(0))
+    assert made.place(arrival(0)) is None, "the other one is waited for"
+    again = arrival(1, attempt=2)
+    made.arrive(again)
+    assert made.place(arrival(0)) == Place("")
+    assert made.place(again) == Place("h0:0")
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_only_a_start_that_broke_off_may_begin_anew(told: bool) -> None:
+    """A member that ends by itself would do so the next time, too."""
+    made = Rendezvous(2, "1")
+    arrivals = [arrival(0), arrival(1)]
+    for each in arrivals:
+        made.arrive(each)
+    assert [made.place(each) for each in arrivals] == [Place(""), Place("h0:0")]
+    made.ready(arrivals[0], ready(1), 100)
+    made.leave(arrivals[1], "gone", told=told)
+    assert made.failure
+    assert made.broke_off is not told
 
 
 def test_the_loss_of_all_members_is_the_end() -> None:

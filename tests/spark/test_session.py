@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("pyspark")
+
+
+from remuda.spark.session import SparkNotStarted, _check_standalone
+
 pytestmark = pytest.mark.spark
 
 PROGRAM = """
@@ -26,6 +31,16 @@ print(spark.range(0, 1, 1, 1).mapInArrow(where, "python string").collect()[0][0]
 print(spark.conf.get("spark.sql.python.filterPushdown.enabled"))
 spark.stop()
 """
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"), [("127.0.0.1:1", "refused"), ("127.0.0.1", "invalid"), ("[::1]:x", "'x'")]
+)
+def test_a_master_that_does_not_listen(place: str, reason: str) -> None:
+    """Spark itself tries for a minute, and then says that its context is stopped."""
+    with pytest.raises(SparkNotStarted, match="no Spark master can be reached") as refused:
+        _check_standalone(f"spark://{place}")
+    assert reason in refused.value.detail
 
 
 def test_without_java_on_the_machine(tmp_path: Path) -> None:

@@ -91,15 +91,26 @@ def written(client: Any, name: str) -> list[tuple[int, int]]:
 
 
 @pytest.mark.soak
-def test_every_batch_once(spark: Any, client: Any, address: str, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "failures",
+    [
+        ("task-0", "after-0"),
+        ("task-0", "before-0", "after-0", "task-1", "before-1", "after-1", "before-2"),
+    ],
+    ids=["twice", "everywhere"],
+)
+def test_every_batch_once(
+    spark: Any, client: Any, address: str, name: str, tmp_path: Path, failures: tuple[str, ...]
+) -> None:
+    """A failed task is tried again; a commit that fails, or whose answer is lost, ends the query,
+    and it goes on from its checkpoint."""
     client.sql(
         f"CREATE TABLE {name} (k BIGINT PRIMARY KEY, v BIGINT) WITH (change_retention = '1 h')"
     )
     folder, marks = tmp_path / "in", tmp_path / "marks"
     marks.mkdir()
-    for number in range(2):
+    for number in range(3):
         put(folder, number, k=list(range(4)), v=[number] * 4)
-    failures = ["task-0", "after-0"]
     for failure in failures:
         (marks / failure).touch()
     spark.dataSource.register(failing_source(marks))
@@ -119,13 +130,13 @@ def test_every_batch_once(spark: Any, client: Any, address: str, name: str, tmp_
             assert runs < 10
         else:
             break
-    assert runs == 2, "a task is tried again, a commit ends the query"
+    assert runs == 1 + sum("task" not in failure for failure in failures)
     assert not list(marks.iterdir())
-    assert written(client, name) == [(k, batch) for batch in range(2) for k in range(4)]
+    assert written(client, name) == [(k, batch) for batch in range(3) for k in range(4)]
     streams = client.sql(
         "SELECT batch, done FROM remuda_streams WHERE query = ?", str(query.id)
     ).fetchall()
-    assert [tuple(row) for row in streams] == [(1, True)]
+    assert [tuple(row) for row in streams] == [(2, True)]
 
 
 @pytest.fixture

@@ -105,7 +105,9 @@ create table t (a int check (a > (select 1)))
 create table t (a int, constraint x check (a > 0), constraint x check (a < 5))
 create table t (a int, constraint t_pkey check (a > 0), primary key (a))
 create table t (a int primary key, primary key (a))
-create table t (a int unique)
+create table t (a int, unique (b))
+create table t (a int[] unique)
+create table t (a int, unique nulls distinct (a, a))
 create table t (a int references flights)
 create table t (a int, foreign key (a) references flights (id))
 create table t (a int generated always as (1) stored)
@@ -158,7 +160,8 @@ alter table flights add column x
 alter table flights add column x int primary key
 alter table flights add column x int default y
 alter table flights add primary key (id)
-alter table flights add constraint x unique (delay)
+alter table flights add constraint x unique (delayy)
+alter table flights add constraint flights_pkey unique (delay)
 alter table flights add constraint fair check (delay < 5)
 alter table flights add check (delay)
 alter table flights drop column id

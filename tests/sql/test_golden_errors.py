@@ -230,12 +230,11 @@ select date(at) from flights
 select id from flights union by name select 1
 alter table flights add column id int
 create view flights as select 1
-create unique index i on flights (id)
+create unique index i on flights (idd)
 create table t as select 1, 2
 create table t (a int default b)
 create table t (a int, check (b > 1))
 create table s.t (a int primary key)
-create table t (a int unique)
 create table t (a timestamp(3) primary key)
 create table t (a decimal(50,2) primary key)
 drop view v

@@ -55,6 +55,9 @@ class NameChange:
 
 
 class SimulatedDisk:
+    sector = 1
+    """Of a sector that the power has gone at, a part may be there."""
+
     def __init__(self, random: Random | None = None) -> None:
         self.random = random or Random(0)
         self.names_now: dict[Path, File] = {}
@@ -115,6 +118,9 @@ class SimulatedDisk:
         return sum(len(file.content) for file in self.names_now.values())
 
     # --- world.Disk ---
+
+    def space(self, path: Path) -> tuple[int, int]:
+        return 2**40, 2**40  # what tells nothing of ``capacity``, as a quota does
 
     def read(self, path: Path) -> bytes:
         return bytes(self._file(path).content)

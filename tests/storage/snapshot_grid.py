@@ -79,6 +79,7 @@ class Member:
                 case LogFinish(version, before, after):
                     self.write(log.CutFinish(version, before, after))
                     self.opened.writer.roll()
+                    self.write(log.Closed(0))  # the segment of the finish is complete
 
 
 @dataclass
@@ -329,19 +330,21 @@ class Grid:
         logs = []
         for member in self.members:
             needs = before.log_of(member.identity.member.hex()).needs
-            found = writing.segments_of_increment(
-                member.index(), needs, version, member=member.number
+            cut = member.index().cut(version)
+            assert cut is not None
+            found = writing.spans_of_increment(
+                member.opened.files, needs, cut.finish, member=member.number
             )
             segments = [
                 writing.put_segment(
                     self.store,
                     NAME,
                     member.identity.member.hex(),
-                    summary,
-                    member.opened.files.read(summary.number),
+                    span,
+                    member.opened.files.read(span.number),
                     key=self.key,
                 )
-                for summary in found
+                for span in found
             ]
             logs.append(self.member_log(member, version, segments))
         return tuple(logs), {"parent": parent, "parent_sha256": chain.digests[parent]}

@@ -18,10 +18,11 @@ from remuda.errors import (
     ResourceError,
     UndefinedObject,
 )
-from remuda.storage.format.manifest import decode_manifest, encode_manifest
+from remuda.storage.format.manifest import decode_manifest, encode_manifest, sha256
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.log.replay import JobCommit, Step
 from remuda.storage.snapshot.chain import load
+from remuda.storage.snapshot.cut_records import CutRecord, encode_record, record_key
 from remuda.storage.snapshot.expiring import (
     LEFT_AFTER,
     carry_out,
@@ -162,8 +163,8 @@ def test_a_missing_object_is_found_and_the_cut_is_not_restorable() -> None:
         kept = grid.store.get(key)
         grid.store.delete(key)
         report = verify(grid.store, NAME, Level.OBJECTS)
-        last_manifest = key == manifest_key(NAME, 5) or key == manifest_key(NAME, 3)
-        assert report.ok == last_manifest, "nobody knows of a cut without a manifest"
+        first_record = key == record_key(NAME, 1)
+        assert report.ok == first_record, "a store of before there were records has none either"
         grid.store.put(key, kept)
     assert verify(grid.store, NAME).ok
 
@@ -172,8 +173,12 @@ def rewritten(grid: Grid, version: int, change) -> None:
     """As by somebody who can make manifests: the digests of all that follow are right."""
     chain = grid.chain()
     old = chain.manifests[version]
+    data = encode_manifest(change(old))
     grid.store.delete(manifest_key(NAME, version))
-    grid.store.put(manifest_key(NAME, version), encode_manifest(change(old)))
+    grid.store.delete(record_key(NAME, version))
+    record = CutRecord(version, sha256(data), old.created)
+    grid.store.put(record_key(NAME, version), encode_record(record))
+    grid.store.put(manifest_key(NAME, version), data)
 
 
 def test_the_second_level_reads_rows_and_records() -> None:
@@ -366,7 +371,7 @@ def test_old_objects_go() -> None:
     left = grid.chain().keys
     assert len(left) < before
     named = {each.key for m in grid.chain().manifests.values() for each in m.objects}
-    assert {key for key in left if not key.endswith(".manifest")} == named
+    assert {key for key in left if not key.endswith((".manifest", ".record"))} == named
 
 
 def test_dropping_what_others_rest_on_is_refused() -> None:

@@ -15,6 +15,7 @@ from typing import Final
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.catalog.indexes import carried, same_rows
 from remuda.catalog.staged_maps import is_staged
+from remuda.catalog.unique_guards import is_guards
 from remuda.datatypes.keyhash import is_key_type
 from remuda.datatypes.map_options import refuse_for_replicated
 from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
@@ -58,8 +59,8 @@ class Catalog:
 
     @cached_property
     def shown(self) -> Catalog:
-        """Without the maps that a restore is still filling."""
-        maps = tuple(schema for schema in self.maps if not is_staged(schema))
+        """Without the maps that a restore is still filling, and the map of guards."""
+        maps = tuple(s for s in self.maps if not (is_staged(s) or is_guards(s)))
         return self if len(maps) == len(self.maps) else replace(self, maps=maps)
 
     def find(self, name: str) -> MapSchema | None:
@@ -96,7 +97,10 @@ class Catalog:
         schema = completed(schema)
         validate(schema)
         version = self.version + 1
-        made = replace(schema, map_id=version, version=1)
+        ids = _index_ids(version, 0)
+        # There are no rows, so each member has built them.
+        indexes = tuple(replace(i, index_id=next(ids), ready=True) for i in schema.indexes)
+        made = replace(schema, map_id=version, version=1, indexes=indexes)
         return replace(self, version=version, maps=(*self.maps, made)), made
 
     def without_map(self, name: str, *, if_exists: bool) -> tuple[Catalog, MapSchema | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.map_options import shown
 from remuda.datatypes.schema import Check, Column, MapSchema, ViewDefinition
 
@@ -17,6 +18,11 @@ def definition_of(relation: MapSchema | ViewDefinition) -> str:
     if not relation.has_row_ids:
         named = f"CONSTRAINT {quoted_name(relation.key_name)} " if relation.key_name else ""
         lines.append(f"    {named}PRIMARY KEY ({', '.join(map(quoted_name, relation.key))})")
+    lines += [
+        f"    CONSTRAINT {quoted_name(index.name)} {unique_text(index)}"
+        for index in relation.uniques
+        if index.constraint
+    ]
     lines += [f"    CONSTRAINT {quoted_name(c.name)} CHECK ({c.text})" for c in relation.checks]
     text = f"CREATE TABLE {quoted_name(relation.name)} (\n" + ",\n".join(lines) + "\n)"
     options = []
@@ -29,6 +35,12 @@ def definition_of(relation: MapSchema | ViewDefinition) -> str:
     if options:
         text += f" WITH ({', '.join(options)})"
     return "\n".join([text + ";", *_comments(relation, "TABLE")])
+
+
+def unique_text(index: IndexDefinition) -> str:
+    """A UNIQUE constraint."""
+    nulls = "" if index.nulls_distinct else " NULLS NOT DISTINCT"
+    return f"UNIQUE{nulls} ({', '.join(map(quoted_name, index.names))})"
 
 
 def constraint_text(schema: MapSchema, check: Check | None) -> str:

@@ -85,6 +85,9 @@ def carried(before: MapSchema, after: MapSchema, new_ids: Iterable[int]) -> MapS
 
 
 def same_rows(before: MapSchema, after: MapSchema) -> bool:
-    """Whether two schemas of a map differ in nothing but their indexes and options."""
+    """Whether two schemas of a map differ in nothing but their indexes and options, and say the
+    same of what is unique."""
+    if {i.index_id for i in before.uniques} != {i.index_id for i in after.uniques}:
+        return False
     plain = replace(after, indexes=before.indexes, options=before.options, version=before.version)
     return plain == before and [c.id for c in plain.columns] == [c.id for c in before.columns]

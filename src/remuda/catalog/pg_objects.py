@@ -24,7 +24,7 @@ DATABASE_OID: Final = 5
 _FIRST: Final = 16384
 _STEP: Final = 8
 """Numbers per map: itself, its primary key as an index and as a constraint."""
-_VIEW, _KEY_INDEX, _KEY, _INDEX = 1, 2, 3, 4
+_VIEW, _KEY_INDEX, _KEY, _INDEX, _UNIQUE = 1, 2, 3, 4, 5
 _SYSTEM_FIRST: Final = 14000
 _KNOWN: Final = {
     "pg_type": 1247,
@@ -93,6 +93,15 @@ def check_oid(schema: MapSchema, check: Check) -> int:
     return _CHECKS + schema.map_id * 4096 + schema.checks.index(check)
 
 
+def unique_oid(index: IndexDefinition) -> int:
+    """Of a UNIQUE constraint."""
+    return index_oid(index) + _UNIQUE - _INDEX
+
+
+def index_oid(index: IndexDefinition) -> int:
+    return _FIRST + _STEP * index.index_id + _INDEX
+
+
 def default_oid(schema: MapSchema, column: Column) -> int:
     return _DEFAULTS + schema.map_id * 4096 + column.id
 
@@ -120,8 +129,7 @@ def indexes(holder: Holder) -> Iterator[Index]:
         if not schema.has_row_ids:
             yield Index(key_index_oid(schema), table, schema.primary_key, schema, schema.key, None)
         for index in schema.indexes:
-            oid = _FIRST + _STEP * index.index_id + _INDEX
-            yield Index(oid, table, index.name, schema, index.names, index)
+            yield Index(index_oid(index), table, index.name, schema, index.names, index)
 
 
 def index_text(index: Index) -> str:
@@ -135,4 +143,6 @@ def index_text(index: Index) -> str:
         for column in index.definition.columns
     )
     kind = index.definition.kind.value
-    return f"CREATE INDEX {name} ON {PUBLIC}.{table} USING {kind} ({columns})"
+    unique = "UNIQUE " if index.definition.unique else ""
+    nulls = "" if index.definition.nulls_distinct else " NULLS NOT DISTINCT"
+    return f"CREATE {unique}INDEX {name} ON {PUBLIC}.{table} USING {kind} ({columns}){nulls}"

@@ -99,6 +99,22 @@ check_constraints: constraint_catalog text, constraint_schema text, constraint_n
 referential_constraints: constraint_catalog text, constraint_schema text, constraint_name text,
     unique_constraint_catalog text, unique_constraint_schema text, unique_constraint_name text,
     match_option text, update_rule text, delete_rule text
+sequences: sequence_catalog text, sequence_schema text, sequence_name text, data_type text,
+    numeric_precision int, numeric_precision_radix int, numeric_scale int, start_value text,
+    minimum_value text, maximum_value text, increment text, cycle_option text
+routines: specific_catalog text, specific_schema text, specific_name text, routine_catalog text,
+    routine_schema text, routine_name text, routine_type text, data_type text, routine_body text,
+    routine_definition text, external_language text
+parameters: specific_catalog text, specific_schema text, specific_name text, ordinal_position int,
+    parameter_mode text, parameter_name text, data_type text
+triggers: trigger_catalog text, trigger_schema text, trigger_name text, event_manipulation text,
+    event_object_catalog text, event_object_schema text, event_object_table text,
+    action_order int, action_condition text, action_statement text, action_orientation text,
+    action_timing text
+domains: domain_catalog text, domain_schema text, domain_name text, data_type text,
+    character_maximum_length int, domain_default text
+user_defined_types: user_defined_type_catalog text, user_defined_type_schema text,
+    user_defined_type_name text, user_defined_type_category text
 """
 
 _PG_CATALOG: Final = """
@@ -197,6 +213,7 @@ pg_operator: oid bigint, oprname text, oprnamespace bigint, oprowner bigint, opr
 pg_cast: oid bigint, castsource bigint, casttarget bigint, castfunc bigint, castcontext text,
     castmethod text
 pg_opclass: oid bigint, opcmethod bigint, opcname text, opcnamespace bigint, opcdefault bool
+sqlite_master: type text, name text, tbl_name text, rootpage bigint, sql text
 pg_stat_activity: datid bigint, datname text, pid int, usename text, application_name text,
     client_addr text, backend_start moment, query_start moment, state text, query text
 """

@@ -139,7 +139,8 @@ def _verify(client: Client, options: argparse.Namespace) -> int:
     if not found:
         print(f"snapshot {options.name}: nothing found")
         return 0
-    _print(("place", "problem"), [tuple(row) for row in found], (_LEFT, _LEFT))
+    rows = [(row.kind, row.place, row.problem) for row in found]
+    _print(("kind", "place", "problem"), rows, (_LEFT, _LEFT, _LEFT))
     return EXIT_FOUND
 
 

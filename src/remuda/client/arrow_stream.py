@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 
 from remuda.errors import ProtocolError
 from remuda.limits import ENCODED_BATCH_SIZE_MAX
 
+END_OF_STREAM: Final = memoryview(b"\xff\xff\xff\xff\0\0\0\0")
+
 
 def encode_stream(schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> list[memoryview]:
-    """One IPC stream, schema and batches, as the buffers of a dbody."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    return [memoryview(sink.getvalue())]
+    """One IPC stream, schema and batches (no dictionaries), as the buffers of a dbody."""
+    # Not a stream that grows: each time it doubles, it copies all that it has.
+    messages = [memoryview(batch.serialize()) for batch in batches]
+    return [memoryview(schema.serialize()), *messages, END_OF_STREAM]
 
 
 def decode_stream(dbody: memoryview | bytes) -> tuple[pa.Schema, list[pa.RecordBatch]]:

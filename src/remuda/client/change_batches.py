@@ -35,6 +35,8 @@ KINDS: Final = ("insert", "update", "delete", "delete")
 SNAPSHOT: Final = "snapshot"
 _MOMENT: Final = pa.timestamp("us", "UTC")
 LATEST, EARLIEST = "latest", "earliest"
+AHEAD: Final = from_micros(60_000_000)
+"""By so much, clocks of those who name a moment may be ahead of the grid's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,17 @@ def stream_start(wanted: Any) -> StreamStart:
         hint='Give "latest", "earliest", "snapshot", a datetime with a time zone, a hybrid '
         "timestamp, or the position of another stream.",
     )
+
+
+def check_not_ahead(timestamp: int, now: int, what: str = "the begin of the stream") -> None:
+    """A stream cannot begin behind what the clock of the grid, ``now``, will say soon. Raises
+    InputError."""
+    if timestamp > now + AHEAD:
+        raise InputError(
+            f"{what} lies in the future: nothing has been committed by then",
+            detail=f"It is the hybrid timestamp {timestamp}, and the grid is at {now}.",
+            hint="Begin with latest, or with a moment that is over.",
+        )
 
 
 def position_document(

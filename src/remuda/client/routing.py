@@ -21,7 +21,10 @@ class Router:
         self.schema = schema
         self.view = view
         self._owners = view.owners
-        self._owner_array = np.asarray(view.owners, dtype=np.int64)
+        numbers, places = np.unique(np.asarray(view.owners, dtype=np.int64), return_inverse=True)
+        self._numbers: list[int] = numbers.tolist()
+        # Sixteen bits are sorted by radix: a tenth of the time of longer numbers.
+        self._places = places.astype(np.uint16)
         self._types = tuple(schema.columns[i].type for i in schema.partition_positions)
         self._hash = hasher(self._types)
         in_key = tuple(schema.key.index(name) for name in schema.partition_by)
@@ -41,22 +44,21 @@ class Router:
             return []
         if self.schema.replicated:
             return [(member.number, batch) for member in self.view.members]
-        owners = self.owners(batch)
-        first = int(owners[0])
-        if bool((owners == first).all()):
-            return [(first, batch)]
-        order = np.argsort(owners, kind="stable")
-        numbers, starts = np.unique(owners[order], return_index=True)
-        ends = [*starts[1:].tolist(), len(order)]
+        places = self._places[self._partitions(batch)]
+        counts = np.bincount(places, minlength=len(self._numbers))
+        there = np.flatnonzero(counts)
+        if len(there) == 1:
+            return [(self._numbers[there[0]], batch)]
+        order = np.argsort(places, kind="stable")
+        ends = np.cumsum(counts)
         return [
-            (int(number), batch.take(pa.array(order[start:end])))
-            for number, start, end in zip(numbers, starts.tolist(), ends, strict=True)
+            (
+                self._numbers[place],
+                batch.take(pa.array(order[ends[place] - counts[place] : ends[place]])),
+            )
+            for place in there.tolist()
         ]
 
-    def owners(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """The owner of each row of an engine-form batch."""
+    def _partitions(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint16]:
         arrays = [batch.column(i) for i in self.schema.partition_positions]
-        owners: npt.NDArray[np.int64] = self._owner_array[
-            partitions_of(hash_arrays(arrays, self._types))
-        ]
-        return owners
+        return partitions_of(hash_arrays(arrays, self._types))

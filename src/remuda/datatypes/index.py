@@ -40,6 +40,12 @@ class IndexDefinition:
     columns: tuple[IndexedColumn, ...]
     index_id: int = 0
     ready: bool = False
+    unique: bool = False
+    """No two rows have the same values in all of its columns."""
+    constraint: bool = False
+    """Of a unique one: UNIQUE in the definition of the map has made it."""
+    nulls_distinct: bool = True
+    """Of a unique one: rows with a NULL among the values are never the same."""
 
     @property
     def names(self) -> tuple[str, ...]:

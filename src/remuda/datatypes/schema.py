@@ -86,7 +86,7 @@ class MapSchema:
     map_id: int = 0
     version: int = 1
     indexes: tuple[IndexDefinition, ...] = ()
-    """Secondary indexes. Making and dropping one does not change ``version``."""
+    """Secondary indexes. Making and dropping one that is not unique does not change ``version``."""
     checks: tuple[Check, ...] = ()
     comment: str = ""
     key_name: str = ""
@@ -106,6 +106,12 @@ class MapSchema:
     def has_row_ids(self) -> bool:
         """Whether the key is one that the map makes by itself."""
         return self.key == (ROW_ID,)
+
+    @cached_property
+    def uniques(self) -> tuple[IndexDefinition, ...]:
+        """The indexes whose values no two rows share. Every version of a map has the same ones:
+        rows that were checked against others are rows of another version."""
+        return tuple(index for index in self.indexes if index.unique)
 
     @cached_property
     def shown(self) -> tuple[Column, ...]:

@@ -318,7 +318,7 @@ class _FragmentBuilder:
             case TableScan():
                 return self._table_scan(node)
             case KeyLookup():
-                return KeyLookupOperator(node, self._context)
+                return KeyLookupOperator(node, self._context, self._partitions)
             case ValuesScan():
                 return ValuesOperator(node)
             case SpoolScan():

@@ -78,8 +78,10 @@ class Sources(Protocol):
         schema_version: int,
         at: int,
         keys: Sequence[tuple[PhysicalValue, ...]],
+        partitions: frozenset[int] | None = None,
     ) -> list[tuple[PhysicalValue, ...] | None]:
-        """Whole rows (schema order) by whole keys, None where a key is absent."""
+        """Whole rows (schema order) by whole keys, None where a key is absent or, if they are
+        limited, not in ``partitions``."""
 
 
 @dataclass(frozen=True, slots=True)

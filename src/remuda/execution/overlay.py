@@ -195,16 +195,23 @@ class OverlaidSources:
         return _joined(batches), np.concatenate(numbers)
 
     def lookup(
-        self, map_id: int, schema_version: int, at: int, keys: Sequence[Key]
+        self,
+        map_id: int,
+        schema_version: int,
+        at: int,
+        keys: Sequence[Key],
+        partitions: frozenset[int] | None = None,
     ) -> list[Row | None]:
         layer = self._layers.get(map_id)
         if layer is None:
-            return self._base.lookup(map_id, schema_version, at, keys)
+            return self._base.lookup(map_id, schema_version, at, keys, partitions)
         if schema_version != layer.schema.version:
             raise altered(layer.schema.name)
         canonical = [canonical_key(key) for key in keys]
         other = [key for key, same in zip(keys, canonical, strict=True) if same not in layer.by_key]
-        stored = iter(self._base.lookup(map_id, schema_version, at, other) if other else ())
+        stored = iter(
+            self._base.lookup(map_id, schema_version, at, other, partitions) if other else ()
+        )
         return [
             next(stored)
             if key not in layer.by_key

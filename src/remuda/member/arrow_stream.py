@@ -7,7 +7,7 @@ reads it, for Arrow itself trusts offsets, lengths and text.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -16,15 +16,38 @@ from remuda.errors import ProtocolError
 HEADER, COMPRESSION = 2, 3
 """Places of fields in the flatbuffer tables ``Message`` and ``RecordBatch`` (Message.fbs of Arrow).
 """
+LARGE = 64 * 1024
+"""Batches of so many bytes are measured before memory is taken for them."""
+END_SIZE = 8
 
 
 def encode(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> memoryview:
     """Schema message, batches, end of stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema) as writer:
+    return memoryview(encode_buffer(schema, list(batches)))
+
+
+def encode_buffer(schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> pa.Buffer:
+    """The same in Arrow's memory."""
+    if sum(batch.nbytes for batch in batches) >= LARGE and not _has_dictionaries(schema):
+        sizes = [pa.ipc.get_record_batch_size(batch) for batch in batches]
+        memory = pa.allocate_buffer(schema.serialize().size + sum(sizes) + END_SIZE)
+        target = pa.FixedSizeBufferWriter(memory)
+        _write(target, schema, batches)
+        return memory.slice(0, target.tell())
+    grown = pa.BufferOutputStream()  # it doubles, and copies all that is there
+    _write(grown, schema, batches)
+    return grown.getvalue()
+
+
+def _write(target: pa.NativeFile, schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> None:
+    with pa.ipc.new_stream(target, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
-    return memoryview(sink.getvalue())
+
+
+def _has_dictionaries(schema: pa.Schema) -> bool:
+    """Their values are batches of their own, whose sizes nobody tells."""
+    return any("dictionary" in str(field.type) for field in schema)
 
 
 def decode(body: memoryview | bytes) -> list[pa.RecordBatch]:

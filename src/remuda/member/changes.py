@@ -31,7 +31,7 @@ from remuda.member.core import Core
 from remuda.member.peers import Peers
 from remuda.member.writes import StagedWrite, through_views
 from remuda.session.planning import PlannedChange
-from remuda.sql.statements import MergeAction, Repeats
+from remuda.sql.statements import Arbiter, MergeAction, Repeats
 
 ATTEMPTS: Final = 20
 _BYTES_PER_KEY: Final = 160
@@ -178,36 +178,54 @@ class Chooser:
 
     def __init__(self, schema: MapSchema, change: PlannedChange) -> None:
         self._repeats = change.repeats
-        self._chooses = change.chooses
+        self._merges = change.verb == "MERGE"
         self._schema = schema
-        self._positions = (
+        keys = (
             tuple(range(change.written, change.written + change.removed))
             if change.removed
             else schema.key_positions
         )
-        self._types = [schema.columns[position].type for position in schema.key_positions]
-        self._seen: set[tuple[PhysicalValue, ...]] = set()
+        self._arbiters = change.arbiters or (Arbiter(keys),)
+        offset = 1 if change.chooses else 0
+        self._types = [
+            [schema.columns[position - offset].type for position in arbiter.positions]
+            if change.arbiters
+            else [schema.columns[position].type for position in schema.key_positions]
+            for arbiter in self._arbiters
+        ]
+        self._seen: list[set[tuple[PhysicalValue, ...]]] = [set() for _ in self._arbiters]
 
     @property
     def bytes(self) -> int:
         """What the keys take, roughly."""
-        return len(self._seen) * _BYTES_PER_KEY
+        return sum(map(len, self._seen)) * _BYTES_PER_KEY
 
     def of(self, page: pa.RecordBatch) -> list[pa.Array]:
         columns: list[pa.Array] = list(page.columns)
         if self._repeats is Repeats.NEVER:
             return columns
-        values = [
-            [_comparable(value) for value in array_to_values(columns[position], sql_type)]
-            for position, sql_type in zip(self._positions, self._types, strict=True)
+        lists = [
+            zip(
+                *(
+                    [_comparable(value) for value in array_to_values(columns[position], sql_type)]
+                    for position, sql_type in zip(arbiter.positions, types, strict=True)
+                ),
+                strict=True,
+            )
+            for arbiter, types in zip(self._arbiters, self._types, strict=True)
         ]
         kept: list[int] = []
-        for index, key in enumerate(zip(*values, strict=True)):
-            if None in key:  # a row that gets its key when it is stored
+        for index, keys in enumerate(zip(*lists, strict=True)):
+            # NULL is in no key of another row, or in the key that a row gets when it is stored.
+            compared = [
+                (key, seen)
+                for key, seen, arbiter in zip(keys, self._seen, self._arbiters, strict=True)
+                if None not in key or not arbiter.nulls_distinct
+            ]
+            if all(key not in seen for key, seen in compared):
                 kept.append(index)
-            elif key not in self._seen:
-                self._seen.add(key)
-                kept.append(index)
+                for key, seen in compared:
+                    seen.add(key)
             elif self._repeats is Repeats.REFUSE:
                 raise self._second_time()
         if len(kept) == page.num_rows:
@@ -216,7 +234,7 @@ class Chooser:
         return [column.take(indexes) for column in columns]
 
     def _second_time(self) -> CardinalityViolation:
-        if self._chooses:
+        if self._merges:
             return CardinalityViolation(
                 "MERGE command cannot affect row a second time",
                 hint="Ensure that not more than one source row matches any one target row.",

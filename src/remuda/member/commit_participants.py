@@ -424,6 +424,7 @@ class CommitParticipants:
             return tx.RefusedHere(JobAborted("the map of the job does not exist any more"))
         try:
             core.require_lease()
+            core.wal.require_room()
             store = core.store(work.schema.map_id, work.schema.version)
             self._require_every_copy(taking, work)
             if store.job_pending:

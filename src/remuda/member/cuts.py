@@ -13,13 +13,14 @@ member has heard of. A cut that is not finished on every member is in no manifes
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from remuda.errors import InputError, NotSupported, TransientError, ViewChanged
 from remuda.member.commits import Commits
 from remuda.member.core import Core
+from remuda.member.cut_watch import CutWatch, first_open
 from remuda.member.peers import Peers
 from remuda.member.routes import RequestHandler
 from remuda.member.snapshot_storage import SnapshotStorage
@@ -32,10 +33,9 @@ from remuda.storage.format.manifest import SegmentObject
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.format.segment import Identity
 from remuda.storage.log.files import LogFiles
-from remuda.storage.log.index import CutEntry, LogIndex
 from remuda.storage.log.reader import LogReader
 from remuda.storage.snapshot.object_store import ObjectStore
-from remuda.storage.snapshot.writing import put_segment, segments_of_increment
+from remuda.storage.snapshot.writing import put_segment, segment_key, spans_of_increment
 
 WATCHED = 60.0
 """Seconds that a member remembers commits for a cut that it was asked to begin."""
@@ -73,9 +73,13 @@ class Cuts:
         self.version = 0
         """Of the last cut that this member has heard of."""
         self._learned = False
-        self._recent: OrderedDict[log.Unit, tuple[int, int]] = OrderedDict()
-        """Commits since the clock was asked for: sequence and timestamp."""
+        self._watch: CutWatch | None = None
+        """Since the clock was asked for."""
         self._forget: asyncio.TimerHandle | None = None
+        self._finished: control_pb2.CutDone | None = None
+        """This member's part in cut ``version``, once it is in the log."""
+        self._stored: Mapping[str, SegmentObject] = {}
+        """The segments of the last increment, by key: the first of the next one is among them."""
 
     @property
     def wal(self) -> MemberWal | None:
@@ -183,41 +187,30 @@ class Cuts:
         wal = self.wal
         if wal is None or self._learned:
             return
-        index = await self._storage.aside(lambda: self._index(wal)[0])
-        found = (cut.version for each in index.summaries for cut in each.cuts)
-        self.version = max([self.version, *found])
+        found = await self._storage.aside(lambda: self._last_version(wal))
+        self.version = max(self.version, found)
         self._learned = True
 
     def _clock_here(self) -> control_pb2.CutClock:
         core, wal = self._core, self.wal
         answer = control_pb2.CutClock(version=self.version)
         if wal is not None and wal.place is not None:
-            self._watch(wal)
+            self._begin_watch(wal)
             answer.cluster_identity = wal.place[1].cluster
             answer.log_identity = wal.place[1].member
         answer.clock = core.timestamp()
         answer.context.CopyFrom(core.context())
         return answer
 
-    def _watch(self, wal: MemberWal) -> None:
-        if wal.watch is None:
-            self._recent.clear()
-            wal.watch = self._noted
+    def _begin_watch(self, wal: MemberWal) -> None:
+        if self._watch is None:
+            self._watch = CutWatch(wal)
+            wal.watch = self._watch.noted
         self.close()
-        self._forget = asyncio.get_running_loop().call_later(WATCHED, self._unwatch, wal)
+        self._forget = asyncio.get_running_loop().call_later(WATCHED, self._end_watch, wal)
 
-    def _unwatch(self, wal: MemberWal) -> None:
-        wal.watch = None
-        self._recent.clear()
-
-    def _noted(self, sequence: int, record: log.Record) -> None:
-        match record:
-            case log.Committed(part=unit, timestamp=timestamp):
-                self._recent[unit] = sequence, timestamp
-            case log.JobCommitted(job=unit, timestamp=timestamp):
-                self._recent[unit] = sequence, timestamp
-            case _:
-                pass
+    def _end_watch(self, wal: MemberWal) -> None:
+        self._watch = wal.watch = None
 
     def on_mark(self, request: Request) -> None:
         message = control_pb2.CutMark.FromString(request.pbody)
@@ -229,7 +222,8 @@ class Cuts:
 
     async def _mark(self, message: control_pb2.CutMark) -> control_pb2.CutDone:
         core, wal, timestamp = self._core, self.wal, message.timestamp
-        if wal is None or wal.watch is None or wal.group is None:
+        watch = self._watch
+        if wal is None or watch is None or wal.group is None:
             raise TransientError(f"member {core.number} was not asked for its clock before a cut")
         if message.version <= self.version:
             raise TransientError(
@@ -237,27 +231,29 @@ class Cuts:
                 f" {message.version} is to begin"
             )
         view = core.view.number
-        self.version = message.version
+        self.version, self._finished = message.version, None
         core.observe_clock(timestamp)
         start = wal.append(log.CutStart(message.version, timestamp))
+        needs = first_open(wal, start)
         await self.settled(timestamp)
         if core.view.number != view:
             raise ViewChanged("the members changed during a cut")
-        before, after = self._sides(start, timestamp)
-        finish = wal.append(log.CutFinish(message.version, before, after), sync=True)
-        self._unwatch(wal)
+        before, after = watch.sides(start, timestamp)
+        needs = watch.lowest(after, needs)
+        finish = wal.append(log.CutFinish(message.version, before, after))
+        self._end_watch(wal)
         await wal.safe()
+        # Begins another segment; the one of the finish is complete then, and on the disk before
+        # the next one is (unless log_sync is "none").
         wal.group.writer.roll()
-        wal.append(log.Closed(0))  # begins another segment: the one of the finish is complete
+        wal.append(log.Closed(0))
         await wal.safe()
-        entry = await self._storage.aside(lambda: self._entry(wal, message.version))
         # What was before the cut before this one may go; this one's increment is still to come.
-        wal.keep_from = entry.needs
-        if entry.finish != finish:
-            raise TransientError(f"cut {message.version} is not in the log as it was written")
-        return control_pb2.CutDone(
-            context=core.context(), start=start, finish=finish, needs=entry.needs
+        wal.keep_from = needs
+        self._finished = control_pb2.CutDone(
+            context=core.context(), start=start, finish=finish, needs=needs
         )
+        return self._finished
 
     async def settled(self, timestamp: int) -> None:
         """Return when nothing can commit at or below the timestamp any more: the clock is above
@@ -272,13 +268,6 @@ class Cuts:
                 return map_id
         return None
 
-    def _sides(self, start: int, timestamp: int) -> tuple[frozenset[log.Unit], frozenset[log.Unit]]:
-        """Commits since the start that belong to the cut, and earlier ones that do not."""
-        recent = self._recent.items()
-        before = {unit for unit, (at, commit) in recent if at > start and commit <= timestamp}
-        after = {unit for unit, (at, commit) in recent if at < start and commit > timestamp}
-        return frozenset(before), frozenset(after)
-
     # --- the log on the disk, on the thread of the store ----------------------------------------
 
     def _place(self, wal: MemberWal) -> tuple[Path, Identity]:
@@ -286,17 +275,12 @@ class Cuts:
             raise NotSupported("this member has no log")
         return wal.place
 
-    def _index(self, wal: MemberWal) -> tuple[LogIndex, LogFiles]:
+    def _last_version(self, wal: MemberWal) -> int:
         folder, identity = self._place(wal)
         files = LogFiles(self._core.world.disk, folder)
         reader = LogReader(files, identity)
-        return files.index(reader, reader.tail())[0], files
-
-    def _entry(self, wal: MemberWal, version: int) -> CutEntry:
-        entry = self._index(wal)[0].cut(version)
-        if entry is None:
-            raise TransientError(f"cut {version} is not in the log")
-        return entry
+        index, _ = files.index(reader, reader.tail())
+        return max((cut.version for each in index.summaries for cut in each.cuts), default=0)
 
     def on_store(self, request: Request) -> None:
         message = control_pb2.CutStore.FromString(request.pbody)
@@ -311,26 +295,20 @@ class Cuts:
         if wal is None:
             raise InputError(f"member {self._core.number} keeps no log")
 
-        def put(store: ObjectStore, key: ObjectKey | None) -> list[SegmentObject]:
-            index, files = self._index(wal)
-            wanted = segments_of_increment(
-                index, message.needs, message.version, member=self._core.number
+        finished, folder = self._finished, self._place(wal)
+        if finished is None or message.version != self.version:
+            raise InputError(
+                f"cut {message.version} was not finished on member {self._core.number}"
             )
-            identity = self._place(wal)[1].member.hex()
-            return [
-                put_segment(
-                    store,
-                    message.snapshot,
-                    identity,
-                    summary,
-                    files.read(summary.number),
-                    key=key,
-                )
-                for summary in wanted
-            ]
+        finish, known = finished.finish, self._stored
 
+        def put(store: ObjectStore, key: ObjectKey | None) -> list[SegmentObject]:
+            return self._put(store, key, message, finish=finish, known=known, place=folder)
+
+        stored = await self._storage.work(put)
+        self._stored = {each.key: each for each in stored}
         answer = control_pb2.CutStored()
-        for each in await self._storage.work(put):
+        for each in stored:
             answer.segments.add(
                 key=each.key,
                 sha256=each.sha256,
@@ -341,6 +319,30 @@ class Cuts:
             )
         answer.context.CopyFrom(self._core.context())
         return answer
+
+    def _put(
+        self,
+        store: ObjectStore,
+        key: ObjectKey | None,
+        message: control_pb2.CutStore,
+        *,
+        finish: int,
+        known: Mapping[str, SegmentObject],
+        place: tuple[Path, Identity],
+    ) -> list[SegmentObject]:
+        """On the thread."""
+        folder, identity = place
+        files = LogFiles(self._core.world.disk, folder)
+        number, name = self._core.number, message.snapshot
+        found: list[SegmentObject] = []
+        for span in spans_of_increment(files, message.needs, finish, member=number):
+            path = segment_key(name, identity.member.hex(), span.number)
+            if path in known and path in store.keys(path):
+                found.append(known[path])
+                continue
+            data = files.read(span.number)
+            found.append(put_segment(store, name, identity.member.hex(), span, data, key=key))
+        return found
 
 
 def all_keep_logs(clocks: dict[int, control_pb2.CutClock]) -> bool:

@@ -8,11 +8,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from remuda.catalog.edits import PutMap
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import DuplicateMap, RemudaError, SchemaChanged
 from remuda.member.catalog_service import CatalogService
 from remuda.member.core import Core
+from remuda.member.index_service import IndexService
 from remuda.member.log import fields
 from remuda.member.plans import Plans
 from remuda.member.queries import Queries
@@ -23,9 +25,11 @@ from remuda.session.planning import PlannedInsert, PlannedQuery
 from remuda.sql.statements import (
     CatalogStatement,
     CreateAsStatement,
+    CreateIndexStatement,
     InsertStatement,
     Verification,
 )
+from remuda.sql.unique_constraints import verification
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +47,7 @@ class Definitions:
         catalog: CatalogService,
         plans: Plans,
         runs: Runs,
+        indexes: IndexService,
         insert: Insert,
     ) -> None:
         self._core = core
@@ -50,6 +55,7 @@ class Definitions:
         self._catalog = catalog
         self._plans = plans
         self._runs = runs
+        self._indexes = indexes
         self._insert = insert
 
     async def change(self, found: CatalogStatement, statement: Statement) -> None:
@@ -68,9 +74,22 @@ class Definitions:
             if found.finally_:
                 final = settled_edits(found.finally_, statement.started)
                 await self._catalog.edit(final, installed)
+            for edit in found.edits:
+                if isinstance(edit, PutMap):
+                    await self._indexes.make_ready(edit.schema.map_id, statement.check)
         except BaseException:
             await self._undo(found, installed)
             raise
+
+    async def create_index(self, found: CreateIndexStatement, statement: Statement) -> None:
+        """Of a unique one: from now on new rows are checked; then those that are there, and if some
+        have the same values it is dropped again."""
+
+        async def verify() -> None:
+            if found.definition.unique:
+                await self._verify(verification(found.schema, found.definition), statement)
+
+        await self._indexes.create(found, statement.check, verify)
 
     async def _verify(self, verification: Verification, statement: Statement) -> None:
         statement.check()

@@ -108,10 +108,13 @@ class LocalSources:
         schema_version: int,
         at: int,
         keys: Sequence[tuple[PhysicalValue, ...]],
+        partitions: frozenset[int] | None = None,
     ) -> list[tuple[PhysicalValue, ...] | None]:
         store = self._core.readable(map_id, schema_version)
         self._core.given_away.check(self._view, at)
         own = None if store.schema.replicated or at >= store.mixed_until else self._own
+        if partitions is not None:
+            own = partitions if own is None else own & partitions
         if own is None:
             return [store.get(key, at, schema_version) for key in keys]
         partition = Router(store.schema).key_partition

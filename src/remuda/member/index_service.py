@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from remuda.catalog.catalog import Catalog
@@ -44,15 +44,25 @@ BUILD_PAUSES: Final = (0.005, 0.02, 0.05, 0.1)
 """Seconds between two questions whether an index is built; the last one goes on."""
 
 
+async def nothing_to_verify() -> None:
+    """Any rows can have an index that is not unique."""
+
+
 class IndexService:
     def __init__(self, core: Core, peers: Peers, catalog: CatalogService) -> None:
         self._core = core
         self._peers = peers
         self._catalog = catalog
 
-    async def create(self, found: CreateIndexStatement, check: Callable[[], None]) -> None:
-        """Returns when plans use the index. ``check`` raises when the statement is cancelled: then
-        the index is dropped again. Raises DuplicateObject, UndefinedMap, UndefinedColumn."""
+    async def create(
+        self,
+        found: CreateIndexStatement,
+        check: Callable[[], None],
+        verify: Callable[[], Awaitable[None]] = nothing_to_verify,
+    ) -> None:
+        """Returns when plans use the index. ``check`` raises when the statement is cancelled, and
+        ``verify`` when the rows that are there cannot have the index: then it is dropped again.
+        Raises DuplicateObject, UndefinedMap, UndefinedColumn."""
         if found.exists:
             return
         map_id, name = found.schema.map_id, found.definition.name
@@ -66,12 +76,21 @@ class IndexService:
         await self._change(map_id, added)
         made = self._find(map_id, name)
         try:
+            await verify()
             await self._built(map_id, made, check)
             await self._change(map_id, lambda schema: with_ready(schema, made.index_id))
         except BaseException:
             await self._withdraw(map_id, made)
             raise
         self._find(map_id, name)
+
+    async def make_ready(self, map_id: int, check: Callable[[], None]) -> None:
+        """Returns when plans use all unique indexes of a map that is there."""
+        schema = self._core.catalog.find_id(map_id)
+        for index in () if schema is None else schema.uniques:
+            if not index.ready:
+                await self._built(map_id, index, check)
+                await self._change(map_id, lambda s, made=index: with_ready(s, made.index_id))  # type: ignore[misc]
 
     async def drop(self, found: DropIndexStatement) -> None:
         """Raises UndefinedObject if an index has gone since the statement was bound."""

@@ -119,7 +119,7 @@ class JobRows:
                 mask = owners == owner
                 part = batch if mask.all() else batch.take(pa.array(np.flatnonzero(mask)))
                 if owner == core.number:
-                    await self._on_copies(schema, frame, part)
+                    await self._on_copies(schema, frame, part, partitions[mask])
                 else:
                     await self._send(owner, schema, frame, part, spread=True)
 
@@ -139,11 +139,17 @@ class JobRows:
 
     # --- on the primary -------------------------------------------------------------------------
 
-    async def _on_copies(self, schema: MapSchema, frame: Frame, batch: pa.RecordBatch) -> None:
+    async def _on_copies(
+        self,
+        schema: MapSchema,
+        frame: Frame,
+        batch: pa.RecordBatch,
+        partitions: npt.NDArray[np.uint16],
+    ) -> None:
         """Backups and receivers first; then here, in the step in which nobody else must have them:
-        whoever is given the partition from then on finds them here. Raises ViewChanged."""
+        whoever is given the partition from then on finds them here. ``partitions``: of the rows.
+        Raises ViewChanged."""
         core = self._core
-        partitions = Router(schema).partitions(batch)
         has = present(partitions)
         while True:
             places, receivers = self._places(), self.receivers
@@ -155,7 +161,7 @@ class JobRows:
             if core.view is places.view and self.receivers is receivers:
                 break  # otherwise all again: whoever gets a copy anew has dropped what it had
         store = core.store(schema.map_id, schema.version)
-        self._stage(store, schema, frame, batch, backup=False)
+        self._stage(store, schema, frame, batch, has, backup=False)
 
     def _others(self, places: _Places, has: int) -> dict[int, int]:
         """Who besides this member must have rows of partitions that are its own, and of which."""
@@ -213,11 +219,12 @@ class JobRows:
         schema: MapSchema,
         frame: Frame,
         batch: pa.RecordBatch,
+        has: int,
         *,
         backup: bool,
     ) -> None:
         self._commits.staging(frame.job, schema).lasting = True
-        if not store.frames.stage(frame.job, frame.place, batch):
+        if not store.frames.stage(frame.job, frame.place, batch, has=has):
             return
         note = self._core.wal.staged_keys if frame.removal else self._core.wal.staged
         note(frame.job, frame.task, schema, batch, backup=backup)
@@ -228,6 +235,7 @@ class JobRows:
         """Rows of a frame from another member."""
         core = self._core
         core.observe_member(message.context)
+        core.wal.require_room()
         schema = core.store(message.map_id, message.schema_version).schema
         writer, sequence = message.writer, message.sequence
         frame = Frame(message.job, message.task, writer, sequence, message.removal)
@@ -247,7 +255,7 @@ class JobRows:
     ) -> None:
         await self._core.until_ready()
         for batch in batches:
-            await self._on_copies(schema, frame, batch)
+            await self._on_copies(schema, frame, batch, Router(schema).partitions(batch))
         self._core.wal.after(lambda: request.reply(RpcType.ACK, common_pb2.Ack(ok=True)))
 
     def _keep(self, schema: MapSchema, frame: Frame, batch: pa.RecordBatch) -> None:
@@ -261,7 +269,8 @@ class JobRows:
             raise ViewChanged(f"member {core.number} keeps no backup of all rows")
         if backed_up:
             rows = _rows_of(batch, partitions, backed_up)
-            self._stage(core.backup_store(schema.map_id), schema, frame, rows, backup=True)
+            store = core.backup_store(schema.map_id)
+            self._stage(store, schema, frame, rows, backed_up, backup=True)
         if arriving:
             self._commits.staging(frame.job, schema).lasting = True
             place = schema.map_id, schema.version

@@ -38,6 +38,7 @@ from remuda.member.job_rows import Frame, JobRows
 from remuda.member.log import fields
 from remuda.member.peers import Peers
 from remuda.member.turns import coordinator_of
+from remuda.member.writes import refuse_uniques
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
@@ -305,6 +306,7 @@ class Jobs:
     # --- the members that hold rows -----------------------------------------------------------
 
     def on_write(self, call: Call) -> None:
+        self._core.wal.require_room()
         message = user_pb2.JobWrite.FromString(call.pbody)
         coordinator = coordinator_of(message.job)
         if coordinator == self._core.number:
@@ -414,6 +416,7 @@ class Jobs:
                     raise TypeMismatch(f'map "{schema.name}": the keys are not those of the map')
                 yield of_keys(batch.columns, schema)
             else:
+                refuse_uniques(schema)
                 self._core.constraints.check(batch, schema)
                 yield batch
 

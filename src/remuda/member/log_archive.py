@@ -32,8 +32,8 @@ from remuda.storage.format.segment import decode_header
 from remuda.storage.log.files import LogFiles
 from remuda.storage.snapshot import archive
 from remuda.storage.snapshot.archive import Archive, ArchivedCatalog, ArchivedSegment
-from remuda.storage.snapshot.chain import load
-from remuda.storage.snapshot.object_store import ObjectStore
+from remuda.storage.snapshot.chain import load, snapshot_names
+from remuda.storage.snapshot.object_store import ObjectStore, remove_unfinished
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,8 @@ IDLE_TURNS: Final = 10
 """A log in which nothing is written is closed every so many times only."""
 RETIRE_EVERY: Final = 600.0
 """Seconds between two looks at what may go: they read all manifests."""
+UNFINISHED_AFTER: Final = 24 * 3600 * 1_000_000
+"""Microseconds: nobody writes a segment for so long."""
 
 
 @dataclass(frozen=True)
@@ -199,6 +201,7 @@ class LogArchive:
             size=config.log_archive_size,
         )
         archive.remove(found.store, gone)
+        remove_unfinished(found.store, "", before=now - UNFINISHED_AFTER)
         if gone:
             log.info("log archive: segments given up", extra=fields(segments=len(gone)))
 
@@ -207,9 +210,8 @@ class LogArchive:
         if not self._storage.configured:
             return []
         store, _ = self._storage.open()
-        names = sorted({key.partition("/")[0] for key in store.keys("") if "/" in key})
-        chains = [load(store, name) for name in names]
-        if any(chain.damaged for chain in chains):
+        chains = [load(store, name) for name in snapshot_names(store)]
+        if any(chain.damaged or chain.lost() for chain in chains):
             return []  # nobody knows what these need
         return [state.manifest for chain in chains for state in chain.states() if not state.problem]
 

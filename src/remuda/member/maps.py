@@ -15,8 +15,9 @@ import pyarrow as pa
 from google.protobuf.message import Message
 
 from remuda.datatypes.timestamp import FOREVER, expiry
+from remuda.datatypes.values import array_to_values
 from remuda.datatypes.view import View
-from remuda.errors import NotServed, RemudaError, ViewChanged
+from remuda.errors import LimitExceeded, NotServed, RemudaError, ViewChanged
 from remuda.member import arrow_stream
 from remuda.member.calls import ForwardedCall, Forwarding, LocalCall
 from remuda.member.commits import Commits
@@ -264,7 +265,7 @@ class Maps:
         core, store, condition = self._core, found.store, message.condition
         want_old = message.want_old
         store.counters.put(len(rows), core.clock.last)
-        if not self._transactions.direct(store):
+        if found.schema.uniques or not self._transactions.direct(store):
             self._put_carefully(call, message, found, rows)
             return
         olds: list[Row | None] = []
@@ -300,7 +301,7 @@ class Maps:
         schema = found.schema
         keyed = [(found.key_of(row), row) for row in rows]
         found.store.counters.put(len(rows), self._core.clock.last)
-        if not schema.replicated:
+        if not schema.replicated or schema.uniques:
             read = partial(self.read, found)
             olds = await self.writes.put_atomically(
                 found, message.condition, keyed, read, ttl_of(message)
@@ -419,6 +420,9 @@ class Maps:
         batches: list[pa.RecordBatch],
     ) -> None:
         core, view = self._core, self._core.view
+        if found.schema.uniques:
+            await self._put_unique(call, message, found, batches)
+            return
         members = core.live_members()
         parts = [found.router.split(batch, view, members) for batch in batches]
         owners = {owner for part in parts for owner in part}
@@ -442,6 +446,36 @@ class Maps:
             await through_views(lambda _attempt: self._put_staged(found, batches, ttl_of(message)))
         found.store.counters.put(rows, core.clock.last)
         call.reply(RpcType.MAP_PUT_BATCH, user_pb2.Count(count=rows, context=core.context()))
+
+    async def _put_unique(
+        self,
+        call: Call,
+        message: user_pb2.PutBatchRequest,
+        found: OpenMap,
+        batches: list[pa.RecordBatch],
+    ) -> None:
+        """As a transaction, which is no way for very many rows."""
+        limit = self._core.config.transaction_memory
+        if sum(batch.nbytes for batch in batches) > limit:
+            raise LimitExceeded(
+                f'rows of map "{found.schema.name}" with more than {limit} bytes cannot be put '
+                "together: the map has unique indexes",
+                hint="Put fewer rows at a time, or raise transaction_memory of the members.",
+            )
+        types = [column.type for column in found.schema.columns]
+        keyed = [
+            (found.key_of(row), row)
+            for batch in batches
+            for row in zip(
+                *(array_to_values(c, t) for c, t in zip(batch.columns, types, strict=True)),
+                strict=True,
+            )
+        ]
+        read = partial(self.read, found)
+        await self.writes.put_atomically(found, ALWAYS, keyed, read, ttl_of(message))
+        found.store.counters.put(len(keyed), self._core.clock.last)
+        count = user_pb2.Count(count=len(keyed), context=self._core.context())
+        call.reply(RpcType.MAP_PUT_BATCH, count)
 
     async def _put_staged(
         self, found: OpenMap, batches: list[pa.RecordBatch], ttl: int | None

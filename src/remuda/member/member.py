@@ -189,6 +189,7 @@ class Member:
             keys=self.open.keys,
         )
         self.statements.accept_lost = self.lost.accept
+        self.transactions.guarding = self.statements.uniques
         self.system = SystemState(
             self.core,
             self.peers,

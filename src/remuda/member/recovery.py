@@ -271,7 +271,7 @@ class Recovery:
         generation = 1
         member = core.world.chance.bits(128).to_bytes(16)
         if old is not None:
-            generation, member = old.generation + 1, old.identity.member
+            generation = old.generation + 1  # with an identity of its own: it begins with segment 1
             log.warning(
                 "the cluster went on without this member: its data comes from the others",
                 extra=fields(kept=str(folder.log(old.generation))),
@@ -339,7 +339,9 @@ class Recovery:
     async def close(self) -> None:
         """Write what waits, and a mark that the member ended by itself."""
         group = self.wal.group
-        if group is not None and group.writer.failure is None:
+        if group is not None and group.waits_for_room:
+            group.give_up()
+        elif group is not None and group.writer.failure is None:
             group.append(records.Stopped(self._core.clock.last), sync=True)
             await group.safe()
         self._flushing.close()

@@ -27,8 +27,9 @@ from remuda.errors import (
 )
 from remuda.member.core import Core, bug
 from remuda.member.log import fields
-from remuda.member.transaction_sets import Key, PartWork, Row, Write
+from remuda.member.transaction_sets import Key, PartWork, ReadSet, Row, Write
 from remuda.member.transactions import Transactions
+from remuda.storage.map_store import MapStore
 from remuda.transaction import states as tx
 
 log = logging.getLogger(__name__)
@@ -98,6 +99,7 @@ class SmallWrites:
         try:
             if not self._waits(write):
                 self._core.store(write.schema.map_id, write.schema.version)  # altered meanwhile?
+                self._core.wal.require_room()
                 self._prepare(write)
         except RemudaError as error:
             self._answer(write, error)
@@ -137,6 +139,11 @@ class SmallWrites:
             self._answer(write, answer)
             return
         ttl = store.schema.options.ttl if write.ttl is None else write.ttl
+        if schema.uniques and self._new_values(write, chosen, store, at):
+            writes = [Write(schema.map_id, schema.version, key, row, ttl) for key, row in chosen]
+            write.prepared = True
+            core.spawn(self._commit(write, writes, answer, at), "a write of unique values")
+            return
         writes = [Write(schema.map_id, schema.version, key, row, ttl) for key, row in chosen]
         write.prepared = True
         work, ended = PartWork(at, tuple(writes)), partial(self._ended, write, answer)
@@ -151,6 +158,46 @@ class SmallWrites:
             write.told = True
             write.answered(answer)
 
+    def _new_values(
+        self,
+        write: SmallWrite,
+        chosen: Sequence[tuple[Key, Row | None]],
+        store: MapStore,
+        at: int,
+    ) -> bool:
+        """Whether a row gets values of a unique index that it did not have."""
+        schema = write.schema
+        positions = [schema.position[n] for index in schema.uniques for n in index.names]
+        for key, row in chosen:
+            old = store.get(key, at)
+            if row is not None and (old is None or any(row[p] != old[p] for p in positions)):
+                return True
+        return False
+
+    async def _commit(
+        self, write: SmallWrite, writes: Sequence[Write], answer: list[Row | None], at: int
+    ) -> None:
+        """As a transaction, since rows of other partitions have a say."""
+        left = write.deadline - self._core.world.clock.monotonic()
+        try:
+            await self._transactions.commit(writes, ReadSet(at), max(left, PAUSE))
+        except (SerializationFailure, SnapshotTooOld) as error:
+            write.prepared = False
+            write.obstacle = f"others were committing the same values: {error.message}"
+            self._again(write)
+        except RemudaError as error:
+            self._answer(write, error)
+        except Exception as error:  # noqa: BLE001 (a task of its own: nobody else would answer)
+            self._answer(write, bug(error, f'a write of map "{write.schema.name}"'))
+        else:
+            self._answer(write, answer)
+
+    def _again(self, write: SmallWrite) -> None:
+        """In a moment."""
+        pause = min(PAUSE * 2 ** min(write.attempts, 10), PAUSE_MAX)
+        write.attempts += 1
+        asyncio.get_running_loop().call_later(pause, self._try, write)
+
     def _ended(self, write: SmallWrite, answer: list[Row | None], report: tx.Report) -> None:
         if report.state is tx.State.COMMITTED:
             self._answer(write, answer)
@@ -161,9 +208,7 @@ class SmallWrites:
             # primary before it heard of the write. (One that was answered is not written later:
             # its client may have written the key once more.)
             write.prepared = False
-            pause = min(PAUSE * 2 ** min(write.attempts, 10), PAUSE_MAX)
-            write.attempts += 1
-            asyncio.get_running_loop().call_later(pause, self._try, write)
+            self._again(write)
         else:
             self._answer(write, report.cause or JobAborted("the write was rolled back"))
 

@@ -39,9 +39,9 @@ from remuda.member.snapshot_tasks import SnapshotTask
 from remuda.member.system_state import SystemState
 from remuda.rpc.messages import control_pb2
 from remuda.storage.format.manifest import DataObject, Manifest, MapEntry, MemberLog
-from remuda.storage.snapshot import chain, writing
-from remuda.storage.snapshot.chain import Chain
+from remuda.storage.snapshot import writing
 from remuda.storage.snapshot.object_store import ObjectStore, check_name
+from remuda.storage.snapshot.trunk import Trunk, extended, trunk_of
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +81,8 @@ class SnapshotMaking:
         self._storage = storage
         self._rows = rows
         self._cuts = cuts
+        self._trunk: Trunk | None = None
+        """Of the last snapshot that was made here."""
 
     async def create(self, task: SnapshotTask) -> Manifest:
         """Raises InputError for the name, what the store raises, and TransientError when every
@@ -118,7 +120,10 @@ class SnapshotMaking:
         clocks = await self._cuts.clocks()
         floor = max([task.cut, *(answer.version for answer in clocks.values())])
         now = core.world.clock.wall_micros()
-        known, version = await self._storage.work(lambda store, _: _begin(store, name, floor, now))
+        before = self._trunk
+        known, version = await self._storage.work(
+            lambda store, _: _begin(store, name, floor, now, before)
+        )
         task.cut = version
         try:
             if all_keep_logs(clocks):
@@ -129,7 +134,7 @@ class SnapshotMaking:
             if core.view.number != view.number:
                 raise ViewChanged("the members changed while a snapshot was made")
             task.check()
-            manifest = await self._storage.work(
+            manifest, digest = await self._storage.work(
                 lambda store, key: _finish(
                     store, manifest if key is None else replace(manifest, key=key.id)
                 )
@@ -137,6 +142,7 @@ class SnapshotMaking:
         except BaseException:
             await asyncio.shield(self._abandon(name, version))
             raise
+        self._trunk = extended(known, manifest, digest)
         log.info(
             "snapshot made",
             extra=fields(
@@ -154,7 +160,7 @@ class SnapshotMaking:
             )
 
     async def _with_logs(
-        self, task: SnapshotTask, clocks: dict[int, control_pb2.CutClock], known: Chain | None
+        self, task: SnapshotTask, clocks: dict[int, control_pb2.CutClock], known: Trunk | None
     ) -> Manifest:
         """A cut, and then its increment, or a base at its timestamp."""
         task.reads_at = min(answer.clock for answer in clocks.values())
@@ -173,6 +179,9 @@ class SnapshotMaking:
             stored = await self._cuts.store(task.snapshot, cut, needs)
         except InputError as error:  # a log does not reach back: what was restorable must stay so
             task.note = _gap_behind(parent, str(error))
+            await self._storage.work(
+                lambda store, _: writing.remove_spare_segments(store, task.snapshot, task.cut)
+            )
             return replace(await self._base(task, cut.timestamp), logs=logs, cluster=cut.cluster)
         for segments in stored.values():
             task.done(0, sum(each.size for each in segments))
@@ -184,7 +193,7 @@ class SnapshotMaking:
             cluster=cut.cluster,
             is_base=False,
             parent=parent.version,
-            parent_sha256=known.digests[parent.version],
+            parent_sha256=known.digest,
         )
 
     def _logs(self, cut: Cut) -> tuple[MemberLog, ...]:
@@ -205,14 +214,13 @@ class SnapshotMaking:
             for each in cut.members
         )
 
-    def _parent(self, known: Chain | None, cut: Cut) -> Manifest | str:
+    def _parent(self, known: Trunk | None, cut: Cut) -> Manifest | str:
         """The cut that an increment can rest on, or why a base is due. Partitions must not have
         moved since, nor may maps have been altered: the log has rows as they were."""
-        states = [] if known is None else known.states()
-        if not states:
+        if known is None:
             return "it is the first cut"
-        parent = states[-1].manifest
-        if states[-1].problem:
+        parent = known.manifest
+        if known.problem:
             return _gap_behind(parent, f"cut {parent.version} cannot be restored")
         if not parent.logs:
             return _gap_behind(parent, f"the members kept no logs at cut {parent.version}")
@@ -376,20 +384,22 @@ def _data_object(made: control_pb2.SnapshotWritten, piece: Piece) -> DataObject:
     )
 
 
-def _begin(store: ObjectStore, name: str, highest: int, now: int) -> tuple[Chain | None, int]:
+def _begin(
+    store: ObjectStore, name: str, highest: int, now: int, before: Trunk | None
+) -> tuple[Trunk | None, int]:
     """What there is, and the number of the new cut, which is noted as begun. It is above all that
     were tried: a member may still be putting an object of an attempt that was given up."""
-    known: Chain | None = None
-    if store.keys(f"{name}/"):
-        known = chain.load(store, name)
-        highest = max(known.highest, highest)
-    writing.begin(store, name, highest + 1, now)
-    return known, highest + 1
+    known, tried = trunk_of(store, name, before)
+    version = max(tried, highest) + 1
+    writing.begin(store, name, version, now)
+    return known, version
 
 
-def _finish(store: ObjectStore, manifest: Manifest) -> Manifest:
-    """Raises ResourceError when objects that members have made are not there."""
-    there = set(store.keys(f"{manifest.name}/data-{manifest.version:010}/"))
+def _finish(store: ObjectStore, manifest: Manifest) -> tuple[Manifest, str]:
+    """With the SHA-256 of the manifest. Raises ResourceError when objects that members have made
+    are not there."""
+    folder = writing.data_folder(manifest.name, manifest.version)
+    there = set(store.keys(folder)) if manifest.data else set()
     missing = sorted(each.key for each in manifest.data if each.key not in there)
     if missing:
         raise ResourceError(
@@ -397,5 +407,4 @@ def _finish(store: ObjectStore, manifest: Manifest) -> Manifest:
             detail=f"{len(missing)} of {len(manifest.data)} objects are missing",
             hint="All members must have the same folder as their snapshot_store.",
         )
-    writing.finish(store, manifest)
-    return manifest
+    return manifest, writing.finish(store, manifest)

@@ -33,7 +33,7 @@ from remuda.storage.format.rows_object import decode_rows
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.map_store import MapStore
 from remuda.storage.snapshot import writing
-from remuda.storage.snapshot.chain import Chain, load
+from remuda.storage.snapshot.chain import Chain, load, load_if_there
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.storage.snapshot.restoring import RestorePlan, fetch
 from remuda.storage.transfer import ALWAYS, EVERY_PARTITION
@@ -144,13 +144,15 @@ def begin_base(
     a base at the end of its chain, on which further increments rest; so nobody else may be adding a
     cut, and ``path`` must lead to the last one. Raises InputError, DuplicateObject."""
     if into != chain.name:
-        if store.keys(f"{into}/"):
+        known, tried = load_if_there(store, into)
+        if known is not None:
             raise DuplicateObject(
                 f"there is a snapshot {into} already",
                 hint="Name a new one, or compact the snapshot in its own place.",
             )
-        writing.begin(store, into, path.cut.version, now)
-        return NewBase(into, path.cut.version)
+        version = max(path.cut.version, tried + 1)
+        writing.begin(store, into, version, now)
+        return NewBase(into, version)
     last = max(chain.manifests)
     at_cut = path.archived is None and path.target.moment == path.cut.timestamp
     if path.cut.version != last or not at_cut:

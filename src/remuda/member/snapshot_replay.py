@@ -78,7 +78,8 @@ class SnapshotReplays:
         for each in message.maps:
             schema = core.store(each.map_id, each.schema_version).schema
             batches = found.get(each.old_id, [])
-            await write_restored(core, self._peers, self._commits, schema, batches)
+            aside = self._storage.aside
+            await write_restored(core, self._peers, self._commits, schema, batches, aside=aside)
             rows += sum(batch.rows for batch in batches)
             passing += sum(batch.passing for batch in batches)
         return control_pb2.SnapshotWritten(context=core.context(), rows=rows, passing=passing)

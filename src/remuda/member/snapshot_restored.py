@@ -17,19 +17,23 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import EXPIRY_MARK, FOREVER, LOGICAL_BITS
 from remuda.errors import DataCorrupted, RemudaError
+from remuda.limits import MIB
 from remuda.member.commits import Commits
 from remuda.member.core import Core
 from remuda.member.peers import Peers
-from remuda.member.writes import StagedWrite, through_views
+from remuda.member.writes import Aside, StagedWrite, through_views
 from remuda.rpc.messages import control_pb2
+from remuda.storage.chunk import CHUNK_ROWS_MAX
 from remuda.storage.format.manifest import DataObject
 from remuda.storage.format.rows_object import OWN_COLUMNS, decode_rows
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.storage.snapshot.restoring import fetch
 
-STAGED_ROWS = 64 * 1024
-"""Rows that are routed to their owners in one step of the loop."""
+STAGED_ROWS = CHUNK_ROWS_MAX
+STAGED_SIZE = 16 * MIB
+"""Rows, and bytes of them, that go to their owners at a time: what was a chunk is one again, and
+what goes to another member goes into a frame."""
 
 Times = npt.NDArray[np.int64]
 
@@ -57,24 +61,35 @@ class RestoredRows:
             return self
         return RestoredRows(self.batch.filter(pa.array(there)), self.ends[there])
 
-    def slices(self, rows: int) -> Iterator[RestoredRows]:
+    def slices(self) -> Iterator[RestoredRows]:
+        width = self.batch.nbytes // max(self.rows, 1) + 1
+        rows = max(1, min(STAGED_ROWS, STAGED_SIZE // width))
+        if self.rows <= rows:
+            yield self
+            return
         for start in range(0, self.rows, rows):
             ends = None if self.ends is None else self.ends[start : start + rows]
             yield RestoredRows(self.batch.slice(start, rows), ends)
 
 
 async def write_restored(
-    core: Core, peers: Peers, commits: Commits, schema: MapSchema, found: Iterable[RestoredRows]
+    core: Core,
+    peers: Peers,
+    commits: Commits,
+    schema: MapSchema,
+    found: Iterable[RestoredRows],
+    *,
+    aside: Aside,
 ) -> None:
     """Write the rows to their owners, all or none; rows that are there already are replaced."""
     now = core.clock.last
     kept = [each.after(now) for each in found]
 
     async def write(_attempt: int) -> None:
-        staged = StagedWrite(core, peers, commits, schema)
+        staged = StagedWrite(core, peers, commits, schema, aside)
         try:
             for rows in kept:
-                for each in rows.slices(STAGED_ROWS):
+                for each in rows.slices():
                     await staged.add(each.batch, each.ends)
             await staged.commit(ttl=0)
         except RemudaError:

@@ -139,7 +139,8 @@ class SnapshotRows:
         core, wanted = self._core, object_of(message)
         schema = core.store(message.map_id, message.schema_version).schema
         found = await self._storage.work(lambda store, key: read_rows(store, key, wanted, schema))
-        await write_restored(core, self._peers, self._commits, schema, found)
+        aside = self._storage.aside
+        await write_restored(core, self._peers, self._commits, schema, found, aside=aside)
         return control_pb2.SnapshotWritten(
             context=core.context(),
             key=wanted.key,

@@ -99,7 +99,7 @@ def open_store(place: str, world: World, setting: str = "snapshot_store") -> Obj
     path = Path(place)
     if not path.is_absolute():
         path = Path.cwd() / path
-    return DirectoryStore(world.disk, path)
+    return DirectoryStore(world.disk, path, writer=f"{world.chance.bits(64):016x}")
 
 
 def read_key(name: str, world: World) -> ObjectKey:

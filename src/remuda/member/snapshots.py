@@ -61,7 +61,7 @@ from remuda.sql.snapshot_trees import (
     VerifySnapshotTree,
 )
 from remuda.storage.snapshot import expiring
-from remuda.storage.snapshot.chain import load
+from remuda.storage.snapshot.chain import load, snapshot_names
 from remuda.storage.snapshot.expiring import ExpirePlan
 from remuda.storage.snapshot.object_store import ObjectStore, check_name
 from remuda.storage.snapshot.verifying import Level, verify
@@ -224,18 +224,21 @@ class Snapshots:
             task.check()
 
         check_name(tree.name)
+        now = self._core.world.clock.wall_micros()
         report = await self.storage.work(
-            lambda store, key: verify(store, tree.name, Level(tree.level), key, progress)
+            lambda store, key: verify(store, tree.name, Level(tree.level), key, progress, now=now)
         )
         return findings_answer(report)
 
     async def _expire(self, name: str, make: Any, *, dry_run: bool) -> Answer:
         check_name(name)
+        now = self._core.world.clock.wall_micros()
 
         def expire(store: ObjectStore) -> ExpirePlan:
             plan: ExpirePlan = make(store)
             if not dry_run:
                 expiring.carry_out(store, plan)
+                expiring.remove_old_files(store, name, now=now)
             return plan
 
         return gone_answer(await self.storage.work(lambda store, _: expire(store)))
@@ -243,7 +246,7 @@ class Snapshots:
     async def _drop(self, tree: DropSnapshotTree) -> Answer:
         def plan(store: ObjectStore) -> ExpirePlan:
             chain = load(store, tree.name)
-            cuts = tree.cuts or (*chain.manifests, *chain.pending())
+            cuts = tree.cuts or (*chain.manifests, *chain.pending(), *chain.lost())
             return expiring.plan_drop(chain, cuts, force=tree.cascade)
 
         try:
@@ -291,22 +294,18 @@ def _restored_row(each: RestoredMap) -> tuple[str, str, int, int, int]:
 
 
 def _all_ranges(store: ObjectStore, archive: bool) -> Iterator[tuple[Any, ...]]:
-    for name in _names(store):
+    for name in snapshot_names(store):
         known = load(store, name)
         for each in restorable(known, archive_of(store, known) if archive else None):
             yield name, moment(to_micros(each.start)), moment(to_micros(each.stop))
 
 
-def _names(store: ObjectStore) -> list[str]:
-    return sorted({key.partition("/")[0] for key in store.keys("") if "/" in key})
-
-
 def _newest_cut(store: ObjectStore, cluster: str) -> tuple[str, int]:
-    cuts = [each for name in _names(store) for each in load(store, name).manifests.values()]
+    cuts = [each for name in snapshot_names(store) for each in load(store, name).manifests.values()]
     mine = [each for each in cuts if each.logs and each.cluster == cluster]
     newest = max(mine, key=lambda each: each.timestamp, default=None)
     return ("", 0) if newest is None else (newest.name, newest.view)
 
 
 def _all_cuts(store: ObjectStore) -> list[tuple[Any, ...]]:
-    return [row for name in _names(store) for row in cut_rows(load(store, name))]
+    return [row for name in snapshot_names(store) for row in cut_rows(load(store, name))]

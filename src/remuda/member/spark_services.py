@@ -117,6 +117,7 @@ class SparkServices:
 
     def begin(self, run: SparkRun) -> None:
         """Its end is told even if no service takes it."""
+        run.statement.progress.on_spark = True
         self._queue.append(run)
         self._hand_out()
         self._watch_services()

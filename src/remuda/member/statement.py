@@ -54,6 +54,8 @@ class Progress:
     """Its failure does not fail its transaction."""
     runs: deque[Initiated] = field(default_factory=lambda: deque(maxlen=RUNS_KEPT))
     """The queries that it has run, the last ones."""
+    on_spark: bool = False
+    """A service of Spark has it, or will have it."""
     queued: float = 0.0
     """Seconds that it has waited for memory."""
     on_closed: list[Callable[[], None]] = field(default_factory=list)

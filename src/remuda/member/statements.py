@@ -24,6 +24,7 @@ from remuda.member.core import Call, Core, bug
 from remuda.member.cursors import Cursor, Results
 from remuda.member.definitions import Definitions
 from remuda.member.hop import Hop
+from remuda.member.implicit_transactions import ImplicitTransactions
 from remuda.member.index_service import IndexService
 from remuda.member.membership import Membership
 from remuda.member.own_partitions import own_partitions
@@ -43,6 +44,7 @@ from remuda.member.transaction_changes import TransactionChanges
 from remuda.member.transaction_keys import KeyReader
 from remuda.member.transaction_session import TransactionSessions
 from remuda.member.transaction_statements import TransactionStatements
+from remuda.member.unique_checks import UniqueChecks
 from remuda.member.write_statements import WriteStatements
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id, encode_query_id
@@ -122,8 +124,10 @@ class Statements:
         self.history = QueryHistory(core)
         queries.on_late_report = self.history.reported
         queries.on_ended.append(self.gate.ended)
-        own = TransactionChanges(core, transactions, keys)
-        self._writes = WriteStatements(core, peers, commits, queries, self._runs, own)
+        self.uniques = UniqueChecks(core, membership, catalog, plans, self._runs, queries)
+        own = TransactionChanges(core, transactions, keys, self.uniques)
+        implicit = ImplicitTransactions(core, queries, transactions)
+        self._writes = WriteStatements(core, peers, commits, queries, self._runs, own, implicit)
         self._sessions = Sessions(core, plans)
         self.spark = SparkStatements(core, hop, plans, self._runs)
         self.accept_lost: Callable[[], Awaitable[int]]
@@ -136,6 +140,7 @@ class Statements:
             catalog=catalog,
             plans=plans,
             runs=self._runs,
+            indexes=indexes,
             insert=self._writes.insert,
         )
 
@@ -420,7 +425,7 @@ class Statements:
                 await self._definitions.change(found, self._fresh(statement))
                 self._done(statement, found.tag, 0)
             case CreateIndexStatement():
-                await self._indexes.create(found, statement.check)
+                await self._definitions.create_index(found, self._fresh(statement))
                 self._done(statement, "CREATE INDEX", 0)
             case DropIndexStatement():
                 await self._indexes.drop(found)
@@ -446,9 +451,9 @@ class Statements:
                 self._session_changed(statement, ended.session, ended.tag)
             case SessionStatement(tree):
                 await self._change_session(statement, tree)
-            case AnalyzeStatement(maps):
+            case AnalyzeStatement(maps, tag):
                 await self._plans.analyze(maps)
-                self._done(statement, "ANALYZE", 0)
+                self._done(statement, tag, 0)
             case ClusterStatement():
                 self._done(statement, CLUSTER_TAG, await self.accept_lost())
             case SnapshotStatement(tree):

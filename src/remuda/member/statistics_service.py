@@ -108,12 +108,14 @@ class ClusterStatistics:
     async def totals(self, schema: MapSchema) -> tuple[int, int]:
         """(rows, bytes) of a map over the whole cluster, now."""
         core = self._core
-        message = control_pb2.StatisticsRequest(context=core.context(), map_ids=[schema.map_id])
+        message = control_pb2.StatisticsRequest(
+            context=core.context(), map_ids=[schema.map_id], totals_only=True
+        )
         others = [number for number in core.live_members() if number != core.number]
         replies = await asyncio.gather(
             *(self._peers.request(number, RpcType.MAP_STATISTICS, message) for number in others)
         )
-        parts = list(self._local([schema.map_id]))
+        parts = self._totals([schema.map_id])
         for reply in replies:
             parts += control_pb2.StatisticsReply.FromString(reply.pbody).maps
         rows = sum(part.rows for part in parts)
@@ -125,12 +127,16 @@ class ClusterStatistics:
         self._core.observe_peer(message.context)
 
         def answer() -> None:
+            found = self._totals if message.totals_only else self._local
             reply = control_pb2.StatisticsReply(
-                context=self._core.context(), maps=self._local(message.map_ids)
+                context=self._core.context(), maps=found(message.map_ids)
             )
             request.reply(RpcType.MAP_STATISTICS, reply)
 
-        self._take(message.map_ids, answer)
+        if message.totals_only:
+            answer()
+        else:
+            self._take(message.map_ids, answer)
 
     async def _take_here(self, map_ids: Sequence[int]) -> None:
         taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -154,19 +160,23 @@ class ClusterStatistics:
 
         self._offload(run, done)
 
-    def _local(self, map_ids: Sequence[int]) -> list[control_pb2.MapStatistics]:
-        found = []
-        for map_id in map_ids:
-            store = self._core.stores.get(map_id)
-            if store is None:
-                continue
-            taken = store.kept_statistics
-            message = control_pb2.MapStatistics(
+    def _totals(self, map_ids: Sequence[int]) -> list[control_pb2.MapStatistics]:
+        """Without the columns."""
+        return [
+            control_pb2.MapStatistics(
                 map_id=map_id,
                 rows=estimated_rows(store),
                 bytes=store.bytes,
                 schema_version=store.schema.version,
             )
+            for map_id in map_ids
+            if (store := self._core.stores.get(map_id)) is not None
+        ]
+
+    def _local(self, map_ids: Sequence[int]) -> list[control_pb2.MapStatistics]:
+        found = self._totals(map_ids)
+        for message in found:
+            taken = self._core.stores[message.map_id].kept_statistics
             for position, column in enumerate(taken.columns):
                 entry = message.columns.add(
                     position=position,
@@ -179,7 +189,6 @@ class ClusterStatistics:
                     entry.minimum.CopyFrom(codec.encode_value(column.minimum))
                 if column.maximum is not None:
                     entry.maximum.CopyFrom(codec.encode_value(column.maximum))
-            found.append(message)
         return found
 
     def forget(self, map_id: int) -> None:

@@ -128,8 +128,11 @@ class SystemState:
         return state
 
     def state_of(self, statement: Statement) -> str:
-        """``queued`` (for memory), ``running``, or ``preparing``: no query of it has begun yet.
+        """``queued`` (for memory), ``running``, ``on spark``, or ``preparing``: no query of it has
+        begun yet.
         A recursive one begins many, one after the other, and runs between them as well."""
         if self._queued(statement.query):
             return "queued"
+        if statement.progress.on_spark:
+            return "on spark"
         return "running" if statement.progress.runs else "preparing"

@@ -21,6 +21,7 @@ from remuda.member.core import Core
 from remuda.member.statement import Statement
 from remuda.member.transaction_keys import KeyReader
 from remuda.member.transaction_session import BLIND, OpenTransaction, TransactionSessions
+from remuda.member.unique_checks import UniqueChecks
 from remuda.session.planning import PlannedChange, PlannedInsert
 from remuda.storage.keys import KeyRule
 from remuda.transaction.own_writes import Key, Row, canonical_key, size_of
@@ -89,10 +90,17 @@ def violation(
 
 
 class TransactionChanges:
-    def __init__(self, core: Core, sessions: TransactionSessions, keys: KeyReader) -> None:
+    def __init__(
+        self,
+        core: Core,
+        sessions: TransactionSessions,
+        keys: KeyReader,
+        uniques: UniqueChecks,
+    ) -> None:
         self._core = core
         self._sessions = sessions
         self._keys = keys
+        self._uniques = uniques
 
     async def insert(
         self,
@@ -114,6 +122,7 @@ class TransactionChanges:
                 at = await self._sessions.snapshots.now()
             if found.insert_only:
                 await self.refuse_existing(transaction, schema, list(rows.stored), at)
+            await self._refuse_equals(transaction, schema, rows.entries(), at)
             since = at if found.insert_only else BLIND
             self._apply(transaction, schema, rows.entries(), since)
         return len(rows.stored)
@@ -186,6 +195,7 @@ class TransactionChanges:
         if change.insert_only:
             new = [key for key in rows.stored if key not in rows.removed]
             await self.refuse_existing(transaction, schema, new, at)
+        await self._refuse_equals(transaction, schema, rows.entries(), at)
         if answer is not None:
             changed = await answer(at, changed)
         statement.check()
@@ -206,6 +216,21 @@ class TransactionChanges:
     ) -> None:
         self._core.store(schema.map_id, schema.version)  # altered meanwhile?
         transaction.write(schema.map_id, schema.version, entries, since)
+
+    async def _refuse_equals(
+        self,
+        transaction: OpenTransaction,
+        schema: MapSchema,
+        entries: dict[Key, Row | None],
+        at: int,
+    ) -> None:
+        """Raises UniqueViolation for values of a unique index that another row has, as the
+        transaction sees it. (The commit looks again, for others; it is enough where it follows.)"""
+        if transaction.implicit or not schema.uniques:
+            return
+        before = transaction.writes.of(schema.map_id)
+        own = {key: written.row for key, written in before.items()}
+        await self._uniques.check(schema, {**own, **entries}, at)
 
     async def refuse_existing(
         self, transaction: OpenTransaction, schema: MapSchema, keys: list[Key], at: int

@@ -14,6 +14,8 @@ from remuda.rpc.transport import Request
 from remuda.transaction.states import State
 from remuda.transaction_errors import UndefinedTransaction
 
+_END = RpcType.TRANSACTION_END
+
 
 class TransactionRequests:
     def __init__(
@@ -77,7 +79,7 @@ class TransactionRequests:
         ended = user_pb2.TransactionEnded(context=self._core.context())
         if at is not None:
             ended.commit_timestamp = at
-        request.reply(RpcType.TRANSACTION_END, ended)
+        request.reply(_END, ended)
 
     def on_savepoint(self, request: Request) -> None:
         message = user_pb2.TransactionSavepoint.FromString(request.pbody)

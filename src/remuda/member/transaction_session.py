@@ -107,6 +107,8 @@ class OpenTransaction:
     running: set[QueryId] = field(default_factory=set)
     """Its statements that have not ended: until then it is not idle."""
     label: str = ""
+    implicit: bool = False
+    """Of one autocommitted statement: its commit follows at once."""
     pessimistic: bool = False
     """It locks what it writes, and with REPEATABLE READ what it gets by key, before it reads it."""
     locked: dict[int, dict[Key, int]] = field(default_factory=dict)

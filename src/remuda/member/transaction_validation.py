@@ -89,6 +89,8 @@ class Validation:
     def conflict(self, address: Address, work: PartWork) -> RemudaError | None:
         """Why the part cannot prepare now, if it cannot."""
         try:
+            if work.writes:
+                self._core.wal.require_room()
             for write in work.writes:
                 self._check_write(address, work, write)
             for map_id, key in work.reads:

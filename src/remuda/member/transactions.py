@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
+from typing import Protocol
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
@@ -39,6 +40,16 @@ BLIND_PAUSE = 0.002
 BLIND_PAUSE_MAX = 0.1
 
 
+class Guarding(Protocol):
+    """``member.unique_checks``."""
+
+    async def guarded(
+        self, writes: WriteSet, reads: ReadSet | None
+    ) -> tuple[WriteSet, ReadSet | None]:
+        """What is committed instead, so that unique indexes stay unique. Raises UniqueViolation
+        and what a commit raises."""
+
+
 class Transactions:
     def __init__(self, core: Core, peers: Peers) -> None:
         self._core = core
@@ -54,6 +65,8 @@ class Transactions:
         )
         """Whatever is not empty makes single writes wait."""
         self._routers: dict[int, Router] = {}
+        self.guarding: Guarding | None = None
+        """None: this member is starting."""
         self.backed = False
         """Whether some partition of this member has a synchronous backup."""
 
@@ -166,8 +179,8 @@ class Transactions:
         With ``reads``, nothing that was read may have changed since its snapshot, nor what is
         written; with None the writes are made whatever is there, and what is in their way is waited
         for. The locks of ``owner`` (``locks``) do not stand in the way, and stay until they are
-        released. Raises SerializationFailure (what was changed), SnapshotTooOld, SchemaChanged,
-        MemberUnavailable, QueryTimeout (it was rolled back), OutcomeUnknown.
+        released. Raises SerializationFailure (what was changed), UniqueViolation, SnapshotTooOld,
+        SchemaChanged, MemberUnavailable, QueryTimeout (it was rolled back), OutcomeUnknown.
         """
         if not writes:
             return reads.snapshot if reads is not None else self._core.timestamp()
@@ -177,7 +190,9 @@ class Transactions:
         pause = BLIND_PAUSE
         for attempt in range(BLIND_ATTEMPTS):
             try:
-                return await self._commit(writes, reads, deadline, owner)
+                return await self._commit(
+                    *await self._guarded(writes, reads), deadline=deadline, owner=owner
+                )
             except SerializationFailure:
                 if reads is not None or attempt == BLIND_ATTEMPTS - 1:
                     raise
@@ -185,10 +200,21 @@ class Transactions:
             pause = min(2 * pause, BLIND_PAUSE_MAX)
         raise AssertionError("the last attempt raises")
 
+    async def _guarded(
+        self, writes: WriteSet, reads: ReadSet | None
+    ) -> tuple[WriteSet, ReadSet | None]:
+        """See ``Guarding``."""
+        if not any(self.schema(map_id).uniques for map_id in {write.map_id for write in writes}):
+            return writes, reads
+        if self.guarding is None:
+            raise NotServed(f"member {self._core.number} is starting")
+        return await self.guarding.guarded(writes, reads)
+
     async def _commit(
         self,
         writes: WriteSet,
         reads: ReadSet | None,
+        *,
         deadline: float | None,
         owner: tx.TransactionId | None,
     ) -> int:
@@ -238,8 +264,8 @@ class Transactions:
         raise report.cause or JobAborted("the transaction was rolled back")
 
     def _require_primaries(self, work: dict[int, PartWork]) -> None:
-        """Before anything is done. Raises PartitionsLost, MemberUnavailable, and NotServed when
-        this member is not in the cluster any more."""
+        """Before anything is done. Raises PartitionsLost, MemberUnavailable, DiskFull, and
+        NotServed when this member is not in the cluster any more."""
         if not self._shell.layout.alive(self._core.number):
             raise NotServed(
                 "the cluster goes on without this member", member=str(self._core.number)
@@ -249,6 +275,8 @@ class Transactions:
             if owner is None:
                 raise self._core.partitions_lost()
             self._core.require_alive(owner)
+        if any(part.writes for part in work.values()):
+            self._core.wal.require_room()
 
     # --- parts --------------------------------------------------------------------------------
 

@@ -39,6 +39,9 @@ class NoWal:
     async def safe(self) -> None:
         """Return when all that was noted so far is safe."""
 
+    def require_room(self) -> None:
+        """Before a write begins. Raises DiskFull while there is no room for what would be noted."""
+
     # --- parts of transactions ----------------------------------------------------------------
 
     def part_prepared(
@@ -60,9 +63,17 @@ class NoWal:
     # --- jobs of many rows --------------------------------------------------------------------
 
     def staged(
-        self, job: str, task: str, schema: MapSchema, batch: pa.RecordBatch, *, backup: bool
+        self,
+        job: str,
+        task: str,
+        schema: MapSchema,
+        batch: pa.RecordBatch,
+        *,
+        backup: bool,
+        stream: pa.Buffer | None = None,
     ) -> None:
-        """Rows that the job will write, here for the first time."""
+        """Rows that the job will write, here for the first time. ``stream``: the Arrow stream in
+        which they came, if it has nothing else."""
 
     def staged_keys(
         self, job: str, task: str, schema: MapSchema, keys: pa.RecordBatch, *, backup: bool

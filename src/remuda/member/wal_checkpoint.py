@@ -71,6 +71,7 @@ class Checkpoints:
             group = self._wal.group
             assert group is not None
             group.mark()
+            group.look()
             if group.bytes - self._written >= self._core.config.checkpoint_size:
                 try:
                     await self.take()

@@ -8,7 +8,8 @@
     DIR/image-0001/             the image of the last checkpoint (``member.wal_image``)
 
 A member that comes back when the others went on without it begins anew: ``generation`` grows, and
-so does the name of its log.
+so does the name of its log, which gets an identity of its own: snapshots must not take the segments
+of the one for those of the other.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from remuda.errors import RemudaError
+from remuda.errors import DiskFull, RemudaError
 from remuda.member.core import attempt
+from remuda.member.log_room import TRY_EVERY, LogRoom
 from remuda.member.offload import Offload
 from remuda.storage.format.records import Closed, Record
 from remuda.storage.log.files import LogFiles
@@ -37,6 +38,10 @@ class GroupCommit:
         self._waiting: deque[tuple[int, Callable[[], object]]] = deque()
         self._scheduled = False
         self._saves: list[Callable[[], None]] = []
+        self.room = LogRoom(files.disk, files.folder)
+        self.waits_for_room = False
+        """A flush is to be carried out, and the disk is full."""
+        self._trying: asyncio.TimerHandle | None = None
 
     def append(self, record: Record, *, sync: bool = False) -> int:
         """The record's sequence. Raises LimitExceeded; when the disk has failed, nothing happens:
@@ -44,7 +49,8 @@ class GroupCommit:
         if self.writer.failure is not None:
             return self.writer.last
         sequence = self.writer.append(record, sync=sync)
-        self._soon()
+        if not self._scheduled:
+            self._soon()
         return sequence
 
     def after(self, action: Callable[[], object]) -> None:
@@ -69,7 +75,7 @@ class GroupCommit:
 
     def mark(self) -> None:
         """When nothing else is to be written, tell the log that all before is durable."""
-        if self.writer.idle_mark(0) is not None:
+        if self.writer.idle_mark(0) is not None and not self._scheduled:
             self._soon()
 
     def save(self, work: Callable[[], None]) -> None:
@@ -81,9 +87,8 @@ class GroupCommit:
 
     def _soon(self) -> None:
         """At the end of this turn of the loop: what its other steps append goes along."""
-        if not self._scheduled:
-            self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._flush)
+        self._scheduled = True
+        asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
         self._scheduled = False
@@ -92,19 +97,48 @@ class GroupCommit:
             saves, self._saves = self._saves, []
             self._offload(partial(self._carry_out, saves, flush), self._go_on)
 
-    def _carry_out(self, saves: Sequence[Callable[[], None]], flush: Flush) -> Callable[[], None]:
+    def look(self) -> None:
+        """Whether there is room again, when nothing is written because there was none."""
+        if self.room.refusal is not None and not self.waits_for_room:
+            self._offload(self._look, lambda: None)
+
+    def _look(self) -> Callable[[], None]:
+        """On the thread."""
+        return partial(self.room.on_free, self.room.free())
+
+    def _carry_out(
+        self, saves: Sequence[Callable[[], None]], flush: Flush, start: int = 0
+    ) -> Callable[[], None]:
         """On the thread."""
         try:
             for work in saves:
                 work()
-            self._files.carry_out(flush)
+            self._files.carry_out(flush, start)
+        except DiskFull as full:
+            place = self._files.stopped_at
+            if place is None:
+                return partial(self._broken, full)
+            return partial(self._wait_for_room, full, flush, place)
         except RemudaError as error:
-            problem = error
-            return lambda: self._broken(problem)
+            return partial(self._broken, error)
         size = sum(len(getattr(operation, "data", b"")) for operation in flush.operations)
-        return lambda: self._flushed(size)
+        return partial(self._flushed, size, self.room.free())
 
-    def _flushed(self, size: int) -> None:
+    def _wait_for_room(self, full: DiskFull, flush: Flush, place: int) -> None:
+        self.waits_for_room = True
+        self.room.on_full(full)
+        again = partial(self._carry_out, (), flush, place)
+        loop = asyncio.get_running_loop()
+        self._trying = loop.call_later(TRY_EVERY, self._offload, again, self._go_on)
+
+    def give_up(self) -> None:
+        """The member ends, and what waits for room is not written."""
+        if self._trying is not None:
+            self._trying.cancel()
+
+    def _flushed(self, size: int, free: tuple[int, int] | None) -> None:
+        self.waits_for_room = False
+        self.room.on_free(free)
         self.bytes += size
         self.groups += 1
         self.writer.on_flushed()

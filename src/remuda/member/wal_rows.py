@@ -97,12 +97,12 @@ def _unpack_row(rows: RowPacker, data: bytes) -> tuple[Row, int | None]:
     return rows.unpack(data[1 + _ttl.size :]), int(_ttl.unpack_from(data, 1)[0])
 
 
-def encode_batch(batch: pa.RecordBatch, bounds: tuple[int, int] | None = None) -> bytes:
+def encode_batch(batch: pa.RecordBatch, bounds: tuple[int, int] | None = None) -> pa.Buffer:
     """``bounds``: low and floor of versions of rows, see ``storage.transfer``."""
     schema = batch.schema.remove_metadata()
     if bounds is not None:
         schema = schema.with_metadata({BOUNDS: " ".join(map(str, bounds)).encode()})
-    return bytes(arrow_stream.encode(schema, [batch.replace_schema_metadata(schema.metadata)]))
+    return arrow_stream.encode_buffer(schema, [batch.replace_schema_metadata(schema.metadata)])
 
 
 def decode_batches(data: bytes) -> tuple[list[pa.RecordBatch], tuple[int, int]]:

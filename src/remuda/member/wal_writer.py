@@ -24,7 +24,7 @@ from remuda.member.core import Core
 from remuda.member.transaction_sets import PartWork
 from remuda.member.wal import NoWal
 from remuda.member.wal_group import GroupCommit
-from remuda.member.wal_rows import Packings, encode_batch, key_columns, pieces
+from remuda.member.wal_rows import RECORD_SIZE, Packings, encode_batch, key_columns, pieces
 from remuda.storage.format import records as log
 from remuda.storage.format.segment import Identity
 from remuda.transaction.parts import Address
@@ -114,6 +114,10 @@ class MemberWal(NoWal):
         if self.group is not None:
             await self.group.safe()
 
+    def require_room(self) -> None:
+        if self.group is not None and self.group.room.refusal is not None:
+            raise self.group.room.refusal
+
     def append(self, record: log.Record, *, sync: bool = False) -> int:
         assert self.group is not None, "the log begins with the first view"
         sequence = self.group.append(record, sync=sync)
@@ -150,13 +154,24 @@ class MemberWal(NoWal):
     # --- jobs ---------------------------------------------------------------------------------
 
     def staged(
-        self, job: str, task: str, schema: MapSchema, batch: pa.RecordBatch, *, backup: bool
+        self,
+        job: str,
+        task: str,
+        schema: MapSchema,
+        batch: pa.RecordBatch,
+        *,
+        backup: bool,
+        stream: pa.Buffer | None = None,
     ) -> None:
-        for piece in pieces(batch):
+        if stream is not None and stream.size <= RECORD_SIZE:
+            encoded = [stream]
+        else:
+            encoded = [encode_batch(piece) for piece in pieces(batch)]
+        for rows in encoded:
             self._numbers += 1
             task_name = (BACKUP if backup else PRIMARY) + task
             record = log.StagedRows(
-                job, task_name, self._numbers, schema.map_id, schema.version, encode_batch(piece)
+                job, task_name, self._numbers, schema.map_id, schema.version, rows
             )
             self.open_jobs.setdefault(job, self.append(record))
 

@@ -17,6 +17,7 @@ from remuda.member.changes import Changed, Changes, Source
 from remuda.member.commits import Commits
 from remuda.member.core import Core
 from remuda.member.fragments import statement_account
+from remuda.member.implicit_transactions import ImplicitTransactions
 from remuda.member.peers import Peers
 from remuda.member.queries import Queries
 from remuda.member.runs import INTERNAL_PAGE_ROWS, Runs
@@ -38,6 +39,7 @@ class WriteStatements:
         queries: Queries,
         runs: Runs,
         own: TransactionChanges,
+        implicit: ImplicitTransactions,
     ) -> None:
         self._core = core
         self._peers = peers
@@ -45,6 +47,7 @@ class WriteStatements:
         self._queries = queries
         self._runs = runs
         self._own = own
+        self._implicit = implicit
         self.changes = Changes(core, peers, commits)
         self.reading: dict[QueryId, int] = {}
         """Read timestamps of statements that change what they have read."""
@@ -57,6 +60,10 @@ class WriteStatements:
         profiles: list[FragmentProfile] | None = None,
     ) -> int:
         """Rows of the source go staged to their owners and are committed together."""
+        if found.schema.uniques and statement.transaction is None:
+            return await self._implicit.run(
+                statement, lambda run: self.insert(run, found, values, profiles)
+            )
 
         async def again(attempt: int) -> int:
             # A query id serves once; the first one is what the client may cancel.
@@ -101,6 +108,10 @@ class WriteStatements:
         profiles: list[FragmentProfile] | None = None,
     ) -> Changed:
         """Each attempt reads at its own timestamp, whose versions are kept until it is through."""
+        if found.schema.uniques and found.written and statement.transaction is None:
+            return await self._implicit.run(
+                statement, lambda run: self.change(run, found, values, profiles)
+            )
 
         async def source(attempt: int) -> Source:
             # A query id serves once; the first one is what the client may cancel.

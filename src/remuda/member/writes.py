@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import pyarrow as pa
 from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import ViewChanged
+from remuda.errors import NotSupported, ViewChanged
 from remuda.limits import BACKUPS_MAX
 from remuda.member import arrow_stream
 from remuda.member.commits import Commits, Work
@@ -36,6 +36,15 @@ ATTEMPTS = 8
 Written = TypeVar("Written")
 
 
+class Aside(Protocol):
+    async def __call__(self, work: Callable[[], Written]) -> Written:
+        """What ``work`` gives or raises, off the loop."""
+
+
+async def _at_once(work: Callable[[], Written]) -> Written:
+    return work()
+
+
 async def through_views(write: Callable[[int], Awaitable[Written]]) -> Written:
     """``write(attempt)`` stages rows and commits them; again when partitions have moved meanwhile,
     after which nothing of it is left. Raises ViewChanged after ``ATTEMPTS``."""
@@ -48,9 +57,18 @@ async def through_views(write: Callable[[int], Awaitable[Written]]) -> Written:
 
 
 class StagedWrite:
-    """Rows gathered by this member. ``add`` any number of times, then ``commit`` or ``abort``."""
+    """Rows gathered by this member. ``add`` any number of times, then ``commit`` or ``abort``.
+    ``aside`` is where rows are cut into shares and encoded, if not on the loop."""
 
-    def __init__(self, core: Core, peers: Peers, commits: Commits, schema: MapSchema) -> None:
+    def __init__(
+        self,
+        core: Core,
+        peers: Peers,
+        commits: Commits,
+        schema: MapSchema,
+        aside: Aside | None = None,
+    ) -> None:
+        self._aside = aside or _at_once
         self._core = core
         self._peers = peers
         self._commits = commits
@@ -65,8 +83,9 @@ class StagedWrite:
 
     async def add(self, batch: pa.RecordBatch, ends: npt.NDArray[np.int64] | None = None) -> None:
         """Stage the rows (engine form) on their owners; ``ends``: when each ends by itself. Raises
-        what ``Constraints.check`` finds."""
+        what ``Constraints.check`` finds, and NotSupported."""
         core = self._core
+        refuse_uniques(self._schema)
         batch = core.constraints.with_row_ids(batch, self._schema, core.number)
         core.constraints.check(batch, self._schema)
         if not batch.num_rows:
@@ -83,7 +102,9 @@ class StagedWrite:
     async def _stage_all(self, batch: pa.RecordBatch, *, removal: bool) -> None:
         """On every copy: the primaries' first, which may refuse the rows."""
         core = self._core
-        shares, partitions = self._router.shares(batch, core.view, core.live_members())
+        core.wal.require_room()
+        view, members = core.view, core.live_members()
+        shares, partitions = await self._aside(lambda: self._router.shares(batch, view, members))
         if core.view.lost:
             for partition in partitions:
                 core.require_alive(core.view.owners[partition])
@@ -127,7 +148,7 @@ class StagedWrite:
         )
         if removal:
             batch = batch.select(list(schema.key_positions))
-        body = arrow_stream.encode(batch.schema, [batch])
+        body = await self._aside(lambda: arrow_stream.encode(batch.schema, [batch]))
         await stage_there(self._core, self._peers, member, message, body)
 
     async def commit(
@@ -161,6 +182,16 @@ class StagedWrite:
 
     def abort(self) -> None:
         self._commits.drop(self.job, tuple(self._sequences))
+
+
+def refuse_uniques(schema: MapSchema) -> None:
+    """Staged rows do not meet those of others that are about to commit. Raises NotSupported."""
+    if schema.uniques:
+        raise NotSupported(
+            f'rows of map "{schema.name}" cannot be written in bulk: it has the unique index '
+            f'"{schema.uniques[0].name}"',
+            hint="Write them with INSERT or put, or drop the index and make it again afterwards.",
+        )
 
 
 def origin(sender: int, share: Share) -> int:
@@ -204,10 +235,13 @@ def on_stage_rows(
         of_jobs(request, message)
         return
     core.observe_member(message.context)
+    core.wal.require_room()
     store = store_of(core, message.map_id, message.schema_version, backup=message.backup)
     commits.staging(message.job, store.schema)
     sequence = message.sequence + (message.origin << ORIGIN_SHIFT)
-    for batch in arrow_stream.decode(request.dbody):
+    batches = arrow_stream.decode(request.dbody)
+    stream = pa.py_buffer(request.dbody) if len(batches) == 1 else None
+    for batch in batches:
         if message.removal:
             keys = of_keys(batch.columns, store.schema)
             if store.stage_removals(message.job, message.task, sequence, keys):
@@ -218,6 +252,11 @@ def on_stage_rows(
             core.constraints.check(without_ends(batch, len(store.schema.columns)), store.schema)
             if store.stage(message.job, message.task, sequence, batch):
                 core.wal.staged(
-                    message.job, message.task, store.schema, batch, backup=message.backup
+                    message.job,
+                    message.task,
+                    store.schema,
+                    batch,
+                    backup=message.backup,
+                    stream=stream,
                 )
     core.wal.after(lambda: request.reply(RpcType.ACK, common_pb2.Ack(ok=True)))

@@ -211,6 +211,9 @@ def _encode_index(index: IndexDefinition) -> common_pb2.Index:
         descending=[column.descending for column in index.columns],
         index_id=index.index_id,
         ready=index.ready,
+        unique=index.unique or None,
+        constraint=index.constraint or None,
+        nulls_equal=not index.nulls_distinct or None,
     )
 
 
@@ -223,7 +226,16 @@ def _decode_index(message: common_pb2.Index) -> IndexDefinition:
         ]
     except ValueError as problem:
         raise ProtocolError(f"an index cannot be read: {problem}") from problem
-    return IndexDefinition(message.name, kind, tuple(columns), message.index_id, message.ready)
+    return IndexDefinition(
+        message.name,
+        kind,
+        tuple(columns),
+        message.index_id,
+        message.ready,
+        unique=message.unique,
+        constraint=message.constraint,
+        nulls_distinct=not message.nulls_equal,
+    )
 
 
 def encode_map_options(options: MapOptions) -> common_pb2.MapOptions | None:

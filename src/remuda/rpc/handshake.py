@@ -40,6 +40,9 @@ class ChannelKind(Enum):
     CONTROL = "control"
     DATA = "data"
 
+    __hash__ = object.__hash__
+    """By identity, as they are compared: every message between members looks its channel up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Versions:

@@ -28,7 +28,7 @@ def shown_indexes(catalog: Catalog, map_id: int | None, sizes: Mapping[int, int]
         (
             index.name,
             schema.name,
-            index.kind.value.upper(),
+            ("UNIQUE " if index.unique else "") + index.kind.value.upper(),
             ", ".join(map(str, index.columns)),
             "ready" if index.ready else "building",
             sizes.get(index.index_id, 0),

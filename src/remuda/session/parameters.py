@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final, TypeVar
 
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.text import parse_text
 from remuda.datatypes.values import PhysicalValue, from_physical, to_physical
 from remuda.errors import InputError, UndefinedSetting, WrongParameters
 from remuda.plan.expression import Call, Expression, Literal, Parameter, Subquery, transform
@@ -42,7 +43,10 @@ def fitted(
             result.append(value)
             continue
         try:
-            result.append(to_physical(from_physical(value, have), want))
+            if have.is_text and not want.is_text:  # as a literal is read: date = '2024-01-31'
+                result.append(parse_text(str(value), want))
+            else:
+                result.append(to_physical(from_physical(value, have), want))
         except InputError:
             return None
     return tuple(result)

@@ -35,6 +35,7 @@ from remuda.sql.parser import parse
 from remuda.sql.session_trees import ExecuteTree
 from remuda.sql.statements import (
     AnalyzeStatement,
+    Arbiter,
     BoundQuery,
     BoundStatement,
     CatalogReader,
@@ -150,6 +151,7 @@ class PlannedChange:
     repeats: Repeats
     returning: tuple[Column, ...]
     chooses: bool = False
+    arbiters: tuple[Arbiter, ...] = ()
     needs: tuple[Need, ...] = ()
     answer: PlannedQuery | None = None
     """What the client gets instead of RETURNING, whose rows it reads as ``relation``."""
@@ -297,6 +299,7 @@ def _change(statement: ChangeStatement, environment: Environment) -> PlannedChan
         repeats=statement.repeats,
         returning=source.columns[written + removed :],
         chooses=statement.chooses,
+        arbiters=statement.arbiters,
         answer=answer,
         relation=statement.relation,
     )

@@ -40,7 +40,9 @@ MAP_COLUMNS = (
 FINDING_COLUMNS = (
     Column("place", VARCHAR, nullable=False),
     Column("problem", VARCHAR, nullable=False),
+    Column("kind", VARCHAR, nullable=False),
 )
+"""``kind``: "damage", or "left over": nothing that is to be restored is harmed."""
 RESTORED_COLUMNS = (
     Column("map", VARCHAR, nullable=False),
     Column("restored_as", VARCHAR, nullable=False),
@@ -80,6 +82,7 @@ def cut_rows(chain: Chain) -> list[tuple[Any, ...]]:
     nothing = (None,) * (len(CUT_COLUMNS) - 3)
     for key, problem in chain.damaged:
         found.append((chain.name, None, *nothing, f"{key}: {problem}"))
+    found += [(chain.name, each, *nothing, "its manifest is missing") for each in chain.lost()]
     begun = [version for version in chain.pending() if version not in chain.manifests]
     return found + [(chain.name, version, *nothing, "not finished") for version in begun]
 
@@ -110,7 +113,8 @@ def maps_answer(chain: Chain) -> Answer:
 
 
 def findings_answer(report: VerifyReport) -> Answer:
-    return answer_rows(FINDING_COLUMNS, [(each.place, each.problem) for each in report.findings])
+    rows = [(each.place, each.problem, each.kind) for each in report.findings]
+    return answer_rows(FINDING_COLUMNS, rows)
 
 
 def restored_answer(rows: Iterable[tuple[str, str, int, int, int]]) -> Answer:

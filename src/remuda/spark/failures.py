@@ -20,6 +20,12 @@ _PYTHON: Final = re.compile(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)): (.+)$", re
 _WORKER_DIED: Final = re.compile(r"Python worker exited unexpectedly|ExecutorLostFailure")
 _NO_PACKAGE: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _OTHER_PYTHON: Final = re.compile(r"\[PYTHON_VERSION_MISMATCH\][^\n]*")
+_CANCELED: Final = re.compile(
+    r"\[SPARK_JOB_CANCELLED\] ([^\n]*?)\s*(?:SQLSTATE: \w+)?$", re.MULTILINE
+)
+_JAVA: Final = re.compile(r"^: (?:\w+\.)+(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+"""What Py4J says on its second line; the first one names a method."""
+_SLOW_WORKER: Final = "Python worker failed to connect back"
 _OLD_JAVA: Final = re.compile(r"UnsupportedClassVersionError[^\n]*")
 _MESSAGE_MAX: Final = 400
 
@@ -45,16 +51,29 @@ def explain(error: BaseException) -> RemudaError:
     surroundings = _surroundings(text)
     if surroundings is not None:
         return surroundings
+    if slow_worker(error):
+        return JobAborted(
+            "Spark has given up a Python worker that did not start within 10 s: the machine is "
+            "too busy",
+            hint="Run it again. The 10 s are a constant of Spark's.",
+        )
+    if canceled := _CANCELED.search(text):
+        return JobAborted(f"the Spark job was cancelled: {canceled[1][:_MESSAGE_MAX]}")
     if _WORKER_DIED.search(text):
         return JobAborted(
             "the Spark job failed: a Python worker was killed, more often than tasks are retried"
         )
-    python = list(_PYTHON.finditer(text))
+    python = list(_PYTHON.finditer(text)) or list(_JAVA.finditer(text))
     if python:
         name, message = python[-1].groups()
         return JobAborted(f"the Spark job failed: {name}: {message[:_MESSAGE_MAX]}")
     first = (text.strip().splitlines() or [type(error).__name__])[0]
     return JobAborted(f"the Spark job failed: {first[:_MESSAGE_MAX]}")
+
+
+def slow_worker(error: BaseException) -> bool:
+    """Whether Spark has only waited too briefly for a Python worker: the same may work now."""
+    return _SLOW_WORKER in str(error)
 
 
 def _surroundings(text: str) -> RemudaError | None:

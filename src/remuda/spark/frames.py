@@ -65,7 +65,7 @@ def write(
     mode: Literal["append", "overwrite"] = "append",
     write: WriteMode = "upsert",
     operation: str | None = None,
-    key: Sequence[str] = (),
+    key: str | Sequence[str] = (),
     **options: Option,
 ) -> None:
     """Write a DataFrame into ``map``: all of it appears at once, or nothing does.
@@ -84,7 +84,7 @@ def write(
         "map": map,
         "write": write,
         "operation": operation,
-        "key": ",".join(key) or None,
+        "key": (key if isinstance(key, str) else ",".join(key)) or None,
         **options,
     }
     writer = frame.write.format("remuda").mode(mode)

@@ -52,6 +52,7 @@ LOG_SIZE: Final = 64 * 1024
 FAILED_TASKS: Final = 3
 """So many failed tasks before the cluster is formed are no accident."""
 _LOOK: Final = 0.2
+_CANCELLED: Final = "cancelled"
 
 
 class HostedCluster(StartedCluster):
@@ -204,34 +205,47 @@ def start_cluster(
     )
     check_retries(context, replacements)
     deadline = time.monotonic() + timeout
-    await_slots(context, members, spare_slots, timeout)
-    secret = secrets.token_bytes(32)
-    server = RendezvousServer(
-        Rendezvous(members, remuda.__version__),
-        host=_bind_host(context, driver, rendezvous_host),
-        port=rendezvous_port,
-        secret=secret,
-        tls=tls_of(merged),
-    )
-    hosting = Hosting(
-        driver_host=driver,
-        driver_port=server.port,
-        secret=secret,
-        tls=tls_of(merged),
-        members=members,
-        settings={"join_timeout": str(timeout)} | texts,
-        host=host,
-        data_dir=data_dir,
-    )
-    job = _Job(context, hosting)
-    cluster = HostedCluster(server, job, members, client_tls(merged))
-    try:
-        job.start()
-        _await_formed(server, job, members, deadline=deadline, timeout=timeout)
-    except BaseException:
-        cluster.stop()
-        raise
-    return cluster
+    while True:
+        await_slots(context, members, spare_slots, max(deadline - time.monotonic(), 1.0))
+        secret = secrets.token_bytes(32)
+        server = RendezvousServer(
+            Rendezvous(members, remuda.__version__),
+            host=_bind_host(context, driver, rendezvous_host),
+            port=rendezvous_port,
+            secret=secret,
+            tls=tls_of(merged),
+        )
+        hosting = Hosting(
+            driver_host=driver,
+            driver_port=server.port,
+            secret=secret,
+            tls=tls_of(merged),
+            members=members,
+            settings={"join_timeout": str(timeout)} | texts,
+            host=host,
+            data_dir=data_dir,
+        )
+        job = _Job(context, hosting)
+        cluster = HostedCluster(server, job, members, client_tls(merged))
+        try:
+            job.start()
+            _await_formed(server, job, members, deadline=deadline, timeout=timeout)
+        except BaseException as problem:
+            cancelled = job.cancelled
+            cluster.stop()
+            if cancelled or not _begin_anew(problem, server, deadline):
+                raise
+        else:
+            return cluster
+
+
+def _begin_anew(problem: BaseException, server: RendezvousServer, deadline: float) -> bool:
+    """An executor was lost while the members found each other: Spark has another, or makes one."""
+    broke_off: bool = server.look(lambda seen: seen.broke_off)
+    if not (broke_off and isinstance(problem, MemberUnavailable)):
+        return False
+    log.warning("%s; all members begin anew", problem.message)
+    return time.monotonic() < deadline
 
 
 def _bind_host(context: SparkContext, driver: str, given: str) -> str:
@@ -321,6 +335,11 @@ class _Job:
     @property
     def ended(self) -> bool:
         return not self._thread.is_alive()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody did not want it any more: Spark says so before it ends the tasks."""
+        return self._error is not None and _CANCELLED in str(self._error)
 
     def failure(self) -> RemudaError:
         """Raised for a job that has ended while it should not."""

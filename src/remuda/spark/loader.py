@@ -220,14 +220,18 @@ class _Sums(AccumulatorParam[tuple[int, ...]]):
         return tuple(a + b for a, b in zip(value1, value2, strict=True))
 
 
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
 def load(
     spark: SparkSession,
     source: str | os.PathLike[str] | Sequence[str],
     *,
     address: str,
     map: str,  # noqa: A002 (a map is what it is)
-    key: Sequence[str] = (),
-    partition_by: Sequence[str] = (),
+    key: str | Sequence[str] = (),
+    partition_by: str | Sequence[str] = (),
     replicated: bool | None = None,
     overwrite: bool = False,
     format: Format | None = None,  # noqa: A002 (the word of Spark's own API)
@@ -264,7 +268,7 @@ def load(
     splits = plan_splits(files, format, slots, split_size=split_size)
     size = sum(split.size for split in splits)
     with connect(address, security) as client:
-        wanted = Wanted(tuple(key), tuple(partition_by), replicated)
+        wanted = Wanted(_names(key), _names(partition_by), replicated)
         schema, created = find_or_create(client, map, found.columns, wanted)
         job: Job | None = None
         aside = None if rejects is None else str(Path(rejects) / f".{uuid.uuid4().hex}")

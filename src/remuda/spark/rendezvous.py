@@ -3,8 +3,10 @@
 Each of N tasks has a *seat*. Before the cluster is formed nobody is answered until all N have
 said where their members will listen; then the lowest seat that has a log of an earlier run (else
 the lowest) founds, and the others join it. From then on whoever takes an empty seat joins a member
-that serves. A second attempt of a task whose first one is still there (speculation, or an executor
-that the driver has not yet given up) waits until the seat is empty.
+that serves. A task that is lost before anybody was answered comes again; one that is lost between
+the answers and the last member ends this try, since the others were told to wait for it.
+A second attempt of a task whose first one is still there (speculation, or an executor that the
+driver has not yet given up) waits until the seat is empty.
 """
 
 from __future__ import annotations
@@ -87,6 +89,8 @@ class Rendezvous:
     formed: bool = False
     failure: str = ""
     failure_log: str = ""
+    broke_off: bool = False
+    """The failure is that a task was gone in the middle: all may begin anew, on other executors."""
     losses: list[Loss] = field(default_factory=list)
     _seats: dict[int, _Seat] = field(default_factory=dict)
     _founder: int | None = None
@@ -146,8 +150,8 @@ class Rendezvous:
         self.ready(arrival, said, pid)
         return True
 
-    def leave(self, arrival: Arrival, reason: str, log: str = "") -> None:
-        """The seat is empty. Before the cluster is formed, that is the failure of its start."""
+    def leave(self, arrival: Arrival, reason: str, log: str = "", *, told: bool = False) -> None:
+        """The seat is empty. While the cluster is formed, that is the failure of its start."""
         seat = self._seats.get(arrival.seat)
         if seat is None or seat.arrival != arrival:
             return
@@ -156,7 +160,10 @@ class Rendezvous:
         del self.losses[:-LOSSES_KEPT]
         if self.failure:
             return
+        if not self.formed and self._founder is None and not told:
+            return  # nobody knows of it yet: Spark runs the task again
         if not self.formed:
+            self.broke_off = not told
             self.fail(f"the member in seat {arrival.seat} on {arrival.host}: {reason}", log)
         elif not self.members:
             self.fail(f"the last member is lost (seat {arrival.seat}: {reason})", log)

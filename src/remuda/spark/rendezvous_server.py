@@ -28,6 +28,7 @@ CONNECT_PATIENCE: Final = 10.0
 LOGS_TIMEOUT: Final = 20.0
 WAITING_CHECK: Final = 0.5
 """Seconds between two looks whether a task that waits for its place is still there."""
+UNTOLD: Final = "its task was killed, or its executor is gone"
 
 
 class RendezvousServer:
@@ -160,7 +161,7 @@ class RendezvousServer:
         arrival = _arrival(said["arrival"])
         line.peer = f"the task of seat {arrival.seat} on {arrival.host}"
         task = _TaskLine(line)
-        reason = "its task was killed, or its executor is gone"
+        reason: str | None = None
         with self._changed:
             self._lines[arrival] = task
         try:
@@ -168,14 +169,16 @@ class RendezvousServer:
                 self._welcome_back(arrival, task, said)
             elif not self._give_place(arrival, task):
                 return
-            reason = self._follow(arrival, task) or reason
+            reason = self._follow(arrival, task)
         except ConnectionBroken as error:
             log.info("%s", error)
         finally:
             with self._changed:
                 if self._lines.get(arrival) is task:  # else it has come back on another line
                     del self._lines[arrival]
-                    self._rendezvous.leave(arrival, reason, task.last_log)
+                    self._rendezvous.leave(
+                        arrival, reason or UNTOLD, task.last_log, told=reason is not None
+                    )
                     self._changed.notify_all()
 
     def _give_place(self, arrival: Arrival, task: _TaskLine) -> bool:

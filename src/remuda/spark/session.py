@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,10 @@ from remuda.spark.java import use_java
 
 __all__ = ["SOURCE_SETTINGS", "SparkNotStarted", "SparkSession", "default_master", "session"]
 
+_STANDALONE: Final = "spark://"
+MASTER_TIMEOUT: Final = 10.0
+"""Seconds for a master of a standalone cluster to take a connection."""
+_NO_GATEWAY: Final = "JAVA_GATEWAY_EXITED"
 _EXCEPTION: Final = re.compile(r"^.*?((?:\w+\.)+\w*(?:Exception|Error): .+)$", re.MULTILINE)
 
 
@@ -44,6 +49,9 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
+    # Where the machine is busy, Python needs more than 15 s to take a result. (10 s for a worker
+    # that has to call back are a constant of Spark's.)
+    "spark.python.authenticate.socketTimeout": "120s",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
@@ -81,6 +89,7 @@ def session(
             active.conf.set(key, value)
         return active
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    _check_standalone(master or default_master())
     try:
         with _errors_to(log):
             return builder.getOrCreate()
@@ -92,15 +101,41 @@ def default_master() -> str:
     return os.environ.get("REMUDA_SPARK_MASTER", DEFAULT_MASTER)
 
 
+def _check_standalone(master: str) -> None:
+    """Raises SparkNotStarted when no master of a standalone cluster listens: Spark would try for
+    minutes, and then not say why it has stopped."""
+    if not master.startswith(_STANDALONE):
+        return
+    reasons = []
+    for place in master.removeprefix(_STANDALONE).split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), MASTER_TIMEOUT).close()
+        except (OSError, ValueError, OverflowError) as problem:
+            reasons.append(f"{place}: {problem}")
+        else:
+            return
+    raise SparkNotStarted(
+        f"no Spark master can be reached at {master}",
+        detail="; ".join(reasons),
+        hint="Is the master right, and does it run? Without one, Spark runs in this process.",
+    )
+
+
 def _not_started(error: Exception, master: str, log: Path | None) -> SparkNotStarted:
-    """With the first exception that Java told, in its log or to us."""
+    """With the first exception that Java told, in its log or to us; without one, with the last
+    that was told before Java was there."""
     told = log.read_text(encoding="utf-8", errors="replace") if log is not None else ""
     found = _EXCEPTION.search(f"{told}\n{error}")
     first_line = (str(error).splitlines() or [type(error).__name__])[0]
+    last_line = ": ".join(told.strip().splitlines()[-1:])
+    hint = "Is the master right, and does it run? Without one, Spark runs in this process."
+    if found is None and _NO_GATEWAY in first_line:
+        hint = f"Does {os.environ.get('JAVA_HOME') or 'the java on PATH'} run by itself?"
     return SparkNotStarted(
         f"Spark does not start with the master {master}",
-        detail=found[1] if found is not None else first_line,
-        hint="Is the master right, and does it run? Without one, Spark runs in this process.",
+        detail=found[1] if found is not None else f"{first_line} {last_line}".strip(),
+        hint=hint,
     )
 
 

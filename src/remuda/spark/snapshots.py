@@ -68,7 +68,7 @@ def verify_snapshot(
         raise InputError(f"level must be 1, 2 or 3, not {level!r}")
     place = Store(store, key_file)
     chain = load(place.open()[0], name)
-    report = begun(chain, Level(level))
+    report = begun(place.open()[0], chain, Level(level), now=time.time_ns() // 1000)
     objects = len(owners_of(chain))
     cuts = sorted(chain.manifests) if level >= Level.REPLAY else []
     looks = [("objects", start) for start in range(0, objects, OBJECTS_PER_PIECE)]
@@ -186,18 +186,19 @@ def restore_snapshot(
     if not path.from_logs:
         return client.snapshots.restore(name, cut=path.cut.version, maps=maps, prefix=prefix)
     aside = f"{name}-restoring-{secrets.token_hex(8)}"
-    made = compact_snapshot(
-        spark, store, name, into=aside, cut=cut, moment=moment, key_file=key_file
-    )
     try:
+        made = compact_snapshot(
+            spark, store, name, into=aside, cut=cut, moment=moment, key_file=key_file
+        )
         return client.snapshots.restore(aside, cut=made.version, maps=maps, prefix=prefix)
     finally:
-        for key in sorted(opened.keys(f"{aside}/"), key=lambda each: not _is_manifest(each)):
+        for key in sorted(opened.keys(f"{aside}/"), key=_place_in_deletion):
             opened.delete(key)
 
 
-def _is_manifest(key: str) -> bool:
-    return key.endswith(".manifest")
+def _place_in_deletion(key: str) -> int:
+    """The record first, or the manifest would be missed."""
+    return next(n for n, end in enumerate((".record", ".manifest", "")) if key.endswith(end))
 
 
 # --- export ---------------------------------------------------------------------------------------

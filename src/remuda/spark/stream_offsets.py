@@ -20,8 +20,6 @@ from remuda.limits import PARTITIONS
 LATEST: Final = "latest"
 EARLIEST: Final = "earliest"
 SNAPSHOT: Final = "snapshot"
-AHEAD: Final = from_micros(60_000_000)
-"""By so much, clocks of those who name a moment may be ahead of the grid's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +93,6 @@ def is_before(one: Place, other: Place) -> bool:
 def _order(place: Place) -> tuple[int, int, int]:
     timestamp, partition, hash_ = place
     return timestamp, PARTITIONS if partition is None else partition, hash_
-
-
-def check_not_ahead(timestamp: int, now: int) -> None:
-    """A stream cannot begin behind what the clock of the grid, ``now``, will say soon. Raises
-    InputError."""
-    if timestamp > now + AHEAD:
-        raise InputError(
-            'option "startingFrom" lies in the future: nothing has been committed by then',
-            detail=f"It is the hybrid timestamp {timestamp}, and the grid is at {now}.",
-            hint="Begin with latest, or with a moment that is over.",
-        )
 
 
 def starting_timestamp(text: str) -> int | None:

@@ -28,6 +28,7 @@ from remuda.client.change_batches import (
     COMMIT_TIMESTAMP,
     OWN_COLUMNS,
     TRANSACTION,
+    check_not_ahead,
     snapshot_batch,
 )
 from remuda.client.change_ranges import ChangeRanges
@@ -54,7 +55,6 @@ from remuda.spark.stream_offsets import (
     SNAPSHOT,
     Offset,
     batch_start,
-    check_not_ahead,
     is_before,
     starting_timestamp,
 )
@@ -104,7 +104,7 @@ class RemudaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         timestamp, now = starting_timestamp(wanted), ranges.now()
         if timestamp is None:
             timestamp = ranges.earliest() if wanted.lower() == EARLIEST else now
-        check_not_ahead(timestamp, now)
+        check_not_ahead(timestamp, now, 'option "startingFrom"')
         snapshot = wanted.lower() == SNAPSHOT
         offset = Offset.first(self.schema.map_id, timestamp, snapshot=snapshot)
         if snapshot:

@@ -7,9 +7,11 @@ becomes NOT NULL only after that, because the planner relies on it: until then a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from remuda.catalog.edits import DropView, Edit, PutMap, PutView
+from remuda.catalog.indexes import without_index
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import Check, Column, Default, MapSchema
 from remuda.datatypes.widening import widening
@@ -36,6 +38,7 @@ from remuda.sql.syntax import (
     Action,
     AddCheck,
     AddColumn,
+    AddUnique,
     AlterTree,
     ChangeDefault,
     ChangeNullable,
@@ -45,7 +48,9 @@ from remuda.sql.syntax import (
     DropConstraint,
     Name,
     Rename,
+    UniqueDefinition,
 )
+from remuda.sql.unique_constraints import verification, with_uniques
 from remuda.sql.views import BindQuery, placed, relation, renamed, with_dependents
 
 GUARD = "not null guard of "
@@ -59,6 +64,7 @@ class _Alteration:
     schema: MapSchema
     not_null: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
+    uniques: list[str] = field(default_factory=list)
     cascade: bool = False
 
     def column(self, name: Name) -> Column:
@@ -118,7 +124,8 @@ def _verified(
     catalog, schema = work.context.catalog, work.schema
     not_null = [name for name in work.not_null if name in schema.position]
     checks = [check for check in schema.checks if check.name in work.checks]
-    if not (not_null or checks):
+    uniques = [index for index in schema.uniques if index.name in work.uniques]
+    if not (not_null or checks or uniques):
         return CatalogStatement(tag, catalog.version, edits)
     guards = tuple(Check(GUARD + name, f"{quoted_name(name)} IS NOT NULL") for name in not_null)
     guarded = replace(
@@ -146,6 +153,7 @@ def _verified(
         )
         for check in checks
     ]
+    verify += [verification(schema, index) for index in uniques]
     views = [catalog.find_view(edit.name) for edit in edits if isinstance(edit, DropView)]
     return CatalogStatement(
         tag,
@@ -187,6 +195,8 @@ def _apply(work: _Alteration, action: Action) -> None:
             known = {check.name for check in work.schema.checks}
             work.schema = with_checks(work.context, work.schema, [check])
             work.checks += [c.name for c in work.schema.checks if c.name not in known]
+        case AddUnique(unique=unique):
+            _add_uniques(work, [unique])
         case DropColumn():
             _drop_column(work, action)
         case DropConstraint():
@@ -226,6 +236,13 @@ def _add_column(work: _Alteration, action: AddColumn) -> None:
     known = {check.name for check in schema.checks}
     work.schema = with_checks(context, work.schema, action.elements.checks)
     work.checks += [c.name for c in work.schema.checks if c.name not in known]
+    _add_uniques(work, action.elements.uniques)
+
+
+def _add_uniques(work: _Alteration, definitions: Sequence[UniqueDefinition]) -> None:
+    known = {index.name for index in work.schema.indexes}
+    work.schema = with_uniques(work.context, work.schema, definitions)
+    work.uniques += [i.name for i in work.schema.uniques if i.name not in known]
 
 
 def _drop_column(work: _Alteration, action: DropColumn) -> None:
@@ -264,6 +281,11 @@ def _drop_constraint(work: _Alteration, action: DropConstraint) -> None:
     if len(left) < len(schema.checks):
         work.schema = replace(schema, checks=left)
         return
+    uniques = [index for index in schema.uniques if index.constraint]
+    if any(index.name == name.text for index in uniques):
+        work.schema = without_index(schema, name.text)
+        work.uniques = [other for other in work.uniques if other != name.text]
+        return
     if name.text == schema.primary_key and not schema.has_row_ids:
         raise placed(
             work.context,
@@ -273,7 +295,9 @@ def _drop_constraint(work: _Alteration, action: DropConstraint) -> None:
     if not action.if_exists:
         error = UndefinedObject(
             f'constraint "{name.text}" of map "{schema.name}" does not exist',
-            hint=did_you_mean(name.text, [check.name for check in schema.checks]),
+            hint=did_you_mean(
+                name.text, [*(c.name for c in schema.checks), *(i.name for i in uniques)]
+            ),
         )
         raise placed(work.context, error, name)
 
@@ -284,6 +308,8 @@ def _change_type(work: _Alteration, action: ChangeType) -> None:
         return
     key = column.name in work.schema.key and not (column.type.is_text and action.type.is_text)
     convert = widening(column.type, action.type)
+    if any(column.name in index.names for index in work.schema.uniques):
+        _keep_distinct(work, column, action)
     if key or action.using is not None or convert is None:
         why = (
             "the type of a key column cannot be changed"
@@ -309,6 +335,18 @@ def _change_type(work: _Alteration, action: ChangeType) -> None:
     work.put(replace(column, type=action.type, default=default, missing=missing))
     for check in work.schema.checks:
         condition_columns(work.schema, check)
+
+
+def _keep_distinct(work: _Alteration, column: Column, action: ChangeType) -> None:
+    """Different values of the old type are different ones of the new one. Raises NotSupported."""
+    old, new = column.type, action.type
+    if not ((old.is_text and new.is_text) or (old.is_integer and new.is_integer)):
+        error = NotSupported(
+            f'the type of column "{column.name}", which is in a UNIQUE constraint, cannot become '
+            f"{new}",
+            hint="Drop the constraint, change the type, and add the constraint again.",
+        )
+        raise placed(work.context, error, action.name)
 
 
 def _change_nullable(work: _Alteration, action: ChangeNullable) -> None:
@@ -349,7 +387,8 @@ def _rename(work: _Alteration, action: Rename) -> None:
 
 def _rename_constraint(work: _Alteration, old: Name, new: Name) -> None:
     schema = work.schema
-    names = [schema.primary_key, *(check.name for check in schema.checks)]
+    uniques = [index.name for index in schema.uniques if index.constraint]
+    names = [schema.primary_key, *(check.name for check in schema.checks), *uniques]
     if old.text not in names:
         error = UndefinedObject(f'constraint "{old.text}" of map "{schema.name}" does not exist')
         raise placed(work.context, error, old)
@@ -362,5 +401,9 @@ def _rename_constraint(work: _Alteration, old: Name, new: Name) -> None:
         checks=tuple(
             replace(check, name=new.text) if check.name == old.text else check
             for check in schema.checks
+        ),
+        indexes=tuple(
+            replace(i, name=new.text) if i.constraint and i.name == old.text else i
+            for i in schema.indexes
         ),
     )

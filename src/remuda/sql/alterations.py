@@ -4,6 +4,7 @@
 
     ALTER TABLE|MAPPING [IF EXISTS] name action, ...
     action    ADD [COLUMN] [IF NOT EXISTS] column  |  ADD [CONSTRAINT name] CHECK (condition)
+              | ADD [CONSTRAINT name] UNIQUE [NULLS [NOT] DISTINCT] (column, ...)
               | DROP [COLUMN] [IF EXISTS] name [CASCADE]  |  DROP CONSTRAINT [IF EXISTS] name
               | ALTER [COLUMN] name [SET DATA] TYPE type
               | ALTER [COLUMN] name SET DEFAULT value  |  ALTER [COLUMN] name DROP DEFAULT
@@ -26,6 +27,7 @@ from remuda.sql.syntax import (
     Action,
     AddCheck,
     AddColumn,
+    AddUnique,
     AlterTree,
     ChangeDefault,
     ChangeNullable,
@@ -100,9 +102,12 @@ class AlterParser(ElementReader):
                 self.index -= 1
                 self.unsupported("NOT VALID", "ADD [CONSTRAINT name] CHECK (condition)")
             return AddCheck(CheckDefinition(constraint, condition, None))
-        if constraint is not None or self.word() in ("primary", "primary key", "unique", "foreign"):
+        if self.accept("unique"):
+            return AddUnique(self.unique(constraint))
+        if constraint is not None or self.word() in ("primary", "primary key", "foreign"):
             self.unsupported(
-                f"ADD {self.word().upper()}", "ADD CHECK (condition), ADD COLUMN name type"
+                f"ADD {self.word().upper()}",
+                "ADD CHECK (condition), ADD UNIQUE (column), ADD COLUMN name type",
             )
         self.accept("column")
         if_not_exists = self.accept("if", "not", "exists")

@@ -1,10 +1,11 @@
-"""ANALYZE [map [(column, ...)], ...]"""
+"""ANALYZE and VACUUM [map [(column, ...)], ...], REINDEX [name]"""
 
 from __future__ import annotations
 
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import UndefinedColumn, UndefinedMap
+from remuda.errors import UndefinedColumn, UndefinedMap, UndefinedObject
 from remuda.sql.context import Context
+from remuda.sql.index_definitions import find_index
 from remuda.sql.statements import AnalyzeStatement, told
 from remuda.sql.suggest import did_you_mean
 from remuda.sql.syntax import AnalyzeTree
@@ -13,6 +14,13 @@ from remuda.sql.syntax import AnalyzeTree
 def bind_analyze(context: Context, tree: AnalyzeTree) -> AnalyzeStatement:
     """Columns are looked up, but the statistics of all of them are taken together."""
     catalog = context.catalog
+    for name in tree.indexes:
+        if catalog.find(name.text) is None and find_index(context, name.text) is None:
+            raise UndefinedObject(
+                f'there is no map or index "{name.text}"',
+                position=name.position,
+                hint=did_you_mean(name.text, told(catalog).names()),
+            )
     found: dict[str, MapSchema] = {}
     for name, columns in tree.maps:
         schema = catalog.find(name.text)
@@ -33,4 +41,4 @@ def bind_analyze(context: Context, tree: AnalyzeTree) -> AnalyzeStatement:
     if not tree.maps:
         every = (catalog.find(name) for name in catalog.names())
         found = {schema.name: schema for schema in every if schema is not None}
-    return AnalyzeStatement(tuple(found.values()))
+    return AnalyzeStatement(tuple(found.values()) if tree.measures else (), tree.tag)

@@ -13,6 +13,7 @@ from remuda.errors import (
 )
 from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical
+from remuda.sql.alternatives import conflict_of
 from remuda.sql.conflict import bind_conflict
 from remuda.sql.constraints import default_of
 from remuda.sql.context import Context
@@ -31,7 +32,9 @@ from remuda.sql.syntax import InsertTree
 def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeStatement:
     """The statement without its parameter types (the caller knows them at the end)."""
     node = tree.root
-    context.only(node, "this", "expression", "default", "conflict", "returning", "with_")
+    context.only(
+        node, "this", "expression", "default", "conflict", "returning", "with_", "alternative"
+    )
     target = node.this
     names: list[exp.Expr] = []
     if isinstance(target, exp.Schema):
@@ -49,30 +52,44 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
         require_key(context, schema, positions, target)
         source = _source(context, schema, positions, node.expression, names or [target])
     conflict, clause = node.args.get("conflict"), node.args.get("returning")
-    if conflict is not None and schema.has_row_ids and not conflict.args.get("conflict_keys"):
+    alternative = str(node.args.get("alternative") or "").upper()
+    if alternative and conflict is not None:
+        raise context.unsupported(f"INSERT OR {alternative} with ON CONFLICT", conflict)
+    if alternative:
+        conflict = conflict_of(context, schema, alternative, node)
+    if (
+        conflict is not None
+        and schema.has_row_ids
+        and not (schema.uniques or conflict.args.get("conflict_keys"))
+    ):
         conflict = None  # every row gets a key of its own
     if conflict is None and clause is None:
         return InsertStatement(schema, source, "sink" if tree.sink else "insert")
     repeats = Repeats.NEVER
+    resolved = None
     if conflict is not None:
         if tree.sink:
             raise context.unsupported("ON CONFLICT of SINK INTO", conflict)
         resolved = bind_conflict(context, schema, alias, source, conflict)
         source, repeats = resolved.plan, resolved.repeats
     scope = Scope()
-    columns = column_refs(source.output)
+    stored = column_refs(source.output)
+    chooses = resolved is not None and resolved.chooses
+    columns = stored[1 : 1 + len(schema.columns)] if chooses else stored
     scope.add(context, alias, columns, target)
-    outcome = returned(context, Outcome(source, scope, [e for _, e in columns]), clause)
+    outcome = returned(context, Outcome(source, scope, [e for _, e in stored]), clause)
     return ChangeStatement(
         verb="SINK" if tree.sink else "INSERT",
         schema=schema,
         source=outcome.plan,
         writes=True,
-        removes=False,
-        insert_only=not tree.sink and conflict is None,
+        removes=chooses,
+        insert_only=not tree.sink and (resolved is None or not resolved.by_key),
         reads_target=conflict is not None,
         repeats=repeats,
         returning=outcome.names,
+        chooses=chooses,
+        arbiters=() if resolved is None else resolved.arbiters,
     )
 
 

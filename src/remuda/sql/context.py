@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from sqlglot import exp
 
-from remuda.datatypes.sql import NULL, Kind, SqlType
+from remuda.datatypes.sql import NULL, VARCHAR, Kind, SqlType
 from remuda.errors import LimitExceeded, NotSupported, RemudaError, WrongParameters
 from remuda.plan.expression import ColumnId, Parameter
 from remuda.sql.places import position_of
@@ -114,8 +114,10 @@ class Context:
     def finish_parameters(self) -> tuple[SqlType, ...]:
         """The types of all parameters; WrongParameters if one stayed open."""
         for index, found in enumerate(self.parameter_types):
-            if found is None or found.kind is Kind.NULL:
+            if found is None:
                 raise self.undetermined(index, None)
+            if found.kind is Kind.NULL:  # the client has sent NULL, and nothing says of which type
+                self.parameter_types[index] = VARCHAR
         return tuple(found for found in self.parameter_types if found is not None)
 
     def undetermined(self, index: int, node: exp.Expr | None) -> WrongParameters:

@@ -42,6 +42,7 @@ from remuda.plan.function_dates import number_signature
 from remuda.plan.functions import SCALAR_FUNCTIONS, Signature, with_digits
 from remuda.sql.constants import exactly, folded_cast, minimal_decimal
 from remuda.sql.context import Context
+from remuda.sql.special_moments import special_moment
 
 COMPARISONS: Final = frozenset(
     {"=", "<>", "<", "<=", ">", ">=", "is_distinct_from", "is_not_distinct_from"}
@@ -159,6 +160,9 @@ class Converter:
     def cast(self, expression: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
         """A Cast, folded if the operand is a constant."""
         if isinstance(expression, Literal):
+            moment = special_moment(str(expression.value), target)
+            if moment is not None and expression.type.is_text:
+                return moment
             try:
                 folded = folded_cast(expression, target)
             except DataError as error:
@@ -173,6 +177,9 @@ class Converter:
         if isinstance(expression, Literal):
             if expression.value is None:
                 return Literal(target, None)
+            moment = special_moment(str(expression.value), target)
+            if moment is not None:
+                return moment
             try:
                 value = parse_text(str(expression.value), wanted)
             except DataError as error:
@@ -198,6 +205,8 @@ class Converter:
             found = self.context.parameter_types[expression.index]
             if found is None:
                 raise self.context.undetermined(expression.index, node)
+            if found.kind is Kind.NULL:
+                found = self.context.parameter_types[expression.index] = VARCHAR
             return Parameter(found, expression.index)
         return self.typed(expression, VARCHAR, node)
 

@@ -9,6 +9,7 @@ from remuda.catalog.indexes import check
 from remuda.datatypes.index import IndexDefinition, IndexedColumn
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
+    DependentObjects,
     DuplicateObject,
     InvalidDefinition,
     RemudaError,
@@ -36,7 +37,9 @@ def bind_create_index(context: Context, tree: CreateIndexTree) -> CreateIndexSta
         IndexedColumn(name.text, down)
         for name, down in zip(tree.columns, tree.descending, strict=True)
     )
-    definition = IndexDefinition(text, tree.kind, columns)
+    definition = IndexDefinition(
+        text, tree.kind, columns, unique=tree.unique, nulls_distinct=tree.nulls_distinct
+    )
     existing = find_index(context, text)
     if existing is not None and not tree.if_not_exists:
         raise DuplicateObject(
@@ -93,6 +96,16 @@ def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement
         schema = find_index(context, name.text)
         if schema is not None and target is not None and schema.map_id != target.map_id:
             schema = None
+        if schema is not None and any(
+            index.constraint for index in schema.indexes if index.name == name.text
+        ):
+            raise DependentObjects(
+                f'cannot drop index "{name.text}" because constraint "{name.text}" on map '
+                f'"{schema.name}" requires it',
+                position=name.position,
+                statement=context.text,
+                hint="ALTER TABLE ... DROP CONSTRAINT drops both.",
+            )
         if schema is not None:
             found.append((schema.map_id, name.text))
         elif not tree.if_exists:

@@ -2,8 +2,8 @@
 
 ::
 
-    CREATE INDEX [CONCURRENTLY] [[IF NOT EXISTS] name] ON map [USING method] (element, ...)
-        [TYPE kind] [WITH (type = kind)]
+    CREATE [UNIQUE] INDEX [CONCURRENTLY] [[IF NOT EXISTS] name] ON map [USING method] (element, ...)
+        [NULLS [NOT] DISTINCT] [TYPE kind] [WITH (type = kind)]
     element   column [ASC | DESC] [NULLS FIRST | LAST]
     kind      SORTED | HASH | BITMAP         method   a kind, or btree (SORTED)
     DROP INDEX [CONCURRENTLY] [IF EXISTS] name [ON map]
@@ -32,13 +32,7 @@ _KINDS: Final = "Kinds of indexes: SORTED (btree), HASH, BITMAP."
 
 def read_create_index(reader: TokenReader) -> CreateIndexTree:
     """After CREATE; UNIQUE or INDEX comes next."""
-    start = reader.position()
-    if reader.accept("unique"):
-        raise NotSupported(
-            "unique indexes are not supported",
-            position=start,
-            hint="Only the primary key is unique: each member would have to ask all others.",
-        )
+    unique = reader.accept("unique")
     reader.expect("index")
     reader.accept("concurrently")
     if_not_exists = reader.accept("if", "not", "exists")
@@ -50,6 +44,10 @@ def read_create_index(reader: TokenReader) -> CreateIndexTree:
     target = reader.map_name()
     kind = _method(reader) if reader.accept("using") else None
     columns, descending = _elements(reader)
+    nulls_distinct = True
+    if reader.accept("nulls"):
+        nulls_distinct = not reader.accept("not")
+        reader.expect("distinct")
     while True:
         place = reader.position()
         given = _kind_clause(reader)
@@ -62,7 +60,14 @@ def read_create_index(reader: TokenReader) -> CreateIndexTree:
         reader.unsupported(f"{reader.word().upper()} of an index", "ON map (column, ...)")
     reader.end()
     return CreateIndexTree(
-        name, if_not_exists, target, kind or IndexKind.SORTED, columns, descending
+        name,
+        if_not_exists,
+        target,
+        kind or IndexKind.SORTED,
+        columns,
+        descending,
+        unique,
+        nulls_distinct,
     )
 
 

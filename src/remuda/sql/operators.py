@@ -10,6 +10,7 @@ from sqlglot import exp
 from remuda.datatypes.coercion import as_decimal, integer_range
 from remuda.datatypes.sql import (
     BOOLEAN,
+    BYTEA,
     DECIMAL_PRECISION_MAX,
     INTERVAL,
     NULL,
@@ -18,7 +19,7 @@ from remuda.datatypes.sql import (
     SqlType,
     decimal,
 )
-from remuda.errors import DataError, InvalidEscape, Position, SqlSyntaxError
+from remuda.errors import DataError, InvalidEscape, InvalidText, Position, SqlSyntaxError
 from remuda.plan.expression import Call, Case, Expression, InList, Literal
 from remuda.sql.bits import register_operators
 from remuda.sql.constants import negated, number_literal
@@ -68,6 +69,19 @@ def _is_user(binder: ExpressionBinder, node: exp.Column) -> bool:
     return name in ("user", "current_role") and not any(
         level.candidates(name) or name in level.relations for level in all_levels(binder.scope)
     )
+
+
+def _bytes(binder: ExpressionBinder, node: exp.HexString) -> Expression:
+    """X'0aff': the standard's literal of binary strings (PostgreSQL's is one of bits)."""
+    digits = str(node.this)
+    if len(digits) % 2 or not set(digits.lower()) <= set("0123456789abcdef"):
+        raise binder.context.error(
+            InvalidText,
+            f'invalid hexadecimal digits: "{digits[:60]}"',
+            node,
+            hint="A byte has two digits, 0 to 9 and a to f.",
+        )
+    return Literal(BYTEA, bytes.fromhex(digits))
 
 
 def _literal(binder: ExpressionBinder, node: exp.Literal) -> Expression:
@@ -379,6 +393,7 @@ def _register_all() -> None:
     binary = ("this", "expression")
     register(exp.Column, _column, "this", "table", "db", "catalog")
     register(exp.Literal, _literal, "this", "is_string")
+    register(exp.HexString, _bytes, "this", "is_integer")
     register(exp.Null, _null)
     register(exp.Boolean, _boolean, "this")
     register(exp.Parameter, _parameter, "this")

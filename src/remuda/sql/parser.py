@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from remuda.errors import NotSupported, RemudaError, SqlSyntaxError
 from remuda.sql.alterations import AlterParser
+from remuda.sql.alternatives import REPLACE
 from remuda.sql.assignments import enclose_all_assignments
 from remuda.sql.cluster_statements import ClusterParser, is_cluster_statement
 from remuda.sql.definitions import DefinitionParser
@@ -56,8 +57,8 @@ _QUERY_STARTS: Final = frozenset({_T.SELECT, _T.WITH, _T.VALUES, _T.TABLE, _T.L_
 _CHANGE_STARTS: Final = frozenset({_T.INSERT, _T.UPDATE, _T.DELETE, _T.MERGE, _T.TRUNCATE})
 _STATEMENTS: Final = (
     "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER, DROP, "
-    "COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, SET, RESET, PREPARE, EXECUTE, DEALLOCATE, "
-    "BEGIN, START TRANSACTION, COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, RELEASE"
+    "COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, VACUUM, REINDEX, SET, RESET, PREPARE, EXECUTE, "
+    "DEALLOCATE, BEGIN, START TRANSACTION, COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, RELEASE"
 )
 _SHOWN: Final = (
     "tables", "maps", "mappings", "views", "indexes", "index", "columns", "create",
@@ -65,8 +66,8 @@ _SHOWN: Final = (
 _SHOWN_SNAPSHOTS: Final = ("snapshots", "snapshot")
 _KNOWN_WORDS: Final = frozenset(
     {"call", "copy", "grant", "revoke"}
-    | {"vacuum", "lock", "declare", "fetch", "close", "refresh"}
-    | {"replace", "upsert", "use", "from", "pivot", "do", "cluster", "reindex", "import"}
+    | {"lock", "declare", "fetch", "close", "refresh"}
+    | {"replace", "upsert", "use", "from", "pivot", "do", "cluster", "import"}
 )
 _STATEMENT_WORDS: Final = (
     "select", "values", "with", "insert", "sink", "update", "delete", "merge", "truncate",
@@ -202,7 +203,8 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
         return ParsedStatement(text, ClusterParser(text, tokens).statement(), 0)
     if is_snapshot_statement(tokens):
         return ParsedStatement(text, SnapshotParser(text, tokens).statement(), 0)
-    if first.token_type in _QUERY_STARTS | _CHANGE_STARTS or word == "sink":
+    replaces = word == "replace" and len(tokens) > 1 and tokens[1].token_type is _T.INTO
+    if first.token_type in _QUERY_STARTS | _CHANGE_STARTS or word == "sink" or replaces:
         prepared = prepare(text, tokens)
         return ParsedStatement(text, _parse_tokens(prepared), prepared.parameters)
     if first.token_type in (_T.CREATE, _T.DROP):
@@ -239,10 +241,11 @@ def parse_query_tokens(text: str, tokens: list[Token]) -> tuple[exp.Expr, int]:
 def _parse_tokens(prepared: TokenList) -> Tree:
     """A query or a change of data."""
     text, tokens = prepared.text, prepared.tokens
-    if tokens[0].token_type in _CHANGE_STARTS | {_T.WITH} or tokens[0].text.lower() == "sink":
+    word = tokens[0].text.lower()
+    if tokens[0].token_type in _CHANGE_STARTS | {_T.WITH} or word in ("sink", "replace"):
         tokens = prepared.tokens[:] = enclose_all_assignments(tokens)
-    sink = tokens[0].text.lower() == "sink"
-    if sink:
+    sink, replaces = (tokens[0].text.lower() == word for word in ("sink", "replace"))
+    if sink or replaces:
         first = tokens[0]
         tokens[0] = Token(_T.INSERT, "INSERT", first.line, first.col, first.start, first.end)
     try:
@@ -251,6 +254,8 @@ def _parse_tokens(prepared: TokenList) -> Tree:
         raise _translated(prepared, error) from None
     root = roots[0] if roots else None
     if isinstance(root, exp.Insert):
+        if replaces:
+            root.set("alternative", REPLACE)
         return InsertTree(root, sink)
     if isinstance(root, exp.Merge):
         return MergeTree(root)

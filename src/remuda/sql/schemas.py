@@ -24,7 +24,6 @@ from remuda.errors import (
     DuplicateObject,
     InvalidDefinition,
     SqlSyntaxError,
-    UndefinedColumn,
     UndefinedMap,
     WrongObjectType,
 )
@@ -33,6 +32,7 @@ from remuda.plan.logical import Logical
 from remuda.sql.constraints import bind_check, bind_default, condition_columns
 from remuda.sql.context import Context
 from remuda.sql.map_options import with_settings
+from remuda.sql.names import known_name, no_repeats
 from remuda.sql.output import project
 from remuda.sql.relations import undefined_map
 from remuda.sql.snippets import query_of
@@ -56,6 +56,7 @@ from remuda.sql.syntax import (
     ShowTree,
     Snippet,
 )
+from remuda.sql.unique_constraints import copied_uniques, with_uniques
 from remuda.sql.views import BindQuery, placed, relation, with_dependents
 
 # --- CREATE TABLE ------------------------------------------------------------------------------
@@ -117,11 +118,11 @@ def _copied_key(context: Context, tree: CreateTree) -> tuple[Name, ...]:
 def _schema(context: Context, tree: CreateTree, columns: list[Column]) -> MapSchema:
     names = {column.name for column in columns}
     key_names = _named_key(tree, names) or _copied_key(context, tree)
-    key = tuple(_known(context, name, names) for name in key_names)
+    key = tuple(known_name(context, name, names) for name in key_names)
     if not key:
         key = (ROW_ID,)
         columns.append(Column(ROW_ID, BIGINT, nullable=False))
-    _no_repeats(context, key_names, "primary key")
+    no_repeats(context, key_names, "primary key")
     columns = [
         replace(column, nullable=column.nullable and column.name not in key) for column in columns
     ]
@@ -145,7 +146,11 @@ def _schema(context: Context, tree: CreateTree, columns: list[Column]) -> MapSch
         if "constraints" in like.including
         for check in _map(context, like.name).checks
     ]
-    return with_checks(context, replace(schema, checks=tuple(checks)), tree.elements.checks)
+    schema = with_checks(context, replace(schema, checks=tuple(checks)), tree.elements.checks)
+    for like in tree.elements.like:
+        if "indexes" in like.including:
+            schema = copied_uniques(context, schema, _map(context, like.name))
+    return with_uniques(context, schema, tree.elements.uniques)
 
 
 def _refuse_for_replicated(context: Context, schema: MapSchema, name: Name) -> None:
@@ -246,6 +251,7 @@ def with_checks(
     for definition in definitions:
         bind_check(context, schema, definition.condition)
         names = {schema.primary_key, *(check.name for check in checks)}
+        names.update(index.name for index in schema.uniques)
         if definition.name is not None and definition.name.text in names:
             raise placed(
                 context,
@@ -278,39 +284,15 @@ def _check_name(schema: MapSchema, condition: Snippet, taken: Collection[str]) -
 # --- names -------------------------------------------------------------------------------------
 
 
-def _known(context: Context, name: Name, names: Collection[str], of: str = "") -> str:
-    if name.text not in names:
-        where = f' of "{of}"' if of else ""
-        raise UndefinedColumn(
-            f'column "{name.text}"{where} does not exist',
-            position=name.position,
-            statement=context.text,
-            hint=did_you_mean(name.text, names),
-        )
-    return name.text
-
-
-def _no_repeats(context: Context, names: tuple[Name, ...], what: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name.text in seen:
-            raise DuplicateColumn(
-                f'column "{name.text}" appears twice in {what}',
-                position=name.position,
-                statement=context.text,
-            )
-        seen.add(name.text)
-
-
 def _partition_by(
     context: Context, tree: CreateTree, key: tuple[str, ...], names: set[str]
 ) -> tuple[str, ...]:
     """The partition attribute: some of the key columns, hashed in the order of their naming."""
     if tree.partition_by is None:
         return key
-    _no_repeats(context, tree.partition_by, "partition_by")
+    no_repeats(context, tree.partition_by, "partition_by")
     for name in tree.partition_by:
-        if _known(context, name, names) not in key:
+        if known_name(context, name, names) not in key:
             raise InvalidDefinition(
                 f'partition_by column "{name.text}" is not part of the primary key',
                 position=name.position,
@@ -365,7 +347,7 @@ def bind_comment(context: Context, tree: CommentTree) -> CatalogStatement:
         commented = replace(found, comment=tree.comment)
     else:
         names = [column.name for column in found.columns if column.name != ROW_ID]
-        name = _known(context, tree.column, names, found.name)
+        name = known_name(context, tree.column, names, found.name)
         commented = replace(
             found,
             columns=tuple(

@@ -27,12 +27,33 @@ from remuda.sql.transaction_parser import TransactionParser
 from remuda.sql.transaction_trees import SetTransactionTree
 
 _T = TokenType
-WORDS: Final = ("set", "reset", "prepare", "execute", "deallocate", "discard", "analyze")
+WORDS: Final = (
+    "set",
+    "reset",
+    "prepare",
+    "execute",
+    "deallocate",
+    "discard",
+    "analyze",
+    "vacuum",
+    "reindex",
+)
 _VALUE_KINDS: Final = frozenset({_T.STRING, _T.NUMBER})
 _PREPARABLE: Final = (
     "select", "insert", "update", "delete", "merge", "values", "with", "sink", "(", "table",
 )  # fmt: skip
 
+_VACUUM_OPTIONS: Final = frozenset({"full", "freeze", "verbose", "analyze"})
+_VACUUM_SETTINGS: Final = frozenset(
+    {
+        "disable_page_skipping",
+        "skip_locked",
+        "index_cleanup",
+        "process_toast",
+        "truncate",
+        "parallel",
+    }
+)
 ParseQuery = Callable[[list[Token]], tuple[exp.Expr, int]]
 """Reads the tokens of one query: its tree, and the number of its parameters."""
 
@@ -57,6 +78,10 @@ class SessionParser(TokenReader):
                 return self._deallocate()
             case "discard":
                 return self._discard()
+            case "vacuum":
+                return self._vacuum()
+            case "reindex":
+                return self._reindex()
             case _:
                 return self._analyze()
 
@@ -222,6 +247,39 @@ class SessionParser(TokenReader):
             self.expect("verbose")
             self.expect(")")
         self.accept("verbose")
+        return AnalyzeTree(self._tables())
+
+    def _vacuum(self) -> AnalyzeTree:
+        """Its options ask for more or less of what members do by themselves."""
+        words: set[str] = set()
+        if self.accept("("):
+            while not self.accept(")"):
+                words.add(self.name().text)
+                self.index += self.word() not in (",", ")", "")
+                self.accept(",")
+        while self.word() in _VACUUM_OPTIONS:
+            words.add(self.name().text)
+        unknown = words - _VACUUM_OPTIONS - _VACUUM_SETTINGS
+        if unknown:
+            raise SqlSyntaxError(
+                f'unrecognized VACUUM option "{min(unknown)}"', position=self.position()
+            )
+        return AnalyzeTree(self._tables(), "VACUUM", measures="analyze" in words)
+
+    def _reindex(self) -> AnalyzeTree:
+        if self.accept("("):
+            while not self.accept(")"):
+                self.name()
+                self.accept(",")
+        whole = any(self.accept(word) for word in ("database", "system", "schema"))
+        if not whole:
+            self.accept("table") or self.accept("index")
+        self.accept("concurrently")
+        names = () if self.peek() is None else (self.map_name(),)
+        self.end()
+        return AnalyzeTree((), "REINDEX", measures=False, indexes=() if whole else names)
+
+    def _tables(self) -> tuple[tuple[Name, tuple[Name, ...]], ...]:
         tables: list[tuple[Name, tuple[Name, ...]]] = []
         while self.index < len(self.tokens):
             if tables:
@@ -230,4 +288,4 @@ class SessionParser(TokenReader):
             opening = self.peek()
             listed = opening is not None and opening.token_type is _T.L_PAREN
             tables.append((name, self.names() if listed else ()))
-        return AnalyzeTree(tuple(tables))
+        return tuple(tables)

@@ -174,6 +174,14 @@ class MergeAction(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Arbiter:
+    """Columns, by position, whose values tell rows apart: the key, or those of a unique index."""
+
+    positions: tuple[int, ...]
+    nulls_distinct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeStatement:
     """UPDATE, DELETE, and INSERT with ON CONFLICT or RETURNING.
 
@@ -200,6 +208,9 @@ class ChangeStatement:
     query: BoundQuery | None = None
     """What the statement answers: it reads the rows of RETURNING as ``relation``."""
     relation: str = ""
+    arbiters: tuple[Arbiter, ...] = ()
+    """Of ``source.output``: what a row that comes a second time has in common with the first one;
+    none: the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +246,11 @@ class ShowStatement:
 
 @dataclass(frozen=True, slots=True)
 class AnalyzeStatement:
-    """Statistics of these maps are to be taken again."""
+    """Statistics of these maps are to be taken again; none for a VACUUM or REINDEX: members collect
+    old versions and keep indexes by themselves."""
 
     maps: tuple[MapSchema, ...]
+    tag: str = "ANALYZE"
 
 
 @dataclass(frozen=True, slots=True)

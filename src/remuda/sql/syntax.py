@@ -97,6 +97,15 @@ class KeyDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class UniqueDefinition:
+    """UNIQUE behind a column or on its own."""
+
+    name: Name | None
+    columns: tuple[Name, ...]
+    nulls_distinct: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LikeDefinition:
     """The columns of a map, before the column number ``place`` of the definition; ``including``
     says what else is copied."""
@@ -113,6 +122,7 @@ class TableElements:
     columns: list[ColumnDefinition] = field(default_factory=list)
     key: KeyDefinition | None = None
     checks: list[CheckDefinition] = field(default_factory=list)
+    uniques: list[UniqueDefinition] = field(default_factory=list)
     like: list[LikeDefinition] = field(default_factory=list)
 
 
@@ -159,6 +169,8 @@ class CreateIndexTree:
     kind: IndexKind
     columns: tuple[Name, ...]
     descending: tuple[bool, ...]
+    unique: bool = False
+    nulls_distinct: bool = True
     reads_only: Literal[False] = False
 
 
@@ -193,6 +205,11 @@ class AddColumn:
 @dataclass(frozen=True, slots=True)
 class AddCheck:
     check: CheckDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class AddUnique:
+    unique: UniqueDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +263,7 @@ class ChangeOptions:
 Action: TypeAlias = (
     AddColumn
     | AddCheck
+    | AddUnique
     | DropColumn
     | DropConstraint
     | ChangeType
@@ -287,9 +305,13 @@ class ShowTree:
 
 @dataclass(frozen=True, slots=True)
 class AnalyzeTree:
-    """Maps, each with the columns that were named; no maps: all of them."""
+    """ANALYZE, VACUUM or REINDEX (``tag``) of maps, each with the columns that were named; no maps:
+    all of them. ``indexes``: maps or indexes of REINDEX. It takes statistics if it ``measures``."""
 
     maps: tuple[tuple[Name, tuple[Name, ...]], ...]
+    tag: str = "ANALYZE"
+    measures: bool = True
+    indexes: tuple[Name, ...] = ()
     reads_only: Literal[False] = False
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from remuda.catalog.definition_text import constraint_text
+from remuda.catalog.definition_text import constraint_text, unique_text
 from remuda.catalog.pg_objects import (
     SCHEMAS,
     check_oid,
@@ -21,6 +21,7 @@ from remuda.catalog.pg_objects import (
     indexes,
     key_oid,
     relations,
+    unique_oid,
 )
 from remuda.catalog.pg_types import BY_NAME, PG_TYPES
 from remuda.catalog.system_relations import DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC, SYS
@@ -205,6 +206,9 @@ def _constraints(holder: _Holder) -> dict[int, str]:
             found[key_oid(schema)] = constraint_text(schema, None)
         for check in schema.checks:
             found[check_oid(schema, check)] = constraint_text(schema, check)
+        for index in schema.uniques:
+            if index.constraint:
+                found[unique_oid(index)] = unique_text(index)
     return found
 
 

@@ -4,9 +4,10 @@
 
     element   column | LIKE name [INCLUDING | EXCLUDING option]...
               | [CONSTRAINT name] PRIMARY KEY (column, ...)
+              | [CONSTRAINT name] UNIQUE [NULLS [NOT] DISTINCT] (column, ...)
               | [CONSTRAINT name] CHECK (condition)
     column    name type [ [CONSTRAINT name] NOT NULL | NULL | PRIMARY KEY | DEFAULT value
-              | CHECK (condition) ]...
+              | UNIQUE [NULLS [NOT] DISTINCT] | CHECK (condition) ]...
 
 CREATE TABLE AS leaves types out.
 """
@@ -26,19 +27,21 @@ from remuda.sql.syntax import (
     LikeDefinition,
     Name,
     TableElements,
+    UniqueDefinition,
 )
 from remuda.sql.token_reader import TokenReader
 from remuda.sql.types import array_of, type_from_name
 
-_NOT_COLUMNS: Final = frozenset({"unique", "foreign", "foreign key", "exclude"})
+_NOT_COLUMNS: Final = frozenset({"foreign", "foreign key", "exclude"})
 _LIKE_OPTIONS: Final = frozenset(
     {"all", "comments", "compression", "constraints", "defaults", "generated", "identity"}
     | {"indexes", "statistics", "storage"}
 )
 """Of LIKE: what is copied besides names, types and NOT NULL."""
-_COLUMN_OPTIONS: Final = frozenset({"unique", "references", "generated", "collate", "as"})
+_COLUMN_OPTIONS: Final = frozenset({"references", "generated", "collate", "as"})
 _AFTER_DEFAULT: Final = frozenset(
     {"not", "null", "primary", "primary key", "check", "constraint", "default", "not null"}
+    | {"unique"}
     | _COLUMN_OPTIONS
 )
 _TWO_WORD_TYPES: Final = {("double", "precision"), ("character", "varying")}
@@ -65,9 +68,12 @@ class ElementReader(TokenReader):
             self.key(found, KeyDefinition(constraint, self.names(), start))
         elif self.accept("check"):
             found.checks.append(CheckDefinition(constraint, self.enclosed(), None))
+        elif self.accept("unique"):
+            found.uniques.append(self.unique(constraint))
         elif self.word() in _NOT_COLUMNS:
             self.unsupported(
-                f"the constraint {self.word().upper()}", "PRIMARY KEY (column, ...), CHECK (...)"
+                f"the constraint {self.word().upper()}",
+                "PRIMARY KEY (column, ...), UNIQUE (column, ...), CHECK (...)",
             )
         elif constraint is not None:
             self.fail()
@@ -88,6 +94,19 @@ class ElementReader(TokenReader):
             wanted = wanted | words if including else wanted - words
         return LikeDefinition(place, name, frozenset(wanted))
 
+    def unique(self, constraint: Name | None) -> UniqueDefinition:
+        """After UNIQUE of a constraint that names its columns."""
+        distinct = self.nulls_distinct()
+        return UniqueDefinition(constraint, self.names(), distinct)
+
+    def nulls_distinct(self) -> bool:
+        """``[NULLS [NOT] DISTINCT]``"""
+        if not self.accept("nulls"):
+            return True
+        different = not self.accept("not")
+        self.expect("distinct")
+        return different
+
     def key(self, found: TableElements, key: KeyDefinition) -> None:
         if found.key is not None:
             raise InvalidDefinition("multiple primary keys are not allowed", position=key.position)
@@ -104,7 +123,8 @@ class ElementReader(TokenReader):
         word = self.word()
         if word in _COLUMN_OPTIONS:
             self.unsupported(
-                f"the column option {word.upper()}", "NOT NULL, DEFAULT, CHECK, PRIMARY KEY"
+                f"the column option {word.upper()}",
+                "NOT NULL, DEFAULT, CHECK, UNIQUE, PRIMARY KEY",
             )
         return column
 
@@ -123,6 +143,9 @@ class ElementReader(TokenReader):
             self.key(found, KeyDefinition(constraint, (column.name,), start))
         elif self.accept("check"):
             found.checks.append(CheckDefinition(constraint, self.enclosed(), column.name))
+        elif self.accept("unique"):
+            distinct = self.nulls_distinct()
+            found.uniques.append(UniqueDefinition(constraint, (column.name,), distinct))
         elif self.accept("default"):
             if column.default is not None:
                 raise SqlSyntaxError(

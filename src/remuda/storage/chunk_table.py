@@ -143,17 +143,20 @@ class ChunkTable:
 
 def pieces(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """The same rows in the same order, as batches that make good chunks: all but the last have
-    ``CHUNK_ROWS_MAX`` rows or about ``PIECE_SIZE``.
+    ``CHUNK_ROWS_MAX`` rows or about ``PIECE_SIZE``, or half as many and came like that.
 
-    Only a batch that fits alone is taken as it is; everything else is copied, so that no chunk
-    keeps memory of other rows (a larger batch, a received frame) alive.
+    Only a batch that fits alone, or fills half a chunk, is taken as it is; everything else is
+    copied, so that no chunk keeps memory of other rows (a larger batch, a received frame) alive.
     """
     result: list[pa.RecordBatch] = []
     parts: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        total = batch.num_rows
-        width = batch.nbytes / max(total, 1)
+        total, nbytes = batch.num_rows, batch.nbytes
+        if not parts and _good_chunk(batch, nbytes):
+            result.append(batch)
+            continue
+        width = nbytes / max(total, 1)
         start = 0
         while start < total:
             room = min(CHUNK_ROWS_MAX - rows, int((PIECE_SIZE - size) / max(width, 1.0)) + 1)
@@ -169,6 +172,14 @@ def pieces(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
     if parts:
         result.append(_piece(parts, whole=len(batches) == 1 and len(result) == 0))
     return result
+
+
+def _good_chunk(batch: pa.RecordBatch, nbytes: int) -> bool:
+    """Whether it is large enough, not too large, and no part of a larger one."""
+    if not CHUNK_ROWS_MAX // 2 <= batch.num_rows <= CHUNK_ROWS_MAX or nbytes > PIECE_SIZE:
+        return False
+    held: int = batch.get_total_buffer_size()
+    return held <= nbytes + nbytes // 4
 
 
 def _piece(parts: list[pa.RecordBatch], *, whole: bool) -> pa.RecordBatch:

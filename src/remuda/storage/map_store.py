@@ -24,6 +24,7 @@ from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Row, Times
 from remuda.storage.chunk_table import ChunkTable, TableView
 from remuda.storage.closing import close_everything, close_existing
 from remuda.storage.counters import MapCounters
+from remuda.storage.hash_order import hash_order
 from remuda.storage.index_set import IndexSet
 from remuda.storage.key_index import DELTA_ENTRIES_MAX, NOWHERE, RUNS_MAX, KeyIndex
 from remuda.storage.keys import Key, KeyRule
@@ -287,7 +288,7 @@ class MapStore:
                 self._put(row, timestamp, expiry(timestamp, ttl))
             return
         hashes = self._keys.hashes(batch)
-        order = np.argsort(hashes)
+        order = hash_order(hashes)
         ordered = hashes[order]
         repeats = [row for row, _ in self._keys.repeats(self._keys.columns(batch), ordered, order)]
         if repeats:
@@ -550,8 +551,7 @@ class MapStore:
 
     def statistics(self) -> MapStatistics:
         """Statistics, kept until more than a tenth of the rows has changed."""
-        work = self.statistics_work()
-        if work is not None:
+        if (work := self.statistics_work()) is not None:
             self.keep_statistics(work())
         assert self._statistics is not None
         return self._statistics

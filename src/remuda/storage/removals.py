@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.errors import JobAborted
+from remuda.storage.hash_order import hash_order
 from remuda.storage.keys import Hashes, KeyRule
 from remuda.storage.staged_pieces import Piece, shown
 from remuda.storage.staging import PreparedRows, arrange
@@ -119,7 +120,7 @@ class Removals:
         rows = shown(staged, keys)
         none: Hashes = np.empty(0, dtype=np.uint64)
         hashes: Hashes = np.concatenate([none, *(piece.hashes for piece in rows)])
-        return arrange(keys, [piece.batch for piece in rows], hashes, np.argsort(hashes))
+        return arrange(keys, [piece.batch for piece in rows], hashes, hash_order(hashes))
 
     def keep(self, job_id: str, order: PreparedRows) -> None:
         """Keep what ``arranged`` made of a job, if there still is one."""

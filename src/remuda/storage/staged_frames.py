@@ -42,15 +42,23 @@ class StagedFrames:
 
     # --- one frame ---
 
-    def stage(self, job: str, place: Place, batch: pa.RecordBatch, within: int = -1) -> bool:
+    def stage(
+        self,
+        job: str,
+        place: Place,
+        batch: pa.RecordBatch,
+        within: int = -1,
+        has: int | None = None,
+    ) -> bool:
         """Keep the rows whose partitions are among ``within`` and were not here before; whether
-        there were any. Raises JobAborted when the job takes no more, and what ``KeyRule.check``
-        raises."""
+        there were any. ``has``: the partitions of the rows, if they are known. Raises JobAborted
+        when the job takes no more, and what ``KeyRule.check`` raises."""
         keys = self._keys(job, removal=place[2])
         if not place[2]:
             keys.check(batch)
         hashes = keys.hashes(batch)
-        has = present(keys.partitions(batch, hashes))
+        if has is None:
+            has = present(keys.partitions(batch, hashes))
         return self._add(job, place, Piece(batch, hashes, has, has & within), keys)
 
     def _add(self, job: str, place: Place, piece: Piece, keys: KeyRule) -> bool:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from remuda.errors import InternalError, JobAborted, RemudaError, UniqueViolation
 from remuda.storage.chunk import OFFSET_BITS, Chunk, Offsets
 from remuda.storage.chunk_table import pieces
+from remuda.storage.hash_order import hash_order
 from remuda.storage.key_index import Run, Slots
 from remuda.storage.keys import Hashes, Key, KeyRule
 from remuda.storage.row_ends import aligned, ends_of, without_ends
@@ -235,7 +236,7 @@ class Staging:
         rows = shown(accepted, keys)
         hashes = _joined([piece.hashes for piece in rows], np.uint64)
         batches = [piece.batch for piece in rows]
-        prepared = arrange(keys, batches, hashes, np.argsort(hashes), overwrite=overwrite)
+        prepared = arrange(keys, batches, hashes, hash_order(hashes), overwrite=overwrite)
         if rows:
             self._refuse_repeats(prepared)
         return prepared

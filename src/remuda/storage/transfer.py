@@ -26,6 +26,7 @@ from remuda.errors import SchemaChanged
 from remuda.limits import PARTITIONS
 from remuda.storage.chunk import Chunk, Flags, Offsets, Times
 from remuda.storage.chunk_table import TableView
+from remuda.storage.hash_order import hash_order
 from remuda.storage.keys import KeyRule
 from remuda.storage.layout import Layouts
 from remuda.storage.scan import partition_flags
@@ -166,7 +167,7 @@ def arrival(keys: KeyRule, versions: Sequence[Versions]) -> Arrival:
         keys.check(each.batch)
     batches = [each.batch for each in versions]
     hashes = np.concatenate([keys.hashes(batch) for batch in batches])
-    rows = arrange(keys, batches, hashes, np.argsort(hashes, kind="stable"))
+    rows = arrange(keys, batches, hashes, hash_order(hashes))
     return Arrival(
         rows,
         np.concatenate([each.begins for each in versions]),

@@ -292,7 +292,11 @@ class Parts:
         transaction, partition = address
         if part.settled:
             return self._tell(part)
-        message: Message = BackupFinish(transaction, partition, part.commit_timestamp)
+        missing = [to for to in self.layout.backups(partition) if to not in part.answered]
+        if not missing:
+            part.settled = True
+            return self._on_settled(address, part)
+        message: Message
         if part.state is State.PREPARING:
             message = BackupPrepare(
                 transaction,
@@ -302,11 +306,9 @@ class Parts:
                 part.work,
                 part.one_phase,
             )
-        missing = [to for to in self.layout.backups(partition) if to not in part.answered]
-        if missing:
-            return [Send(to, message) for to in missing]
-        part.settled = True
-        return self._on_settled(address, part)
+        else:
+            message = BackupFinish(transaction, partition, part.commit_timestamp)
+        return [Send(to, message) for to in missing]
 
     def _on_settled(self, address: Address, part: Part) -> list[Effect]:
         if part.state is not State.PREPARING:

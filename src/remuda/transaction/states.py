@@ -3,14 +3,17 @@
 Names of states are Ignite's. The unit that prepares, commits and is kept by backups is the *part*:
 what a transaction reads and writes in one partition. Members come and go between two messages, so
 parts are addressed by partition, and whoever is its primary in the current view takes the message.
+
+Names, messages and effects are named tuples: a commit makes some forty of them and looks names up a
+hundred times, and dataclasses that are frozen take several times as long for both. Do not compare
+messages of two kinds: as tuples, they may be equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from remuda.errors import RemudaError
 
@@ -27,9 +30,11 @@ class State(Enum):
     ROLLED_BACK = "rolled back"
     UNKNOWN = "unknown"
 
+    __hash__ = object.__hash__
+    """By identity, as they are compared. (An enumeration's own one is a call for each look-up.)"""
 
-@dataclass(frozen=True, slots=True, order=True)
-class TransactionId:
+
+class TransactionId(NamedTuple):
     """``began`` is a hybrid timestamp of the near member, unique there; it orders transactions by
     age."""
 
@@ -59,8 +64,7 @@ class Layout(Protocol):
 # --- messages -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Prepare:
+class Prepare(NamedTuple):
     """Near to primary. ``work`` holds, by partition, what the parts read and write; ``partitions``
     are those of the whole transaction. ``one_phase``: there is one part, and who takes it commits.
     """
@@ -75,8 +79,7 @@ class Prepare:
         return f"prepare {self.transaction} parts {sorted(self.work)}{how}"
 
 
-@dataclass(frozen=True, slots=True)
-class Vote:
+class Vote(NamedTuple):
     """Primary to near: the part is prepared at ``timestamp`` on all its copies (``committed``: and
     committed), or refused."""
 
@@ -93,8 +96,7 @@ class Vote:
         return f"{what} {self.transaction} part {self.partition} at {self.timestamp}"
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(NamedTuple):
     """Near, or whoever recovers, to primary: commit at ``timestamp``, or roll back (None)."""
 
     transaction: TransactionId
@@ -105,8 +107,7 @@ class Finish:
         return f"finish {self.transaction} part {self.partition} {_end(self.timestamp)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """The answer, when all copies of the part have finished."""
 
     transaction: TransactionId
@@ -116,8 +117,7 @@ class Finished:
         return f"finished {self.transaction} part {self.partition}"
 
 
-@dataclass(frozen=True, slots=True)
-class BackupPrepare:
+class BackupPrepare(NamedTuple):
     """Primary to backup: keep the part, prepared at ``timestamp``; with ``one_phase`` commit it."""
 
     transaction: TransactionId
@@ -132,8 +132,7 @@ class BackupPrepare:
         return f"keep {self.transaction} part {self.partition} at {self.timestamp}{how}"
 
 
-@dataclass(frozen=True, slots=True)
-class BackupPrepared:
+class BackupPrepared(NamedTuple):
     transaction: TransactionId
     partition: int
 
@@ -141,8 +140,7 @@ class BackupPrepared:
         return f"kept {self.transaction} part {self.partition}"
 
 
-@dataclass(frozen=True, slots=True)
-class BackupFinish:
+class BackupFinish(NamedTuple):
     transaction: TransactionId
     partition: int
     timestamp: int | None
@@ -151,8 +149,7 @@ class BackupFinish:
         return f"backup finish {self.transaction} part {self.partition} {_end(self.timestamp)}"
 
 
-@dataclass(frozen=True, slots=True)
-class BackupFinished:
+class BackupFinished(NamedTuple):
     transaction: TransactionId
     partition: int
 
@@ -160,8 +157,7 @@ class BackupFinished:
         return f"backup finished {self.transaction} part {self.partition}"
 
 
-@dataclass(frozen=True, slots=True)
-class BackupEnded:
+class BackupEnded(NamedTuple):
     """Backup to primary, instead of ``BackupPrepared``: an earlier primary has ended the part."""
 
     transaction: TransactionId
@@ -172,8 +168,7 @@ class BackupEnded:
         return f"backup ended {self.transaction} part {self.partition} {_end(self.timestamp)}"
 
 
-@dataclass(frozen=True, slots=True)
-class BackupForget:
+class BackupForget(NamedTuple):
     """Primary to backup, of a near member that is lost: nobody can ask for the part any more."""
 
     transaction: TransactionId
@@ -183,8 +178,7 @@ class BackupForget:
         return f"backup forget {self.transaction} part {self.partition}"
 
 
-@dataclass(frozen=True, slots=True)
-class Inquire:
+class Inquire(NamedTuple):
     """When the near member is lost, primary to primary: what of this part? Whoever has not prepared
     it never will. Also backup to primary, of their own part."""
 
@@ -197,8 +191,7 @@ class Inquire:
         return f"inquire {self.transaction} part {self.partition} for part {self.asking}"
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """The answer: PREPARED, COMMITTED or ROLLED_BACK, and the timestamp of the first two; UNKNOWN
     of a partition whose copies are all lost."""
 
@@ -231,8 +224,7 @@ Message = (
 # --- effects --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     to: int
     message: Message
 
@@ -240,8 +232,7 @@ class Send:
         return f"to {self.to}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class PrepareHere:
+class PrepareHere(NamedTuple):
     """Validate the part, take a prepare timestamp and register the part as pending with it, in one
     step that nothing interrupts; then step with ``PreparedHere`` or ``RefusedHere``."""
 
@@ -253,8 +244,7 @@ class PrepareHere:
         return f"prepare here {self.transaction} part {self.partition}"
 
 
-@dataclass(frozen=True, slots=True)
-class KeepHere:
+class KeepHere(NamedTuple):
     """On a backup: register the part as pending at ``timestamp``, without a question."""
 
     transaction: TransactionId
@@ -266,8 +256,7 @@ class KeepHere:
         return f"keep here {self.transaction} part {self.partition} at {self.timestamp}"
 
 
-@dataclass(frozen=True, slots=True)
-class ResolveHere:
+class ResolveHere(NamedTuple):
     """Make the part's writes visible at ``timestamp``, or drop them (None). What it has read is not
     locked any more; what it has written, when it commits, until ``SettledHere``."""
 
@@ -279,8 +268,7 @@ class ResolveHere:
         return f"resolve here {self.transaction} part {self.partition} {_end(self.timestamp)}"
 
 
-@dataclass(frozen=True, slots=True)
-class SettledHere:
+class SettledHere(NamedTuple):
     """The part has committed on all its copies (on a backup: on this one): writes of the same keys
     may follow, whatever the order in which messages reach the backups."""
 
@@ -291,8 +279,7 @@ class SettledHere:
         return f"settled here {self.transaction} part {self.partition}"
 
 
-@dataclass(frozen=True, slots=True)
-class HoldHere:
+class HoldHere(NamedTuple):
     """Of a part that has committed: this member has become its primary, and some backup may not
     have its writes yet. No other writes of its keys until ``SettledHere``."""
 
@@ -304,8 +291,7 @@ class HoldHere:
         return f"hold here {self.transaction} part {self.partition}"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """On the near member, once: COMMITTED at ``timestamp``, ROLLED_BACK for ``cause``, or UNKNOWN
     (this member was dropped from the cluster, and the others decide)."""
 

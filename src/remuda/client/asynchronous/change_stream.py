@@ -17,6 +17,7 @@ from remuda.client.change_batches import (
     SNAPSHOT,
     StreamStart,
     changed_batch,
+    check_not_ahead,
     position_document,
     snapshot_batch,
     stream_schema,
@@ -166,7 +167,11 @@ class ChangeStream:
                     self._text, self._parameters, self._types, options
                 )
         else:
-            await self._open(start.positions, start.map_id)
+            assert start.positions is not None
+            begin = start.positions.low
+            now = await self._open(start.positions, start.map_id)
+            if not start.map_id:  # a moment; the position of a stream was the grid's own word
+                check_not_ahead(begin, now)
 
     async def _begin_earliest(self) -> None:
         for attempt in range(_TRIES):

@@ -29,8 +29,9 @@ from remuda.limits import ENCODED_BATCH_SIZE_MAX
 if TYPE_CHECKING:
     from remuda.client.job_writer import JobTarget
 
-FRAME_SIZE = ENCODED_BATCH_SIZE_MAX // 2
-"""Rows are gathered per member until they make a frame of about this size."""
+FRAME_SIZE = ENCODED_BATCH_SIZE_MAX * 3 // 4
+"""Rows are gathered per member until they make a frame of about this size. Each costs members
+some milliseconds of Python, whatever is in it."""
 FRAMES_IN_FLIGHT = 4
 """Unanswered frames per member: with FRAME_SIZE, the bound of a writer's memory per member."""
 

@@ -85,8 +85,9 @@ class Listening(Handle):
         then the changes since), "earliest" (all changes that are kept), a moment, a hybrid
         timestamp, or the ``position`` of another stream of this map. ``where``: only entries that
         meet a condition over ``remuda.col``. ``rows``: changes in a batch, about. Raises InputError
-        for a position that is none, ChangesExpired (what came after it is not kept any more),
-        UndefinedMap (also for a position of a map that was dropped), InsufficientPrivilege.
+        for a position that is none and for a moment in the future, ChangesExpired (what came after
+        it is not kept any more), UndefinedMap (also for a position of a map that was dropped),
+        InsufficientPrivilege.
         """
         self._refuse_in_transaction()
         binding = await self._bind()

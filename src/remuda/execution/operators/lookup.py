@@ -17,8 +17,12 @@ from remuda.plan.physical import KeyLookup
 class KeyLookupOperator(Operator):
     """Each key once, however often it is named; a key with a NULL part finds nothing."""
 
-    def __init__(self, node: KeyLookup, context: FragmentContext) -> None:
+    def __init__(
+        self, node: KeyLookup, context: FragmentContext, partitions: frozenset[int] | None = None
+    ) -> None:
+        """``partitions`` limits it (None: all of this member)."""
         self._node = node
+        self._partitions = partitions
         self._context = context
         self._types: list[SqlType] = [column.type for column in node.output]
         self._positions = list(node.positions)
@@ -46,7 +50,7 @@ class KeyLookupOperator(Operator):
             return Progress.WAIT
         keys = dict.fromkeys(lookup_keys(node.keys, context.parameters))
         found = context.sources.lookup(
-            node.map_id, node.schema_version, context.read_timestamp, list(keys)
+            node.map_id, node.schema_version, context.read_timestamp, list(keys), self._partitions
         )
         rows = [row for row in found if row is not None]
         columns = [

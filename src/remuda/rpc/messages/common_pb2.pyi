@@ -147,20 +147,26 @@ class ViewDefinition(_message.Message):
     def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., uses: _Optional[_Iterable[str]] = ..., comment: _Optional[str] = ..., view_id: _Optional[int] = ..., names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Index(_message.Message):
-    __slots__ = ("name", "kind", "columns", "descending", "index_id", "ready")
+    __slots__ = ("name", "kind", "columns", "descending", "index_id", "ready", "unique", "constraint", "nulls_equal")
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     DESCENDING_FIELD_NUMBER: _ClassVar[int]
     INDEX_ID_FIELD_NUMBER: _ClassVar[int]
     READY_FIELD_NUMBER: _ClassVar[int]
+    UNIQUE_FIELD_NUMBER: _ClassVar[int]
+    CONSTRAINT_FIELD_NUMBER: _ClassVar[int]
+    NULLS_EQUAL_FIELD_NUMBER: _ClassVar[int]
     name: str
     kind: str
     columns: _containers.RepeatedScalarFieldContainer[str]
     descending: _containers.RepeatedScalarFieldContainer[bool]
     index_id: int
     ready: bool
-    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., descending: _Optional[_Iterable[bool]] = ..., index_id: _Optional[int] = ..., ready: _Optional[bool] = ...) -> None: ...
+    unique: bool
+    constraint: bool
+    nulls_equal: bool
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., descending: _Optional[_Iterable[bool]] = ..., index_id: _Optional[int] = ..., ready: _Optional[bool] = ..., unique: _Optional[bool] = ..., constraint: _Optional[bool] = ..., nulls_equal: _Optional[bool] = ...) -> None: ...
 
 class MapOptions(_message.Message):
     __slots__ = ("ttl", "max_idle", "eviction", "max_entries", "max_bytes", "async_backups", "change_retention", "change_retention_bytes")

@@ -553,12 +553,14 @@ class ColumnStatistics(_message.Message):
     def __init__(self, position: _Optional[int] = ..., null_fraction: _Optional[float] = ..., distinct: _Optional[float] = ..., minimum: _Optional[_Union[_common_pb2.Value, _Mapping]] = ..., maximum: _Optional[_Union[_common_pb2.Value, _Mapping]] = ..., width: _Optional[float] = ..., histogram: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ..., common_values: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ..., common_shares: _Optional[_Iterable[float]] = ..., sketch: _Optional[bytes] = ...) -> None: ...
 
 class StatisticsRequest(_message.Message):
-    __slots__ = ("context", "map_ids")
+    __slots__ = ("context", "map_ids", "totals_only")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MAP_IDS_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_ONLY_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     map_ids: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+    totals_only: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_ids: _Optional[_Iterable[int]] = ..., totals_only: _Optional[bool] = ...) -> None: ...
 
 class MapStatistics(_message.Message):
     __slots__ = ("map_id", "rows", "bytes", "columns", "schema_version")

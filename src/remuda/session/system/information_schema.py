@@ -105,6 +105,9 @@ def table_constraints(catalog: Catalog) -> Iterator[Row]:
 def _constraints(schema: MapSchema) -> Iterator[tuple[str, str]]:
     if not schema.has_row_ids:
         yield schema.primary_key, "PRIMARY KEY"
+    for index in schema.uniques:
+        if index.constraint:
+            yield index.name, "UNIQUE"
     for check in schema.checks:
         yield check.name, "CHECK"
     for name, _ in _not_nulls(schema):
@@ -120,22 +123,27 @@ def _not_nulls(schema: MapSchema) -> Iterator[tuple[str, str]]:
 
 def key_column_usage(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.maps:
-        if schema.has_row_ids:
-            continue
-        for place, name in enumerate(schema.key, 1):
-            yield (
-                DATABASE, PUBLIC, schema.primary_key, DATABASE, PUBLIC, schema.name, name, place,
-                None,
-            )  # fmt: skip
+        for constraint, columns in _keys(schema):
+            for place, name in enumerate(columns, 1):
+                yield (
+                    DATABASE, PUBLIC, constraint, DATABASE, PUBLIC, schema.name, name, place, None,
+                )  # fmt: skip
+
+
+def _keys(schema: MapSchema) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The constraints that name columns whose values no two rows share."""
+    if not schema.has_row_ids:
+        yield schema.primary_key, schema.key
+    for index in schema.uniques:
+        if index.constraint:
+            yield index.name, index.names
 
 
 def constraint_column_usage(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.maps:
-        if not schema.has_row_ids:
-            for name in schema.key:
-                yield (
-                    DATABASE, PUBLIC, schema.name, name, DATABASE, PUBLIC, schema.primary_key,
-                )  # fmt: skip
+        for constraint, columns in _keys(schema):
+            for name in columns:
+                yield DATABASE, PUBLIC, schema.name, name, DATABASE, PUBLIC, constraint
         for check in schema.checks:
             for position in condition_columns(schema, check):
                 name = schema.columns[position].name
@@ -166,4 +174,10 @@ ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
     "constraint_column_usage": constraint_column_usage,
     "check_constraints": check_constraints,
     "referential_constraints": _nothing,
+    "sequences": _nothing,
+    "routines": _nothing,
+    "parameters": _nothing,
+    "triggers": _nothing,
+    "domains": _nothing,
+    "user_defined_types": _nothing,
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from remuda.catalog.catalog import Catalog
+from remuda.catalog.definition_text import definition_of
 from remuda.catalog.pg_objects import (
     DATABASE_OID,
     OWNER_OID,
@@ -14,6 +15,7 @@ from remuda.catalog.pg_objects import (
     Relation,
     check_oid,
     default_oid,
+    index_oid,
     index_text,
     indexes,
     key_index_oid,
@@ -21,6 +23,7 @@ from remuda.catalog.pg_objects import (
     map_oid,
     number_of,
     relations,
+    unique_oid,
 )
 from remuda.catalog.pg_types import PG_TYPES, modifier, type_length, type_oid
 from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
@@ -142,6 +145,11 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
             key = [number_of(schema, name) for name in schema.key]
             index = key_index_oid(schema)
             yield _constraint(key_oid(schema), schema.primary_key, "p", table, index, key, None)
+        for unique in schema.uniques:
+            if unique.constraint:
+                columns = [number_of(schema, name) for name in unique.names]
+                oid, index = unique_oid(unique), index_oid(unique)
+                yield _constraint(oid, unique.name, "u", table, index, columns, None)
         for check in schema.checks:
             read = [
                 number_of(schema, schema.columns[position].name)
@@ -156,13 +164,15 @@ def _constraint(  # noqa: PLR0917 (the parts of one row)
 ) -> Row:
     return (
         oid, name, SCHEMAS[PUBLIC], kind, False, False, True, table, 0, index, 0, 0, " ", " ", " ",
-        True, 0, kind == "p", columns, None, text,
+        True, 0, kind in "pu", columns, None, text,
     )  # fmt: skip
 
 
 def pg_index(catalog: Catalog) -> Iterator[Row]:
     for i in indexes(catalog):
         primary = i.definition is None
+        unique = i.definition is None or i.definition.unique
+        nulls_equal = i.definition is not None and not i.definition.nulls_distinct
         ready = i.definition is None or i.definition.ready
         keys = [number_of(i.schema, name) for name in i.columns]
         descending = (
@@ -171,7 +181,7 @@ def pg_index(catalog: Catalog) -> Iterator[Row]:
             else [column.descending for column in i.definition.columns]
         )
         yield (
-            i.oid, i.table, len(keys), len(keys), primary, False, primary, False, True, False,
+            i.oid, i.table, len(keys), len(keys), unique, nulls_equal, primary, False, True, False,
             ready, False, ready, True, False, keys, [0] * len(keys), [0] * len(keys),
             [3 if d else 0 for d in descending], None, None,
         )  # fmt: skip
@@ -218,6 +228,18 @@ def pg_views(catalog: Catalog) -> Iterator[Row]:
         yield PUBLIC, view.name, OWNER, view.text + ";"
 
 
+def sqlite_master(catalog: Catalog) -> Iterator[Row]:
+    """SQLite's list of tables, views and indexes: what asks it, as pandas does of connections that
+    it does not know, goes on with statements that mean the same here."""
+    for schema in catalog.maps:
+        yield "table", schema.name, schema.name, 0, definition_of(schema)
+    for view in catalog.views:
+        yield "view", view.name, view.name, 0, definition_of(view)
+    for index in indexes(catalog):
+        if index.definition is not None:
+            yield "index", index.name, index.schema.name, 0, index_text(index)
+
+
 def pg_indexes(catalog: Catalog) -> Iterator[Row]:
     for index in indexes(catalog):
         yield PUBLIC, index.schema.name, index.name, None, index_text(index)
@@ -257,6 +279,7 @@ ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
     "pg_tables": pg_tables,
     "pg_views": pg_views,
     "pg_indexes": pg_indexes,
+    "sqlite_master": sqlite_master,
     "pg_am": pg_am,
     "pg_tablespace": pg_tablespace,
     "pg_collation": pg_collation,

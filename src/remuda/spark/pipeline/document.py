@@ -45,6 +45,8 @@ def open_document(text: str, file: str) -> Section:
     except yaml.YAMLError as error:
         first = (str(error).splitlines() or ["unreadable"])[0]
         raise PipelineInvalid(f"{file}:1: this is no YAML: {first}") from None
+    except RecursionError:
+        raise PipelineInvalid(f"{file}:1: this is no pipeline: it is nested too deeply") from None
     if node is None:
         raise PipelineInvalid(f"{file}:1: the file is empty", hint="docs/pipelines.md has examples")
     return Section.of(node, file, "")
@@ -108,6 +110,8 @@ class Section:
     def one_of(self, *keys: str) -> str:
         """The key of ``keys`` that is there; there must be exactly one."""
         found = [key for key in keys if key in self.values]
+        if not found and len(keys) == 1:
+            self.fail(None, f'"{keys[0]}" is missing')
         if len(found) != 1:
             names = " or ".join(f'"{key}"' for key in keys)
             said = "both are there" if found else "none is there"
@@ -170,15 +174,19 @@ class Section:
             self.fail(key, f"must be true or false, not {_kind(node)}")
         return word in _TRUE
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """A text, or a list of texts; () when it is not there."""
+    def texts(self, key: str, *, different: bool = False) -> tuple[str, ...]:
+        """A text, or a list of (``different``) texts; () when it is not there."""
         node = self.values.get(key)
         if node is None:
             return ()
         if isinstance(node, yaml.SequenceNode):
             if not node.value:
                 self.fail(key, "the list is empty")
-            return tuple(self._scalar(key, item) for item in node.value)
+            found = tuple(self._scalar(key, item) for item in node.value)
+            for place, text in enumerate(found):
+                if different and text in found[:place]:
+                    self.fail(key, f"{text} comes twice")
+            return found
         return (self._scalar(key, node),)
 
     def mapping(self, key: str) -> dict[str, str]:

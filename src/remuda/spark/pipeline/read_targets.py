@@ -58,8 +58,8 @@ def read_target(section: Section, last_view: str, streaming: bool) -> Target:
             section.fail("latest", "all groups of output: complete have keys of their own")
         if streaming and mode == "insert":
             section.fail("latest", "goes with modes that put or delete by key in a stream")
-    key = section.texts("key")
-    partition_by = section.texts("partition_by")
+    key = section.texts("key", different=True)
+    partition_by = section.texts("partition_by", different=True)
     strangers = [column for column in partition_by if column not in key]
     if strangers:
         section.fail("partition_by", f"{strangers[0]} is not in the key ({', '.join(key)})")
@@ -92,7 +92,7 @@ def _file_target(section: Section, last_view: str, streaming: bool) -> FileTarge
         path=section.text("parquet"),
         source=section.text("from", last_view),
         mode="append" if mode == "append" else "overwrite",
-        partition_by=section.texts("partition_by"),
+        partition_by=section.texts("partition_by", different=True),
         options=section.mapping("options"),
         line=section.line,
     )

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from remuda.spark.failures import explain
+from remuda.spark.failures import explain, slow_worker
 from remuda.spark.pipeline import quarantine
 from remuda.spark.pipeline.batch import make_views
 from remuda.spark.pipeline.context import Context
@@ -40,6 +40,8 @@ from remuda.spark.pipeline.target_maps import (
 
 _ROWS: Final = "remuda_rows"
 _WAIT: Final = 1
+SLOW_STARTS: Final = 5
+"""So often a query is begun again because Python did not start in Spark's 10 s."""
 """Seconds between two looks at the queries, at most."""
 
 
@@ -51,10 +53,12 @@ class Running:
     line: int
     query: StreamingQuery
     started: float
+    writer: DataStreamWriter
     is_target: bool = True
     rows: int = 0
     batches: int = 0
     ended: float | None = None
+    slow_starts: int = 0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     _last_batch: int = -1
 
@@ -209,7 +213,7 @@ def _started(
         writer = writer.trigger(availableNow=True)
     elif stream.every:
         writer = writer.trigger(processingTime=f"{max(1, round(stream.every * 1000))} milliseconds")
-    return Running(label, line, writer.start(), time.perf_counter(), is_target)
+    return Running(label, line, writer.start(), time.perf_counter(), writer, is_target)
 
 
 def _watch(context: Context, running: list[Running], stopped: Callable[[], bool]) -> None:
@@ -232,8 +236,13 @@ def _look(context: Context, one: Running) -> None:
         context.tell(told)
     if not ended:
         return
-    one.ended = time.perf_counter()
     error = one.query.exception()
+    if error is not None and slow_worker(error) and one.slow_starts < SLOW_STARTS:
+        one.slow_starts += 1
+        context.tell(f"{one.label}: begun again: {explain(error).message}")
+        one.query = one.writer.start()  # it goes on from its checkpoint
+        return
+    one.ended = time.perf_counter()
     if error is None:
         return
     broken = failure_of(str(error))

@@ -4,6 +4,7 @@ the general codec of ``fields`` takes several times as long. The bytes are the s
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Final
 
 from remuda.errors import DataCorrupted
@@ -14,9 +15,48 @@ _head: Final = struct.Struct("<4qI")
 _change: Final = struct.Struct("<2qI")
 """Map, version; the size of the key that follows."""
 _size: Final = struct.Struct("<I")
+_single: Final = "<4qIqBI2qI{}sBI{}s"
+"""The whole record of one change in one partition, for a key and a row of some sizes."""
+LAYOUTS_KEPT: Final = 4096
+_singles: Final[dict[tuple[int, int], Callable[..., bytes]]] = {}
 
 
 def encode_committed(record: log.Committed) -> bytes:
+    partitions, changes = record.partitions, record.changes
+    if changes is not None and len(changes) == 1 and len(partitions) == 1:
+        change = changes[0]
+        key, row = change.key, change.row
+        if row is not None:
+            part, sizes = record.part, (len(key), len(row))
+            pack = _singles.get(sizes) or _single_layout(sizes)
+            return pack(
+                part.began,
+                part.near,
+                part.partition,
+                record.timestamp,
+                1,
+                partitions[0],
+                1,
+                1,
+                change.map_id,
+                change.schema_version,
+                sizes[0],
+                key,
+                1,
+                sizes[1],
+                row,
+            )
+    return _encode_any(record)
+
+
+def _single_layout(sizes: tuple[int, int]) -> Callable[..., bytes]:
+    if len(_singles) >= LAYOUTS_KEPT:
+        _singles.clear()  # rows of all sizes: so a layout is made anew now and then
+    pack = _singles[sizes] = struct.Struct(_single.format(*sizes)).pack
+    return pack
+
+
+def _encode_any(record: log.Committed) -> bytes:
     part, partitions, changes = record.part, record.partitions, record.changes
     count = len(partitions)
     out = [

@@ -21,6 +21,10 @@ from remuda.storage.format.fields import (
     several,
 )
 
+COMMITTED: Final = 2
+"""The kind of nearly all records."""
+APART: Final = 64 * 1024
+"""Fields of at least so many bytes are not copied."""
 PART: Final = composed(log.PartId, began=INTEGER, near=INTEGER, partition=INTEGER)
 CHANGES: Final = several(
     composed(log.Change, map_id=INTEGER, schema_version=INTEGER, key=BLOB, row=optional(BLOB))
@@ -56,7 +60,7 @@ _RECORDS: Final[Mapping[int, tuple[type[Any], Mapping[str, FieldCodec]]]] = {
             "changes": CHANGES,
         },
     ),
-    2: (
+    COMMITTED: (
         log.Committed,
         {
             "part": PART,
@@ -141,16 +145,24 @@ _KINDS: Final = {made: kind for kind, (made, _) in _RECORDS.items()}
 def encode_record(record: log.Record) -> tuple[int, bytes]:
     """The kind number and the payload."""
     if type(record) is log.Committed:
-        return 2, encode_committed(record)
+        return COMMITTED, encode_committed(record)
+    kind, payload, rest = encode_apart(record)
+    return kind, payload + rest if rest else payload
+
+
+def encode_apart(record: log.Record) -> tuple[int, bytes, bytes]:
+    """The kind number, and the payload in two parts: the second is a large last field as it is
+    (rows, of which every copy costs), or empty."""
     kind = _KINDS[type(record)]
     out: list[bytes] = []
     _LAYOUTS[kind].write(out, record)
-    return kind, b"".join(out)
+    rest = out.pop() if len(out[-1]) >= APART else b""
+    return kind, b"".join(out), rest
 
 
 def decode_record(kind: int, payload: bytes) -> log.Record:
     """Raises ``DataCorrupted`` for a kind that this version does not know, or other fields."""
-    if kind == 2:
+    if kind == COMMITTED:
         return decode_committed(payload)
     layout = _LAYOUTS.get(kind)
     if layout is None:

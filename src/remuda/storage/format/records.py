@@ -11,6 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import pyarrow as pa
+
+Blob: TypeAlias = bytes | pa.Buffer
+"""Rows that were just encoded, or have come in a frame, are in a buffer and are written as they
+are; what is read is bytes."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class PartId:
@@ -102,7 +108,7 @@ class StagedRows:
     number: int
     map_id: int
     schema_version: int
-    rows: bytes
+    rows: Blob
 
     def __str__(self) -> str:
         return f"staged {self.job} task {self.task} #{self.number}, {len(self.rows)} bytes"
@@ -117,7 +123,7 @@ class StagedKeys:
     number: int
     map_id: int
     schema_version: int
-    keys: bytes
+    keys: Blob
 
     def __str__(self) -> str:
         return f"staged {self.job} task {self.task} #{self.number}, {len(self.keys)} bytes of keys"
@@ -225,7 +231,7 @@ class CopiedRows:
     partition: int
     map_id: int
     schema_version: int
-    rows: bytes
+    rows: Blob
 
     def __str__(self) -> str:
         return f"partition {self.partition} map {self.map_id}, {len(self.rows)} bytes copied"

@@ -32,6 +32,7 @@ IDENTITY_SIZE: Final = 16
 _header: Final = struct.Struct("<8sII16s16sQQI")
 _checksum: Final = struct.Struct("<I")
 _frame: Final = struct.Struct("<IQQB")
+_front: Final = struct.Struct("<2sI")
 
 HEADER_SIZE: Final = _header.size + _checksum.size
 FRAME_OVERHEAD: Final = len(FRAME_MAGIC) + _checksum.size + _frame.size
@@ -109,10 +110,19 @@ class Frame(NamedTuple):
     payload: bytes
 
 
+def encode_front(  # noqa: PLR0917 (a frame's parts, in order)
+    salt: int, sequence: int, durable: int, kind: int, payload: bytes, rest: bytes
+) -> bytes:
+    """A frame without ``rest``, the second part of its payload, which is to follow."""
+    body = _frame.pack(len(payload) + len(rest), sequence, durable, kind) + payload
+    checksum = google_crc32c.extend(google_crc32c.extend(salt, body), rest)
+    return _front.pack(FRAME_MAGIC, checksum) + body
+
+
 def encode_frame(salt: int, sequence: int, durable: int, kind: int, payload: bytes) -> bytes:
     """``salt`` is the checksum of the segment's header."""
     body = _frame.pack(len(payload), sequence, durable, kind) + payload
-    return FRAME_MAGIC + _checksum.pack(google_crc32c.extend(salt, body)) + body
+    return _front.pack(FRAME_MAGIC, google_crc32c.extend(salt, body)) + body
 
 
 def frame_checksum(frame: bytes) -> int:
@@ -135,6 +145,37 @@ def read_frame(data: bytes, offset: int, salt: int) -> Frame | None:
     if google_crc32c.extend(salt, data[body:end]) != checksum:
         return None
     return Frame(offset, end, checksum, sequence, durable, kind, data[start:end])
+
+
+class FrameFront(NamedTuple):
+    """What a frame says of itself, right or wrong. ``size`` is that of its payload."""
+
+    size: int
+    sequence: int
+    durable: int
+
+    @property
+    def whole(self) -> int:
+        """Bytes of the frame."""
+        return FRAME_OVERHEAD + self.size
+
+
+def read_front(data: bytes, offset: int) -> FrameFront | None:
+    """None where the bytes end before it does."""
+    if offset + FRAME_OVERHEAD > len(data):
+        return None
+    size, sequence, durable, _ = _frame.unpack_from(data, offset + _front.size)
+    return FrameFront(size, sequence, durable)
+
+
+def is_frame_of_size(data: bytes, offset: int, end: int, salt: int) -> bool:
+    """Whether the bytes are a frame, but for the size that it says it has."""
+    body = offset + _front.size
+    _, sequence, durable, kind = _frame.unpack_from(data, body)
+    right = _frame.pack(end - offset - FRAME_OVERHEAD, sequence, durable, kind)
+    checksum: int = _front.unpack_from(data, offset)[1]
+    rest = data[body + _frame.size : end]
+    return bool(google_crc32c.extend(google_crc32c.extend(salt, right), rest) == checksum)
 
 
 def next_frame(data: bytes, offset: int, salt: int) -> Frame | None:

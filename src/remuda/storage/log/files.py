@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from remuda.errors import DataCorrupted
+from remuda.errors import DataCorrupted, DiskFull
 from remuda.storage.format.segment import HEADER_SIZE, Identity
 from remuda.storage.log.index import (
     IndexBuilder,
@@ -44,6 +44,10 @@ class LogFiles:
         self.disk = disk
         self.folder = folder
         self._open: dict[int, Appender] = {}
+        self._size = 0
+        """Of the segment that is written."""
+        self.stopped_at: int | None = None
+        """The operation that has found a full disk."""
 
     # --- as a source of segments ---
 
@@ -59,6 +63,10 @@ class LogFiles:
     def head(self, number: int) -> bytes:
         return self.disk.read_part(self.path(number), 0, HEADER_SIZE)
 
+    @property
+    def sector(self) -> int:
+        return self.disk.sector
+
     def name(self, number: int) -> str:
         return str(self.path(number))
 
@@ -67,20 +75,44 @@ class LogFiles:
 
     # --- writing ---
 
-    def carry_out(self, flush: Flush) -> None:
-        """Raises ``ResourceError`` at the first operation that fails: tell the writer."""
-        for operation in flush.operations:
+    def carry_out(self, flush: Flush, start: int = 0) -> None:
+        """From operation ``start`` on. Raises ``ResourceError`` at the first one that fails: tell
+        the writer; but where ``stopped_at`` names it, the disk is full, nothing is left of it, and
+        it may be carried out again, with what follows."""
+        self.stopped_at = None
+        for place, operation in enumerate(flush.operations[start:], start):
             match operation:
                 case CreateSegment(segment, header):
-                    self.close()
-                    self._open[segment] = self.disk.create(self.path(segment))
-                    self._open[segment].append(header)
+                    self._create(segment, header, place)
                 case AppendTo(segment, data):
-                    self._open[segment].append(data)
+                    self._append(segment, data, place)
                 case SyncSegment(segment):
                     self._open[segment].sync()
                 case SyncFolder():
                     self.disk.sync_folder(self.folder)
+
+    def _create(self, segment: int, header: bytes, place: int) -> None:
+        self.close()
+        path = self.path(segment)
+        try:
+            self._open[segment] = self.disk.create(path)
+            self._open[segment].append(header)
+        except DiskFull:
+            self.close()
+            if path.name in self.disk.names(self.folder):
+                self.disk.remove(path)
+            self.stopped_at = place
+            raise
+        self._size = len(header)
+
+    def _append(self, segment: int, data: bytes, place: int) -> None:
+        try:
+            self._open[segment].append(data)
+        except DiskFull:
+            self.disk.truncate(self.path(segment), self._size)  # a part of it may be there
+            self.stopped_at = place
+            raise
+        self._size += len(data)
 
     def close(self) -> None:
         for appender in self._open.values():

@@ -4,7 +4,8 @@ A crash may leave three things behind, and only at the very end: a segment that 
 frame that was written in part, and whole frames behind such a hole (a disk may write what has not
 been synced in any order). Nobody was promised any of these, and they are cut off. Everything else
 is damage and is refused with its place: a bad frame in an earlier segment, one in the last segment
-behind which a frame says that it was on the disk, a missing or foreign segment.
+behind which a frame says that it was on the disk, or of which nothing is missing (``torn_tail``), a
+missing or foreign segment.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from remuda.storage.format.segment import (
     next_frame,
     read_frame,
 )
+from remuda.storage.log.torn_tail import changed
 from remuda.storage.log.writer import LogEnd
 
 FIRST_RECORD = 1
@@ -39,6 +41,10 @@ class SegmentSource(Protocol):
         """Ascending."""
 
     def read(self, number: int) -> bytes: ...
+
+    @property
+    def sector(self) -> int:
+        """How many bytes the disk below writes as a whole, at least."""
 
     def head(self, number: int) -> bytes:
         """The first ``HEADER_SIZE`` bytes, or what there is."""
@@ -170,12 +176,29 @@ class LogReader:
                 )
             offset, sequence, checksum = frame.end, sequence + 1, frame.checksum
         behind = offset
+        following: int | None = None
         while (later := next_frame(data, behind, salt)) is not None:
             if later.sequence >= sequence and later.durable >= sequence:
                 why = f"record {later.sequence} behind it says that it was on the disk"
                 raise self._damage(header.number, offset, sequence, why)
+            if following is None and later.sequence > sequence:
+                following = later.offset
             behind = later.end
+        if offset < len(data):
+            sector = self.source.sector
+            why = changed(data, offset, following, sequence, salt=salt, sector=sector)
+            if why:
+                raise self._changed(header.number, offset, sequence, why)
         return LogEnd(header.number, sequence - 1, checksum), offset
+
+    def _changed(self, number: int, offset: int, sequence: int, why: str) -> DataCorrupted:
+        path = self.source.name(number)
+        return DataCorrupted(
+            f"the log is damaged at its end: segment {number}, offset {offset}, record {sequence}",
+            detail=f"{path}: {why}; a crash does not leave that",
+            hint=f"{_RESTORE} To give up record {sequence} and all that follows, cut {path} to"
+            f" {offset} bytes.",
+        )
 
     def _entry(self, number: int, frame: Frame) -> Entry:
         try:

@@ -26,14 +26,16 @@ from typing import TypeAlias
 
 from remuda.errors import LimitExceeded, RemudaError, ResourceError
 from remuda.limits import LOG_GROUP_SIZE, LOG_RECORD_SIZE_MAX, LOG_SEGMENT_SIZE
-from remuda.storage.format.record_codec import encode_record
-from remuda.storage.format.records import Closed, Record
+from remuda.storage.format.committed import encode_committed
+from remuda.storage.format.record_codec import COMMITTED, encode_apart
+from remuda.storage.format.records import Closed, Committed, Record
 from remuda.storage.format.segment import (
     FRAME_OVERHEAD,
     HEADER_SIZE,
     Identity,
     SegmentHeader,
     encode_frame,
+    encode_front,
     frame_checksum,
 )
 
@@ -96,14 +98,6 @@ class LogEnd:
     checksum: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    sequence: int
-    kind: int
-    payload: bytes
-    sync: bool
-
-
 class LogWriter:
     """Appends to the log of ``identity`` behind ``end``, in a new segment: what a crashed process
     may still have on its way to the old one can do no harm.
@@ -130,7 +124,9 @@ class LogWriter:
         self._salt = 0
         self._size = 0
         self._written = end.sequence
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[tuple[int, bytes, bytes, bool]] = []
+        """Kind, payload in two parts, and whether to sync, of the records behind ``_written``. (A
+        class of its own costs as much as all else that is done with a short record here.)"""
         self._out: Flush | None = None
         self._roll = False
         self._told = end.sequence
@@ -146,15 +142,18 @@ class LogWriter:
                 detail=str(self.failure),
                 hint="Restart the member; it recovers from what is on the disk.",
             ) from self.failure
-        kind, payload = encode_record(record)
-        if len(payload) > LOG_RECORD_SIZE_MAX:
+        if type(record) is Committed:  # nearly all are
+            kind, payload, rest = COMMITTED, encode_committed(record), b""
+        else:
+            kind, payload, rest = encode_apart(record)
+        size = len(payload) + len(rest)
+        if size > LOG_RECORD_SIZE_MAX:
             raise LimitExceeded(
-                f"a record of the log has {len(payload)} bytes; at most {LOG_RECORD_SIZE_MAX} go"
+                f"a record of the log has {size} bytes; at most {LOG_RECORD_SIZE_MAX} go"
             )
-        self.last += 1
-        wanted = self.mode is SyncMode.FSYNC or (sync and self.mode is SyncMode.OS)
-        self._waiting.append(_Waiting(self.last, kind, payload, wanted))
-        return self.last
+        self._waiting.append((kind, payload, rest, sync))
+        self.last = sequence = self.last + 1
+        return sequence
 
     def roll(self) -> None:
         """The next record begins another segment (after a cut, say: the old one is complete)."""
@@ -177,31 +176,47 @@ class LogWriter:
             return None
         operations: list[Operation] = []
         group: list[bytes] = []
-        size, synced, taken, sync = 0, self.durable, 0, False
-        for record in self._waiting:
-            needed = FRAME_OVERHEAD + len(record.payload)
-            if taken and size + needed > LOG_GROUP_SIZE:
+        size, synced, asked = 0, self.durable, False
+        salt, sequence, room = self._salt, self._written, self._room()
+        for kind, payload, rest, sync in self._waiting:
+            needed = FRAME_OVERHEAD + len(payload) + len(rest)
+            if size and size + needed > LOG_GROUP_SIZE:
                 break
-            if self._begins_segment(needed):
+            if needed > room:
                 if group:
-                    operations.append(AppendTo(self.segment, b"".join(group)))
+                    self._end_group(operations, group)
                     group = []
-                operations += self._next_segment(record.sequence)
-                synced = record.sequence - 1 if self.mode is not SyncMode.NONE else synced
-            frame = encode_frame(self._salt, record.sequence, synced, record.kind, record.payload)
-            group.append(frame)
-            self._checksum = frame_checksum(frame)
-            self._size += needed
-            self._told = max(self._told, synced)
-            self._written = record.sequence
-            size, taken, sync = size + needed, taken + 1, sync or record.sync
-        operations.append(AppendTo(self.segment, b"".join(group)))
-        if sync:
+                operations += self._next_segment(sequence + 1)
+                salt, synced = self._salt, synced if self.mode is SyncMode.NONE else sequence
+                room = max(self._segment_size - HEADER_SIZE, needed)  # if alone, of any size
+            sequence += 1
+            if rest:
+                group.append(encode_front(salt, sequence, synced, kind, payload, rest))
+                self._end_group(operations, group)
+                group = []
+                operations.append(AppendTo(self.segment, rest))
+                self._size += len(rest)
+            else:
+                group.append(encode_frame(salt, sequence, synced, kind, payload))
+            size += needed
+            room -= needed
+            asked = asked or sync
+        if group:
+            self._end_group(operations, group)
+        del self._waiting[: sequence - self._written]
+        self._written = sequence
+        self._told = max(self._told, synced)
+        if self.mode is SyncMode.FSYNC or (asked and self.mode is SyncMode.OS):
             operations.append(SyncSegment(self.segment))
-            synced = self._written
-        del self._waiting[:taken]
-        self._out = Flush(tuple(operations), self._written, synced)
+            synced = sequence
+        self._out = Flush(tuple(operations), sequence, synced)
         return self._out
+
+    def _end_group(self, operations: list[Operation], group: list[bytes]) -> None:
+        data = b"".join(group)
+        operations.append(AppendTo(self.segment, data))
+        self._size += len(data)
+        self._checksum = frame_checksum(group[-1])
 
     def on_flushed(self) -> None:
         """The flush that is out has been carried out."""
@@ -216,12 +231,9 @@ class LogWriter:
         self._out = None
         self._waiting.clear()
 
-    def _begins_segment(self, needed: int) -> bool:
-        if not self._begun:
-            return True
-        if self._size == HEADER_SIZE:
-            return False  # a record above the size of a segment
-        return self._roll or self._size + needed > self._segment_size
+    def _room(self) -> int:
+        """Bytes that still go into the segment. (It is never only a header between two steps.)"""
+        return self._segment_size - self._size if self._begun and not self._roll else 0
 
     def _next_segment(self, first: int) -> list[Operation]:
         """The old segment is on the disk before the new one is, and that before any of its records:

@@ -23,7 +23,12 @@ from typing import Final, TypeVar
 from remuda.errors import DataCorrupted
 from remuda.storage.format.manifest import Manifest, MemberLog, SegmentObject, sha256
 from remuda.storage.snapshot.chain import Chain, MomentRange
-from remuda.storage.snapshot.object_store import ObjectStore
+from remuda.storage.snapshot.object_store import (
+    KeepsUnfinished,
+    ObjectStore,
+    UnfinishedFile,
+    unfinished_files,
+)
 
 ARCHIVE: Final = "@archive/"
 _FORMAT: Final = "remuda-archive 1"
@@ -308,3 +313,11 @@ class WithArchive:
     def delete(self, key: str) -> None:
         store, key = self._of(key)
         store.delete(key)
+
+    def unfinished(self, prefix: str) -> list[UnfinishedFile]:
+        """Of snapshots alone; the archive takes its own away."""
+        return unfinished_files(self._main, prefix)
+
+    def remove_unfinished(self, path: str) -> None:
+        if isinstance(self._main, KeepsUnfinished):
+            self._main.remove_unfinished(path)

@@ -22,10 +22,11 @@ from remuda.storage.format.manifest import (
     decode_manifest,
     sha256,
 )
+from remuda.storage.snapshot.cut_records import mark_version, record_key, record_version
 from remuda.storage.snapshot.object_store import ObjectStore, check_name
 
 _NOTE: Final = re.compile(r"pending-(\d+)\.note")
-_TRIED: Final = re.compile(r"[^/]*/(?:cut|data|pending)-(\d+)[./].*")
+_TRIED: Final = re.compile(r"[^/]*/(?:cut|data|pending|tried)-(\d+)[./].*")
 _MANIFEST: Final = re.compile(r".*/cut-(\d+)\.manifest")
 
 
@@ -163,11 +164,31 @@ class Chain:
         notes = [_NOTE.fullmatch(key.removeprefix(f"{self.name}/")) for key in self.keys]
         return sorted(int(note[1]) for note in notes if note is not None)
 
+    def spare(self) -> frozenset[str]:
+        """Objects that no manifest names, and that say nothing by themselves."""
+        needed = {each.key for manifest in self.manifests.values() for each in manifest.objects}
+        return frozenset(
+            key
+            for key in self.keys - needed
+            if not key.endswith((".manifest", ".note"))
+            and not record_version(key)
+            and not mark_version(key)
+        )
+
+    def records(self) -> frozenset[int]:
+        """Versions of the cuts that were finished, or are about to be."""
+        return frozenset(map(record_version, self.keys)) - {0}
+
+    def lost(self) -> list[int]:
+        """Cuts that were finished, and whose manifests are gone."""
+        damaged = {version_of(key) for key, _ in self.damaged}
+        known = damaged | set(self.manifests) | set(self.pending())
+        return sorted(self.records() - known)
+
     @property
     def highest(self) -> int:
         """The last version that anybody has tried; 0: none has."""
-        found = (_TRIED.fullmatch(key) for key in self.keys)
-        return max((int(each[1]) for each in found if each is not None), default=0)
+        return max(map(tried_version, self.keys), default=0)
 
     def without(self, versions: frozenset[int]) -> Chain:
         """The same without these cuts; objects stay."""
@@ -213,6 +234,12 @@ def _hole(found: list[SegmentObject], start: int, last: MemberLog) -> str:
     return "" if found[-1].last >= last.finish else f"ends before record {last.finish}"
 
 
+def tried_version(key: str) -> int:
+    """The number whose attempt the key tells of; 0 for one that tells of none."""
+    found = _TRIED.fullmatch(key)
+    return 0 if found is None else int(found[1])
+
+
 def version_of(key: str) -> int:
     """The cut that the key of a manifest stands for; 0 for one that is none's."""
     found = _MANIFEST.fullmatch(key)
@@ -223,17 +250,19 @@ def load(store: ObjectStore, name: str) -> Chain:
     """Raises ``UndefinedObject`` when there is no snapshot of this name."""
     check_name(name)
     keys = store.keys(f"{name}/")
-    if not keys:
+    if all(map(mark_version, keys)):
         raise UndefinedObject(f"there is no snapshot {name}")
     manifests: dict[int, Manifest] = {}
     digests: dict[int, str] = {}
     damaged: list[tuple[str, str]] = []
-    for key in keys:
-        if not key.endswith(".manifest"):
-            continue
-        data = store.get(key)
+    gone: set[str] = set()
+    for key in [each for each in keys if each.endswith(".manifest")]:
         try:
+            data = store.get(key)
             manifest = decode_manifest(data)
+        except UndefinedObject:  # given up since it was listed
+            gone |= {key, record_key(name, version_of(key))}
+            continue
         except DataCorrupted as problem:
             damaged.append((key, problem.message))
             continue
@@ -243,4 +272,20 @@ def load(store: ObjectStore, name: str) -> Chain:
             )
             continue
         manifests[manifest.version], digests[manifest.version] = manifest, sha256(data)
-    return Chain(name, manifests, digests, tuple(damaged), frozenset(keys))
+    return Chain(name, manifests, digests, tuple(damaged), frozenset(keys) - gone)
+
+
+def snapshot_names(store: ObjectStore) -> list[str]:
+    """Of all snapshots in a store."""
+    keys = (key for key in store.keys("") if "/" in key and not mark_version(key))
+    return sorted({key.partition("/")[0] for key in keys})
+
+
+def load_if_there(store: ObjectStore, name: str) -> tuple[Chain | None, int]:
+    """A snapshot, or None when there is none of this name, and the last number that was given out
+    in it, even if all is gone that had it (0: none was)."""
+    try:
+        known = load(store, name)
+    except UndefinedObject:
+        return None, max(map(mark_version, store.keys(f"{name}/")), default=0)
+    return known, known.highest

@@ -14,7 +14,8 @@ from typing import Final
 
 from remuda.errors import DependentObjects, InputError
 from remuda.storage.snapshot.chain import Chain
-from remuda.storage.snapshot.object_store import ObjectStore
+from remuda.storage.snapshot.cut_records import mark_version, put_mark, record_key
+from remuda.storage.snapshot.object_store import ObjectStore, remove_unfinished
 from remuda.storage.snapshot.writing import begun, data_folder, manifest_key, pending_key
 
 LEFT_AFTER: Final = 24 * 3600 * 1_000_000
@@ -23,14 +24,17 @@ LEFT_AFTER: Final = 24 * 3600 * 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ExpirePlan:
-    """``cuts``, ``kept`` and ``unfinished`` are versions; the cuts and the unfinished ones go.
-    ``objects`` are keys that no kept cut needs."""
+    """``cuts``, ``kept`` and ``unfinished`` are versions; the cuts and the unfinished ones go (of
+    these, or those that have lost their manifests, whatever they have left). ``objects`` are keys
+    that no kept cut needs. ``mark``: the highest number that goes, which is not to be given out
+    again; 0: a higher one stays, or all goes that there is."""
 
     cuts: tuple[int, ...]
     kept: tuple[int, ...]
     objects: tuple[str, ...]
     name: str
     unfinished: tuple[int, ...] = ()
+    mark: int = 0
 
     def __str__(self) -> str:
         return (
@@ -49,8 +53,9 @@ def plan_expire(
     chain: Chain, *, before: int, unfinished: frozenset[int] = frozenset()
 ) -> ExpirePlan:
     """Give up what is not needed to restore any cut or moment from timestamp ``before`` on, and the
-    cuts ``unfinished``. A damaged manifest keeps everything: nobody knows what it needs."""
+    cuts ``unfinished``. A damaged or lost manifest keeps everything: nobody knows what it needs."""
     _refuse_damaged(chain)
+    _refuse_lost(chain)
     states = [each.manifest for each in chain.states() if not each.problem]
     younger = [each.version for each in states if each.timestamp >= before]
     if not younger and states:
@@ -66,10 +71,12 @@ def plan_expire(
 
 def plan_drop(chain: Chain, versions: Collection[int], *, force: bool = False) -> ExpirePlan:
     """Give up these cuts. Raises ``DependentObjects`` when others rest on them, unless ``force``:
-    then these go, too. Those that somebody began and has not finished go with their objects; who
-    is still making one cannot finish it."""
+    then these go, too. Those that somebody began and has not finished, or that have lost their
+    manifests, go with their objects; who is still making one cannot finish it."""
     _refuse_damaged(chain)
-    unfinished = frozenset(versions) & frozenset(chain.pending()) - set(chain.manifests)
+    _refuse_lost(chain, frozenset(versions))
+    without_manifest = {*chain.pending(), *chain.lost()} - set(chain.manifests)
+    unfinished = frozenset(versions) & without_manifest
     versions = frozenset(versions) - unfinished
     unknown = sorted(versions - set(chain.manifests))
     if unknown:
@@ -89,10 +96,25 @@ def plan_drop(chain: Chain, versions: Collection[int], *, force: bool = False) -
 
 
 def carry_out(store: ObjectStore, plan: ExpirePlan) -> None:
+    """A record goes before what it speaks for: without one, nothing is missed."""
+    if plan.mark:
+        put_mark(store, plan.name, plan.mark)
+    for version in plan.unfinished:
+        store.delete(record_key(plan.name, version))
     for version in plan.cuts:
+        store.delete(record_key(plan.name, version))
         store.delete(manifest_key(plan.name, version))
     for key in plan.objects:
         store.delete(key)
+    for version in plan.unfinished:
+        remove_unfinished(store, data_folder(plan.name, version))
+    if not plan.kept and all(map(mark_version, store.keys(f"{plan.name}/"))):
+        remove_unfinished(store, f"{plan.name}/")
+
+
+def remove_old_files(store: ObjectStore, name: str, *, now: int) -> int:
+    """Take away the unfinished files that killed processes have left in a snapshot; how many."""
+    return remove_unfinished(store, f"{name}/", before=now - LEFT_AFTER)
 
 
 def _refuse_damaged(chain: Chain) -> None:
@@ -105,14 +127,23 @@ def _refuse_damaged(chain: Chain) -> None:
         )
 
 
+def _refuse_lost(chain: Chain, given_up: frozenset[int] = frozenset()) -> None:
+    lost = [version for version in chain.lost() if version not in given_up]
+    if lost:
+        raise InputError(
+            f"the manifest of cut {lost[0]} of snapshot {chain.name} is missing, and nobody knows"
+            " what it needs",
+            hint=f"Put {manifest_key(chain.name, lost[0])} back from a copy, or give the cut up:"
+            f" DROP SNAPSHOT {chain.name} CUT {lost[0]}.",
+        )
+
+
 def _plan(chain: Chain, going: frozenset[int], unfinished: frozenset[int]) -> ExpirePlan:
     kept = chain.without(going)
-    needed = {each.key for manifest in kept.manifests.values() for each in manifest.objects}
-    manifests = {key for key in chain.keys if key.endswith(".manifest")}
     notes = {key for key in chain.keys if key.endswith(".note")}
     done_with = unfinished | frozenset(chain.manifests)  # the note of one that is there was left
     given_up = {pending_key(chain.name, version) for version in done_with} & notes
-    spare = chain.keys - needed - manifests - notes
+    spare = kept.spare()
     if notes - given_up:  # somebody is writing: what has no manifest may get one
         named = {each.key for version in going for each in chain.manifests[version].objects}
         mine = tuple(data_folder(chain.name, version) for version in unfinished)
@@ -123,4 +154,13 @@ def _plan(chain: Chain, going: frozenset[int], unfinished: frozenset[int]) -> Ex
         (*sorted(given_up), *sorted(spare)),  # who is still at it must see that first
         chain.name,
         tuple(sorted(unfinished)),
+        _mark(chain, set(kept.manifests), unfinished),
     )
+
+
+def _mark(chain: Chain, kept: set[int], unfinished: frozenset[int]) -> int:
+    """Where nothing stays and nobody was at it, the name begins anew."""
+    being_made = set(chain.pending()) - unfinished
+    told = kept | being_made | set(map(mark_version, chain.keys))
+    needed = (kept or being_made or unfinished) and chain.highest not in told
+    return chain.highest if needed else 0

@@ -7,8 +7,9 @@ others have none. An object appears whole or not at all and is never overwritten
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from remuda.errors import (
     DiskFull,
@@ -41,6 +42,42 @@ class ObjectStore(Protocol):
         """For good; nothing happens when there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class UnfinishedFile:
+    """What becomes an object when it is whole: somebody is writing it, or was killed in the middle.
+    ``modified``: microseconds since 1970, by the clock of the disk."""
+
+    path: str
+    size: int
+    modified: int
+
+
+@runtime_checkable
+class KeepsUnfinished(Protocol):
+    """A store in which unfinished objects can be seen."""
+
+    def unfinished(self, prefix: str) -> list[UnfinishedFile]:
+        """Those whose path below the root begins with ``prefix``."""
+
+    def remove_unfinished(self, path: str) -> None: ...
+
+
+def unfinished_files(store: ObjectStore, prefix: str) -> list[UnfinishedFile]:
+    return store.unfinished(prefix) if isinstance(store, KeepsUnfinished) else []
+
+
+def remove_unfinished(store: ObjectStore, prefix: str, *, before: int | None = None) -> int:
+    """Take away what nobody writes any more, and what was not written since ``before``
+    (microseconds since 1970; None: all); how many. Who is still at one gets an error."""
+    if not isinstance(store, KeepsUnfinished):
+        return 0
+    found = store.unfinished(prefix)
+    left = [each for each in found if before is None or each.modified < before]
+    for each in left:
+        store.remove_unfinished(each.path)
+    return len(left)
+
+
 def is_key(key: str) -> bool:
     return _KEY.fullmatch(key) is not None
 
@@ -61,17 +98,20 @@ def check_name(name: str) -> None:
 
 
 class DirectoryStore:
-    """Objects as files below ``root``: written under a temporary name, synced, renamed."""
+    """Objects as files below ``root``: written under a temporary name, synced, renamed. ``writer``
+    sets this store's temporary names apart from those of other processes, so that two that put one
+    object do not write to one file."""
 
-    def __init__(self, disk: Disk, root: Path) -> None:
+    def __init__(self, disk: Disk, root: Path, writer: str = "") -> None:
         self._disk = disk
         self._root = root
+        self._temporary = _TEMPORARY + (f"{writer}-" if writer else "")
 
     def put(self, key: str, data: bytes) -> None:
         path = self._path(key)
         if path.name in self._disk.names(path.parent):
             raise DuplicateObject(f"object {key} exists already", detail=str(path))
-        temporary = path.with_name(_TEMPORARY + path.name)
+        temporary = path.with_name(self._temporary + path.name)
         appender = self._appender(temporary)
         try:
             try:
@@ -90,7 +130,7 @@ class DirectoryStore:
     def _appender(self, temporary: Path) -> Appender:
         folder = temporary.parent
         if temporary.name in self._disk.names(folder):
-            self._disk.remove(temporary)  # of a process that has ended in the middle
+            self._disk.remove(temporary)  # of one that has ended in the middle
         for tries in range(1, _TRIES + 1):
             made = False
             try:
@@ -114,8 +154,7 @@ class DirectoryStore:
 
     def keys(self, prefix: str) -> list[str]:
         folder, _, _ = prefix.rpartition("/")
-        found = self._below(folder)
-        return sorted(key for key in found if key.startswith(prefix) and is_key(key))
+        return sorted(key for key in self._below(folder, prefix) if is_key(key))
 
     def delete(self, key: str) -> None:
         path = self._path(key)
@@ -129,18 +168,47 @@ class DirectoryStore:
             self._disk.remove_folder(folder)
             folder = folder.parent
 
+    # --- what is not an object yet ---
+
+    def unfinished(self, prefix: str) -> list[UnfinishedFile]:
+        folder, _, _ = prefix.rpartition("/")
+        return [each for each in self._unfinished_below(folder) if each.path.startswith(prefix)]
+
+    def _unfinished_below(self, folder: str) -> list[UnfinishedFile]:
+        found: list[UnfinishedFile] = []
+        for name in self._disk.names(self._root / folder):
+            path = f"{folder}/{name}" if folder else name
+            if name.startswith(_TEMPORARY):
+                try:
+                    facts = self._disk.facts(self._root / path)
+                except ResourceError:
+                    continue  # it is an object now
+                found.append(UnfinishedFile(path, facts.size, facts.modified))
+            elif _NAME.fullmatch(name):
+                found += self._unfinished_below(path)
+        return found
+
+    def remove_unfinished(self, path: str) -> None:
+        file = self._root / path
+        if file.name.startswith(_TEMPORARY) and file.name in self._disk.names(file.parent):
+            self._disk.remove(file)
+            self._remove_empty(file.parent)
+
     def _path(self, key: str) -> Path:
         check_key(key)
         return self._root / key
 
-    def _below(self, folder: str) -> list[str]:
+    def _below(self, folder: str, prefix: str) -> list[str]:
+        """Looks into no folder that has nothing of this prefix: a snapshot has many, and most
+        questions are about one of them."""
         found: list[str] = []
+        start = f"{folder}/" if folder else ""
+        wanted = prefix[len(start) :]
         for name in self._disk.names(self._root / folder):
-            key = f"{folder}/{name}" if folder else name
-            if name.startswith("."):
+            if not name.startswith(wanted) or name.startswith("."):
                 continue
             if "." in name:
-                found.append(key)
+                found.append(start + name)
             elif _NAME.fullmatch(name):  # what others keep there is not ours
-                found += self._below(key)
+                found += self._below(start + name, prefix)
         return found

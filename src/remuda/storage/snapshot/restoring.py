@@ -49,6 +49,8 @@ class StoredSegments:
     """Segments of one log in an object store, as ``LogReader`` wants them. The last one that was
     read is kept."""
 
+    sector = 512
+
     def __init__(
         self, store: ObjectStore, segments: list[SegmentObject], key: ObjectKey | None
     ) -> None:

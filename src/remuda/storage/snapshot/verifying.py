@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from remuda.errors import DataCorrupted, InputError, UndefinedObject
 from remuda.storage.format.manifest import DataObject, Manifest, MemberLog, SegmentObject
@@ -20,9 +20,13 @@ from remuda.storage.format.records import CopiedRows, PartitionTaken
 from remuda.storage.format.rows_object import decode_rows, partitions_and_times
 from remuda.storage.format.sealing import ObjectKey, unseal
 from remuda.storage.log.replay import JobCommit, PartCommit, Replay, Step
-from remuda.storage.snapshot.chain import Chain, load
+from remuda.storage.snapshot.chain import Chain, load, load_if_there
+from remuda.storage.snapshot.left_over import left_over, lost_cuts
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.storage.snapshot.restoring import cut_goal, entries, fetch_stored
+
+DAMAGE: Final = "damage"
+LEFT_OVER: Final = "left over"
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the steps that are done, and all of them."""
@@ -36,13 +40,16 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``place``: a key, or a cut."""
+    """``place``: a key, or a cut. ``kind``: ``DAMAGE``, or ``LEFT_OVER``: what belongs to nothing,
+    and harms nothing but the space that it takes."""
 
     place: str
     problem: str
+    kind: str = DAMAGE
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.problem}"
+        mild = f" ({self.kind})" if self.kind != DAMAGE else ""
+        return f"{self.place}: {self.problem}{mild}"
 
 
 @dataclass(slots=True)
@@ -82,11 +89,14 @@ def verify(
     level: Level = Level.REPLAY,
     key: ObjectKey | None = None,
     progress: Progress | None = None,
+    *,
+    now: int = 0,
 ) -> VerifyReport:
-    """Raises ``UndefinedObject`` when there is no such snapshot, ``InputError`` for the wrong
-    encryption key."""
+    """``now``: microseconds since 1970, to tell what is being made from what was left. Raises
+    ``UndefinedObject`` when there is no such snapshot, ``InputError`` for the wrong encryption
+    key."""
     chain = load(store, name)
-    report = begun(chain, level)
+    report = begun(store, chain, level, now=now)
     named = owners_of(chain)
     versions = sorted(chain.manifests)
     total = len(named) + (len(versions) if level >= Level.REPLAY else 0)
@@ -99,12 +109,33 @@ def verify(
         verifier.check_cut(chain, chain.manifests[version])
         if progress is not None:
             progress(done, total)
+    if report.findings:
+        forget_given_up(store, chain, report)
     return report
 
 
-def begun(chain: Chain, level: Level) -> VerifyReport:
-    """What the manifests alone tell."""
+def forget_given_up(store: ObjectStore, chain: Chain, report: VerifyReport) -> None:
+    """What was missed because somebody gave the cut up meanwhile is no finding."""
+    again = load_if_there(store, chain.name)[0]
+    left = set() if again is None else set(again.manifests)
+    gone = set(chain.manifests) - left - set(() if again is None else again.lost())
+    if not gone:
+        return
+    needed = {each.key for version in left for each in chain.manifests[version].objects}
+    cuts = tuple(_cut(chain.manifests[version]) for version in gone)
+    objects = {each.key for version in gone for each in chain.manifests[version].objects} - needed
+
+    def is_gone(place: str) -> bool:
+        return place in objects or place.partition(",")[0] in cuts
+
+    report.findings[:] = [each for each in report.findings if not is_gone(each.place)]
+
+
+def begun(store: ObjectStore, chain: Chain, level: Level, *, now: int = 0) -> VerifyReport:
+    """What the manifests, the records of cuts and the names of objects tell."""
     report = VerifyReport(level)
+    report.findings += [Finding(*each) for each in lost_cuts(store, chain)]
+    report.findings += [Finding(*each, LEFT_OVER) for each in left_over(store, chain, now=now)]
     for place, problem in chain.damaged:
         report.findings.append(Finding(place, problem))
     for state in chain.states():

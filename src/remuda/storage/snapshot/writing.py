@@ -23,8 +23,11 @@ from remuda.storage.format.manifest import (
 )
 from remuda.storage.format.rows_object import encode_rows
 from remuda.storage.format.sealing import ObjectKey, seal, unseal
-from remuda.storage.log.index import LogIndex, SegmentSummary
-from remuda.storage.snapshot.object_store import ObjectStore, check_name
+from remuda.storage.log.reader import SegmentSource
+from remuda.storage.log.spans import Span, spans_back_to
+from remuda.storage.snapshot.chain import load_if_there
+from remuda.storage.snapshot.cut_records import CutRecord, encode_record, put_mark, record_key
+from remuda.storage.snapshot.object_store import ObjectStore, check_name, remove_unfinished
 
 VERSION_DIGITS = 10
 _BEGUN: Final = re.compile(rb"^begun (\d+)$", re.MULTILINE)
@@ -99,14 +102,14 @@ def put_segment(
     store: ObjectStore,
     name: str,
     identity: str,
-    summary: SegmentSummary,
+    span: Span,
     data: bytes,
     *,
     key: ObjectKey | None = None,
 ) -> SegmentObject:
     """A complete segment; one that is there already, from the increment before, is taken as it is.
     Raises ``DuplicateObject`` when it has other bytes."""
-    path = segment_key(name, identity, summary.number)
+    path = segment_key(name, identity, span.number)
     if path in store.keys(path):
         stored = store.get(path)
         if unseal(key, path, stored) != data:
@@ -117,34 +120,21 @@ def put_segment(
     else:
         stored = seal(key, path, data)
         store.put(path, stored)
-    return SegmentObject(
-        path, sha256(stored), len(stored), summary.number, summary.first, summary.last
-    )
+    return SegmentObject(path, sha256(stored), len(stored), span.number, span.first, span.last)
 
 
-def segments_of_increment(
-    index: LogIndex, needs: int, version: int, *, member: int
-) -> list[SegmentSummary]:
+def spans_of_increment(
+    source: SegmentSource, needs: int, finish: int, *, member: int
+) -> list[Span]:
     """The segments that an increment takes from a member's log: from ``needs`` of the cut before to
     the Finish of this one; all must be complete. Raises ``InputError`` when the increment would not
     be restorable: make a base instead."""
-    base = "Make a new base: an increment would not be restorable."
-    cut = index.cut(version)
-    if cut is None:
-        raise InputError(f"cut {version} was not finished on member {member}")
-    gap = index.gap_between(needs, cut.finish)
-    if gap is not None:
-        raise InputError(
-            f"member {member} has received a partition without its rows since the cut before",
-            detail=f"record {gap} of its log",
-            hint=base,
-        )
-    found = index.segments(needs, cut.finish)
-    if not found or found[0].first > needs:
+    found = [span for span in spans_back_to(source, needs) if span.first <= finish]
+    if not found or found[0].first > needs or found[-1].last < finish:
         raise InputError(
             f"the log of member {member} does not reach back to the cut before",
             detail=f"record {needs} is needed",
-            hint=base,
+            hint="Make a new base: an increment would not be restorable.",
         )
     return found
 
@@ -153,25 +143,44 @@ def finish(store: ObjectStore, manifest: Manifest) -> str:
     """Makes the snapshot visible; the SHA-256 of its manifest. Raises ``ResourceError`` when it was
     given up meanwhile, and its objects perhaps with it."""
     data = encode_manifest(manifest)
+    record = CutRecord(manifest.version, sha256(data), manifest.created)
     note = pending_key(manifest.name, manifest.version)
     if note not in store.keys(note):
         raise ResourceError(
             f"cut {manifest.version} of snapshot {manifest.name} was given up while it was made",
             hint="Somebody dropped it. Make the snapshot again.",
         )
+    store.put(record_key(manifest.name, manifest.version), encode_record(record))
     store.put(manifest_key(manifest.name, manifest.version), data)
-    store.delete(pending_key(manifest.name, manifest.version))
+    store.delete(note)
     return sha256(data)
 
 
 def abandon(store: ObjectStore, name: str, version: int) -> int:
-    """Take away what an interrupted snapshot has left; the number of objects. Segments stay until
-    ``expire``: another cut may rest on them. Nothing happens to one that has its manifest."""
+    """Take away what an interrupted snapshot has left; the number of objects. Its number is not
+    given out again: some member may still be putting an object of it. Nothing happens to one that
+    has its manifest."""
     if store.keys(manifest_key(name, version)):
         store.delete(pending_key(name, version))
         return 0
+    put_mark(store, name, version)
+    store.delete(record_key(name, version))
     left = store.keys(data_folder(name, version))
     for path in left:
         store.delete(path)
+    removed = len(left) + remove_spare_segments(store, name, version)
+    remove_unfinished(store, data_folder(name, version))
     store.delete(pending_key(name, version))
-    return len(left)
+    return removed
+
+
+def remove_spare_segments(store: ObjectStore, name: str, version: int) -> int:
+    """Take away the segments that were put for cut ``version``, which is none or becomes a base;
+    how many. They stay, until ``expire``, where another cut may rest on them."""
+    known, _ = load_if_there(store, name)
+    if known is None or known.damaged or known.lost() or known.pending() != [version]:
+        return 0
+    spare = [key for key in known.spare() if key.startswith(f"{name}/log/")]
+    for key in spare:
+        store.delete(key)
+    return len(spare)

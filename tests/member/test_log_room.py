@@ -1,0 +1,98 @@
+"""A log on a full disk: writers are told, readers go on, nothing that was acknowledged is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from logged import logged_cluster, memory_disk, on_disk, picture
+
+from remuda.errors import DiskFull
+
+ALL = "SELECT id FROM t ORDER BY id"
+FOLDER = Path("/a")
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remuda.member.wal_checkpoint.LOOK_EVERY", 0.01)
+    monkeypatch.setattr("remuda.member.wal_group.TRY_EVERY", 0.01)
+
+
+def test_a_disk_that_is_full_all_at_once() -> None:
+    """As with a quota: what was begun waits, and is there in the end; it was not acknowledged."""
+
+    async def scenario() -> None:
+        disk = memory_disk()
+        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
+            client = await cluster.client()
+            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+            schema = await client.schema("t")
+            await client.put(schema, (1,))
+            group = cluster.member(1).recovery.wal.group
+            disk.capacity = disk.used + 20
+            begun = asyncio.ensure_future(client.put(schema, (2,)))
+            while not group.waits_for_room:
+                await asyncio.sleep(0)
+            for write in (
+                client.put(schema, (3,)),
+                client.sql("INSERT INTO t VALUES (4), (5)"),
+            ):
+                with pytest.raises(DiskFull, match="until there is room") as refused:
+                    await write
+                assert "Reads go on" in refused.value.hint
+            assert await client.get(schema, 1) == [(1,)]
+            assert not begun.done()
+            then = picture(disk)
+            disk.capacity = None
+            await begun
+            await client.put(schema, (6,))
+            assert await client.sql(ALL) == [(1,), (2,), (6,)]
+            now = picture(disk)
+        for left, found in ((then, [(1,)]), (now, [(1,), (2,), (6,)])):
+            left.capacity = None
+            async with logged_cluster([FOLDER], on_disk(left)) as cluster:
+                assert await (await cluster.client()).sql(ALL) == found
+
+    asyncio.run(scenario())
+
+
+def test_a_disk_that_is_nearly_full_keeps_room_for_what_is_under_way() -> None:
+    async def scenario() -> None:
+        disk = memory_disk()
+        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
+            client = await cluster.client()
+            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+            schema = await client.schema("t")
+            group = cluster.member(1).recovery.wal.group
+            disk.space = lambda _path: (2**20 - 1, 2**24)
+            await client.put(schema, (1,))
+            with pytest.raises(DiskFull) as refused:
+                await client.put(schema, (2,))
+            assert "1048575 bytes are free there, and 1048576 are kept" in refused.value.detail
+            disk.space = lambda _path: (2**20, 2**24)
+            while group.room.refusal is not None:
+                await asyncio.sleep(0.001)
+            await client.put(schema, (3,))
+            assert await client.sql(ALL) == [(1,), (3,)]
+
+    asyncio.run(scenario())
+
+
+def test_a_member_that_has_no_room_can_be_stopped() -> None:
+    async def scenario() -> None:
+        disk = memory_disk()
+        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
+            client = await cluster.client()
+            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+            disk.capacity = disk.used
+            begun = asyncio.ensure_future(client.sql("INSERT INTO t VALUES (1)"))
+            while not cluster.member(1).recovery.wal.group.waits_for_room:
+                await asyncio.sleep(0)
+        begun.cancel()
+        disk.capacity = None
+        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
+            assert await (await cluster.client()).sql(ALL) == []
+
+    asyncio.run(scenario())

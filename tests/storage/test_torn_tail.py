@@ -1,0 +1,99 @@
+"""The last record of a log, which no later one speaks for: what a crash leaves of it is cut off,
+and what somebody has changed in it is refused."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from log_damage import flush, records_of
+from log_records import commit
+from log_runs import FOLDER, IDENTITY
+from sim_disk import SimulatedDisk
+
+from remuda.errors import DataCorrupted
+from remuda.storage.format.segment import HEADER_SIZE
+from remuda.storage.log.files import open_log
+from remuda.storage.log.writer import SyncMode
+
+SECTOR = 64
+PATH = FOLDER / "0000000001.segment"
+
+
+def two_groups(*, last: int = 3) -> tuple[SimulatedDisk, int]:
+    """A log of one record, and of more that are written together; and where the others begin."""
+    disk, random = SimulatedDisk(), Random(3)
+    disk.sector = SECTOR
+    opened = open_log(disk, FOLDER, IDENTITY, SyncMode.FSYNC)
+    opened.writer.append(commit(1, random, 20))
+    flush(opened)
+    start = len(disk.read(PATH))
+    for number in range(2, 2 + last):
+        opened.writer.append(commit(number, random, 20))
+    flush(opened)
+    return disk, start
+
+
+def changed(disk: SimulatedDisk, start: int, content: bytes) -> SimulatedDisk:
+    file = disk.names_now[PATH]
+    file.content[start:] = content
+    file.sync()
+    return disk
+
+
+@pytest.mark.parametrize("last", [1, 3])
+def test_a_changed_byte_is_no_torn_tail(last: int) -> None:
+    disk, start = two_groups(last=last)
+    whole = disk.read(PATH)
+    assert start > HEADER_SIZE
+    for offset in range(start, len(whole)):
+        mask = 0x01 if whole[offset] != 0x01 else 0x80  # another zero might be a torn one
+        disk.flip(PATH, offset, mask)
+        with pytest.raises(DataCorrupted) as refused:
+            records_of(disk)
+        disk.flip(PATH, offset, mask)
+        assert "segment 1, offset" in refused.value.message
+    assert len(records_of(disk)[0]) == 1 + last
+
+
+def test_what_is_refused_can_be_given_up() -> None:
+    disk, start = two_groups()
+    disk.flip(PATH, start + 30, 1)
+    with pytest.raises(DataCorrupted, match="damaged at its end") as refused:
+        records_of(disk)
+    assert f"cut {PATH} to {start} bytes" in refused.value.hint
+    disk.truncate(PATH, start)
+    assert len(records_of(disk)[0]) == 1
+
+
+def test_a_file_that_ends_early_is_a_torn_tail() -> None:
+    disk, start = two_groups()
+    whole = disk.read(PATH)
+    for end in range(start, len(whole)):
+        disk, _ = two_groups()
+        records, lost = records_of(changed(disk, end, b""))
+        assert len(records) < 4
+        assert lost <= end - start
+
+
+def test_sectors_that_were_not_written_are_a_torn_tail() -> None:
+    disk, start = two_groups()
+    whole = disk.read(PATH)
+    sectors = range(start - start % SECTOR, len(whole), SECTOR)
+    for missing in range(1, 2 ** len(sectors)):
+        disk, _ = two_groups()
+        content = bytearray(whole)
+        for place, sector in enumerate(sectors):
+            if missing >> place & 1:
+                first, stop = max(sector, start), min(sector + SECTOR, len(whole))
+                content[first:stop] = bytes(stop - first)
+        records, lost = records_of(changed(disk, start, bytes(content[start:])))
+        assert len(records) < 4
+        assert lost > 0
+
+
+def test_bytes_that_begin_no_record_are_refused() -> None:
+    disk, _ = two_groups()
+    end = len(disk.read(PATH))
+    with pytest.raises(DataCorrupted, match="damaged at its end"):
+        records_of(changed(disk, end, b"something else"))
