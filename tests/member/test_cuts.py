@@ -7,12 +7,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from logged import run
 from tests.member.conftest import TestClient, TestCluster
 
-from remuda.errors import InputError
+from remuda.errors import InputError, TransientError
+from remuda.member.cuts import Cut
 
 ALL = "SELECT k, v FROM {}m ORDER BY k"
 
@@ -133,6 +135,41 @@ def test_cuts_under_transfers_are_whole(tmp_path: Path) -> None:
             assert await client.sql(f"SELECT sum(v) FROM c{cut}_m") == [(2000,)]
 
     run(tmp_path, scenario, members=2, backups=1)
+
+
+def test_a_cut_of_which_commits_were_not_noted_is_given_up(tmp_path: Path) -> None:
+    """Another one has begun while it waited, or what is remembered for it was forgotten."""
+
+    async def scenario(_client: TestClient, cluster: TestCluster) -> None:
+        cuts = cluster.member(1).snapshots.cuts
+        waiting: list[asyncio.Event] = []
+
+        async def settled(_timestamp: int) -> None:
+            waiting.append(asyncio.Event())
+            await waiting[-1].wait()
+
+        async def begun(version: int) -> asyncio.Task[Cut]:
+            before, clocks = len(waiting), await cuts.clocks()
+            cut = asyncio.ensure_future(cuts.take(version, clocks))
+            while len(waiting) == before:
+                await asyncio.sleep(0)
+            return cut
+
+        with mock.patch.object(cuts, "settled", settled):
+            first, second = await begun(10), await begun(11)
+            waiting[0].set()
+            with pytest.raises(TransientError, match="waited too long"):
+                await first
+            waiting[1].set()
+            assert (await second).version == 11
+            third = await begun(12)
+            assert cuts.wal is not None
+            cuts._end_watch(cuts.wal)
+            waiting[2].set()
+            with pytest.raises(TransientError, match="waited too long"):
+                await third
+
+    run(tmp_path, scenario, members=1)
 
 
 def test_cuts_are_made_on_a_schedule_and_expire(tmp_path: Path) -> None:

@@ -348,10 +348,11 @@ def test_whoever_is_given_a_copy_anew_gets_rows_that_it_had_before(in_cluster: A
                 rows.receivers = dict(rows.receivers)
 
         rows._send = send  # type: ignore[method-assign]
-        own = np.isin(Router(schema).partitions(batch), list(mine))
+        partitions = Router(schema).partitions(batch)
+        own = np.isin(partitions, list(mine))
         job = member.commits.new_job()
         frame = Frame(job, "0:0", 1, 0, removal=False)
-        await rows._on_copies(schema, frame, batch.filter(pa.array(own)))
+        await rows._on_copies(schema, frame, batch.filter(pa.array(own)), partitions[own])
         assert sent == [2, 2]
         rows.receivers = {}
         member.commits.drop(job, [1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,12 @@ ALL = "SELECT id FROM t ORDER BY id"
 FOLDER = Path("/a")
 
 
+LOOK_EVERY = "remuda.member.wal_checkpoint.LOOK_EVERY"
+
+
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remuda.member.wal_checkpoint.LOOK_EVERY", 0.01)
+    monkeypatch.setattr(LOOK_EVERY, 1000)  # no mark may find the full disk before a write does
     monkeypatch.setattr("remuda.member.wal_group.TRY_EVERY", 0.01)
 
 
@@ -58,7 +62,11 @@ def test_a_disk_that_is_full_all_at_once() -> None:
     asyncio.run(scenario())
 
 
-def test_a_disk_that_is_nearly_full_keeps_room_for_what_is_under_way() -> None:
+def test_a_disk_that_is_nearly_full_keeps_room_for_what_is_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(LOOK_EVERY, 0.01)
+
     async def scenario() -> None:
         disk = memory_disk()
         async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
@@ -66,8 +74,11 @@ def test_a_disk_that_is_nearly_full_keeps_room_for_what_is_under_way() -> None:
             await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
             schema = await client.schema("t")
             group = cluster.member(1).recovery.wal.group
-            disk.space = lambda _path: (2**20 - 1, 2**24)
             await client.put(schema, (1,))
+            disk.space = lambda _path: (2**20 - 1, 2**24)
+            while group.room.refusal is None:
+                with suppress(DiskFull):  # a mark may have found it first
+                    await client.put(schema, (1,))
             with pytest.raises(DiskFull) as refused:
                 await client.put(schema, (2,))
             assert "1048575 bytes are free there, and 1048576 are kept" in refused.value.detail
@@ -94,5 +105,46 @@ def test_a_member_that_has_no_room_can_be_stopped() -> None:
         disk.capacity = None
         async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
             assert await (await cluster.client()).sql(ALL) == []
+
+    asyncio.run(scenario())
+
+
+def test_a_member_whose_last_words_find_no_room_ends() -> None:
+    async def scenario() -> None:
+        disk = memory_disk()
+        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
+            client = await cluster.client()
+            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+            await client.sql("INSERT INTO t VALUES (1)")
+            disk.capacity = disk.used
+        disk.capacity = None
+        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
+            assert await (await cluster.client()).sql(ALL) == [(1,)]
+
+    asyncio.run(scenario())
+
+
+def test_a_checkpoint_that_finds_no_room_leaves_nothing() -> None:
+    """The log has to wait for what it would keep."""
+
+    async def scenario() -> None:
+        disk = memory_disk()
+        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
+            client = await cluster.client()
+            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+            await client.sql("INSERT INTO t SELECT * FROM generate_series(1, 1000)")
+            checkpoints, image = cluster.member(1).recovery.checkpoints, FOLDER / "image-0001"
+            await checkpoints.take()
+            kept = disk.names(image)
+            [rows] = [len(disk.read(image / name)) for name in kept if name.endswith(".arrow")]
+            for room in (0, rows // 2, rows + 10):  # at last all but the manifest fits
+                disk.capacity = disk.used + room
+                with pytest.raises(DiskFull):
+                    await checkpoints.take()
+                assert disk.names(image) == kept
+                disk.capacity = None
+            await checkpoints.take()
+            assert len(disk.names(image)) == len(kept)
+            assert disk.names(image) != kept
 
     asyncio.run(scenario())

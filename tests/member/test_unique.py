@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.member.conftest import TestCluster, cluster_of
 from transacting import Session
 
-from conftest import TestCluster, cluster_of
 from remuda.datatypes.arrow import engine_schema
 from remuda.errors import NotSupported, RemudaError, TransientError, UniqueViolation
 from remuda.member import arrow_stream
@@ -177,6 +177,29 @@ def test_an_index_that_is_made_while_others_write(in_cluster: Any) -> None:
                 break
         await asyncio.gather(*writers)
         assert await third.sql("SELECT count(*) - count(DISTINCT u) FROM t") == [(0,)]
+
+    in_cluster(scenario)
+
+
+def test_snapshots_from_before_the_index(in_cluster: Any) -> None:
+    """Who wrote then had nothing to tell those who would read so early."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        one, two = await cluster.client(1), await cluster.client(2)
+        await one.sql("CREATE TABLE other (k BIGINT PRIMARY KEY)")
+        for begin in ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ"):
+            await one.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, u BIGINT)")
+            first = Session(one)
+            await first.sql(begin)
+            await first.sql("SELECT count(*) FROM other")
+            await two.sql("INSERT INTO t VALUES (1, 7)")
+            await two.sql("CREATE UNIQUE INDEX i ON t (u)")
+            with pytest.raises(UniqueViolation):
+                await first.sql("INSERT INTO t VALUES (2, 7)")
+            await first.sql("ROLLBACK")
+            assert await two.sql("SELECT * FROM t") == [(1, 7)]
+            await one.sql("DROP TABLE t")
+        await cluster.idle()
 
     in_cluster(scenario)
 

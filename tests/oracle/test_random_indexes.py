@@ -22,7 +22,7 @@ from oracle_answers import difference, rows_of
 pytestmark = pytest.mark.cluster
 
 ROUNDS = int(os.environ.get("REMUDA_ORACLE_INDEX_ROUNDS", "5"))
-QUERIES = 32
+QUERIES = 24
 ROWS = 3000
 WORDS = ["ant", "bee", "cat", "dog", "eel", "Fox", "", "gnu", "a%b", "näive", "ant eater"]
 COLUMNS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -142,13 +143,18 @@ class _Query:
     def exception(self) -> RuntimeError | None:
         return None if self._error is None else RuntimeError(self._error)
 
+    def awaitTermination(self) -> None:  # noqa: N802
+        """At once."""
+
 
 @pytest.mark.parametrize(("slow", "given_up"), [(2, False), (stream.SLOW_STARTS + 1, True)])
 def test_a_query_whose_python_was_too_slow_begins_again(slow: int, given_up: bool) -> None:
     late = "terminated with exception: Python worker failed to connect back."
     queries = [_Query(late) for _ in range(slow)] + [_Query(None)]
     told: list[str] = []
-    context = SimpleNamespace(tell=told.append, explained=lambda error, *_: error)
+    context = SimpleNamespace(
+        tell=told.append, explained=lambda error, *_: error, at=lambda *_: nullcontext()
+    )
     writer = SimpleNamespace(start=lambda: queries.pop(0))
     one: Any = stream.Running("map m", 1, writer.start(), 0.0, writer)  # type: ignore[arg-type]
     found: list[RemudaError] = []

@@ -102,7 +102,7 @@ TYPES = """
 select id from flights where origin = 3
 select id from flights where id = origin
 select id from flights where id = 'abc'
-select id from flights where day = 'yesterday'
+select id from flights where day = 'someday'
 select id from flights where day > '2013-02-30'
 select id from flights where id
 select id from flights where not id

@@ -46,6 +46,10 @@ records = st.one_of(
     st.builds(log.Checkpoint, _integers, _integers, _integers, _texts, _blobs),
     st.builds(log.Closed, _integers),
     st.builds(log.Stopped, _integers),
+    st.builds(
+        log.LogsHeard,
+        st.lists(st.builds(log.HeardLog, _integers, _blobs, _integers), max_size=3).map(tuple),
+    ),
 )
 
 

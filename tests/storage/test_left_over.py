@@ -100,6 +100,23 @@ def test_a_crash_between_record_and_manifest_loses_nothing(
     assert found(grid) == []
 
 
+def test_a_cut_that_is_finished_while_keys_are_listed_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Stores list many keys part by part."""
+    grid = filled(1)
+    last, keys, calls = max(grid.chain().manifests), grid.store.keys, []
+
+    def listed(prefix: str) -> list[str]:
+        calls.append(prefix)
+        return [key for key in keys(prefix) if len(calls) > 1 or key != manifest_key(NAME, last)]
+
+    monkeypatch.setattr(grid.store, "keys", listed)
+    chain = load(grid.store, NAME)
+    assert not chain.lost()
+    assert last in chain.manifests
+
+
 def test_numbers_are_given_out_once() -> None:
     """Who began a cut that was given up may still put its objects."""
     grid = filled(1)

@@ -21,6 +21,7 @@ from remuda.storage.format import records as log
 from remuda.storage.format.segment import Identity
 from remuda.storage.log.files import ARCHIVE, LogFiles, OpenedLog, open_log
 from remuda.storage.log.retention import retire
+from remuda.storage.log.spans import spans_back_to
 from remuda.storage.log.writer import SyncMode
 from remuda.world import Disk, SystemAppender, SystemDisk
 
@@ -180,3 +181,13 @@ def test_archived_segments_are_kept_apart() -> None:
     assert files.numbers() == numbers[-1:]
     assert ARCHIVE in files.disk.names(files.folder)
     assert opened_log(files.disk, files.folder).tail.lost == 0
+
+
+def test_a_segment_that_is_being_made_is_not_looked_into(tmp_path: Path) -> None:
+    opened, random = opened_log(SystemDisk(), tmp_path), Random(1)
+    write(opened, *(commit(number, random) for number in range(1, 20)))
+    files = opened.files
+    spans = spans_back_to(files, 1)
+    assert [span.number for span in spans] == files.numbers()[:-1]
+    files.path(files.numbers()[-1] + 1).touch()
+    assert spans_back_to(files, 1) == spans

@@ -11,9 +11,11 @@ from log_records import commit
 from log_runs import FOLDER, IDENTITY
 from sim_disk import SimulatedDisk
 
-from remuda.errors import DataCorrupted
+from remuda.errors import DataCorrupted, DiskFull
+from remuda.storage.format import records as log
 from remuda.storage.format.segment import HEADER_SIZE
 from remuda.storage.log.files import open_log
+from remuda.storage.log.reader import LogReader
 from remuda.storage.log.writer import SyncMode
 
 SECTOR = 64
@@ -90,6 +92,41 @@ def test_sectors_that_were_not_written_are_a_torn_tail() -> None:
         records, lost = records_of(changed(disk, start, bytes(content[start:])))
         assert len(records) < 4
         assert lost > 0
+
+
+def test_a_large_record_that_has_met_a_full_disk_is_torn_like_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its rows are written by themselves; nothing of it may be on the disk before they fit."""
+    monkeypatch.setattr("remuda.storage.format.record_codec.APART", 100)
+    disk = SimulatedDisk()
+    disk.sector = SECTOR
+    opened = open_log(disk, FOLDER, IDENTITY, SyncMode.FSYNC)
+    opened.writer.append(log.StagedRows("j", "p:t", 1, 1, 1, Random(1).randbytes(400)))
+    out = opened.writer.step()
+    assert out is not None
+    disk.capacity = disk.used + HEADER_SIZE + 200
+    with pytest.raises(DiskFull):
+        opened.files.carry_out(out)
+    assert opened.files.stopped_at is not None
+    before = disk.read(PATH)
+    assert before == disk.names_now[PATH].stored
+    disk.capacity = None
+    opened.files.carry_out(out, opened.files.stopped_at)
+    whole = disk.read(PATH)
+    sectors = range(0, len(whole), SECTOR)
+    for missing in range(1, 2 ** len(sectors)):
+        content = bytearray(whole)
+        for place, sector in enumerate(sectors):
+            if missing >> place & 1:
+                old = before[sector : sector + SECTOR]
+                size = min(SECTOR, len(whole) - sector)
+                content[sector : sector + size] = old.ljust(size, b"\0")
+        if content == whole:
+            continue
+        disk.names_now[PATH].content[:] = content
+        reader = LogReader(opened.files, IDENTITY)
+        assert reader.tail().lost > 0
 
 
 def test_bytes_that_begin_no_record_are_refused() -> None:

@@ -32,7 +32,7 @@ _OWN_SECURITY: Final = ("user", "password_file", "tls", "tls_ca", "tls_certifica
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, dest="action")
-    about = "check a file, without Spark and without a cluster, and show its plan"
+    about = "check a file, without a Spark session or a cluster, and show its plan"
     check = actions.add_parser("validate", help=about, description=f"{about.capitalize()}.")
     check.add_argument("file", help="the pipeline, in YAML")
     about = "run a pipeline: once, as long as rows come, or as its schedule says"

@@ -64,9 +64,16 @@ class Layer:
         self._hashes = np.array(sorted(hashes), dtype=np.uint64)
 
     @cached_property
-    def mine(self) -> frozenset[Key]:
+    def _partition_of(self) -> dict[Key, int]:
         """The keys of the rows that this member adds."""
-        return frozenset(key for key, _, _ in self._mine)
+        return {key: partition for key, _, partition in self._mine}
+
+    def row(self, key: Key, partitions: frozenset[int] | None) -> Row | None:
+        """Of ``rows``, the one with a key that was written."""
+        partition = self._partition_of.get(key)
+        if partition is None or not (partitions is None or partition in partitions):
+            return None
+        return self.by_key[key]
 
     def rows(self, partitions: frozenset[int] | None) -> list[Row]:
         """Those that this member adds, of some partitions (None: of all)."""
@@ -213,11 +220,7 @@ class OverlaidSources:
             self._base.lookup(map_id, schema_version, at, other, partitions) if other else ()
         )
         return [
-            next(stored)
-            if key not in layer.by_key
-            else layer.by_key[key]
-            if key in layer.mine
-            else None
+            next(stored) if key not in layer.by_key else layer.row(key, partitions)
             for key in canonical
         ]
 

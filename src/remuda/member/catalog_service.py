@@ -36,6 +36,9 @@ class CatalogService:
         self._highest_tried = 0
         """A version that was sent out is never used again: some member may hold it although the
         change failed on another one."""
+        self.unique_since: dict[int, int] = {}
+        """By map id: until then rows may have been written by some who did not know of a unique
+        index, or not that all others know of it. (Of a map that was made with it: not at all.)"""
         self.on_dropped: list[Callable[[int], None]] = []
         """Called with the id of a map that has gone, before its storage is freed."""
         self.on_altered: list[Callable[[int], None]] = []
@@ -147,6 +150,7 @@ class CatalogService:
                 raise reply
             reached += 1
             told = control_pb2.CatalogState.FromString(reply.pbody)
+            self._core.observe(told.context)
             differs = told.maps != state.maps or told.views != state.views
             refused = told.version > catalog.version or differs
             if refused and (newest is None or told.version > newest.version):
@@ -218,7 +222,10 @@ class CatalogService:
         core.catalog = catalog
         core.stores.update(made)
         for schema in catalog.maps:
-            altered = core.stores[schema.map_id].schema.version < schema.version
+            before = core.stores[schema.map_id].schema
+            altered = before.version < schema.version
+            if before.uniques != schema.uniques:
+                self.unique_since[schema.map_id] = core.clock.last
             for store in core.copies_of(schema.map_id):
                 if store.schema.version < schema.version:
                     store.alter(schema)
@@ -234,6 +241,7 @@ class CatalogService:
             for listener in self.on_dropped:
                 listener(map_id)
             core.forget_map(map_id)
+            self.unique_since.pop(map_id, None)
         state.ClearField("context")
         if core.wal.active:
             core.wal.catalog_changed(state.version, state.SerializeToString())

@@ -161,8 +161,16 @@ class Cuts:
                 for s in stored.segments
             )
 
-        found = await asyncio.gather(*(member(each) for each in cut.members))
-        return {each.member: segments for each, segments in zip(cut.members, found, strict=True)}
+        # All are waited for: none must put a segment when spare ones were taken away.
+        outcomes = await asyncio.gather(
+            *(member(each) for each in cut.members), return_exceptions=True
+        )
+        found: dict[int, tuple[SegmentObject, ...]] = {}
+        for each, outcome in zip(cut.members, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+            found[each.member] = outcome
+        return found
 
     # --- a member's part ----------------------------------------------------------------------
 
@@ -238,6 +246,11 @@ class Cuts:
         await self.settled(timestamp)
         if core.view.number != view:
             raise ViewChanged("the members changed during a cut")
+        if self._watch is not watch or self.version != message.version:
+            raise TransientError(  # commits since then were not noted for it
+                f"member {core.number} waited too long for what was prepared before cut"
+                f" {message.version}"
+            )
         before, after = watch.sides(start, timestamp)
         needs = watch.lowest(after, needs)
         finish = wal.append(log.CutFinish(message.version, before, after))

@@ -11,6 +11,7 @@ from remuda.cluster.joining import Founding
 from remuda.config import split_address
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import (
+    DataCorrupted,
     InputError,
     InvalidDefinition,
     MemberUnavailable,
@@ -153,6 +154,8 @@ class Forming:
         while True:
             self._arrived.clear()
             found = gathering.complete(patient=now() < patience)
+            if found is not None and self._refuse_older(gathering, found):
+                continue
             if found is not None and await self._agreed(recovery, gathering, found):
                 return
             gathering.require_logs()
@@ -161,6 +164,19 @@ class Forming:
                 told = progress
                 log.warning("starting again from logs", extra=fields(progress=progress))
             await self._first_of(self._arrived, limit=True)
+
+    def _refuse_older(self, gathering: Gathering, found: Prospect) -> bool:
+        """Whether there were logs that lack what others know of them; the rest may be enough.
+        Raises DataCorrupted for the own one."""
+        older = gathering.older(found)
+        if self._core.number in older:
+            raise older[self._core.number]
+        for number, error in older.items():
+            log.error("an older log is refused", extra=fields(peer=number, why=error.message))
+            self._cause = error.message
+            gathering.refuse(number, error)
+            self._gathered.pop(number).close()  # it asks again, and hears why
+        return bool(older)
 
     async def _agreed(self, recovery: Recovery, gathering: Gathering, found: Prospect) -> bool:
         """Have all that are here settle what is in doubt; False: one of them has gone."""
@@ -257,7 +273,7 @@ class Forming:
         while not self.formed.is_set():
             try:
                 await self._ask_to_join()
-            except (InputError, ProtocolError):
+            except (InputError, ProtocolError, DataCorrupted):
                 raise
             except RemudaError as error:
                 self._cause = error.message

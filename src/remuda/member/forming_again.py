@@ -81,10 +81,13 @@ class Gathering:
         self.cluster = cluster
         self.given_up = given_up
         self.here: dict[int, Returned] = {}
+        self._refused: dict[str, DataCorrupted] = {}
+        """Processes whose logs are older than what the others know of them."""
 
     def join(self, message: control_pb2.Join) -> MemberInfo:
         """The member with the number that it had. Raises MemberUnavailable for a new one, which
-        may join when the cluster is there, InvalidDefinition for one of another cluster."""
+        may join when the cluster is there, InvalidDefinition for one of another cluster,
+        DataCorrupted for one that was refused."""
         if not message.HasField("log"):
             raise MemberUnavailable(
                 f"the cluster starts again from its logs: {self.progress()}",
@@ -97,6 +100,8 @@ class Gathering:
                 f"{self.cluster.hex()}",
                 hint="Start the member with its own folder, or with an empty one.",
             )
+        if message.member.uuid in self._refused:
+            raise self._refused[message.member.uuid]
         found = returned(codec.decode_member(message.member), message.log)
         self.here[found.info.number] = found
         return found.info
@@ -127,6 +132,30 @@ class Gathering:
         if each.state.settled and any(other.newest < view.number for other in others):
             return each.view
         return view
+
+    def older(self, found: Prospect) -> dict[int, DataCorrupted]:
+        """Those whose logs end before what another one has noted of them, and who would be needed:
+        what is missing would be lost, though the others' logs may have it."""
+        wrong: dict[int, DataCorrupted] = {}
+        here = sorted(found.needed & self.here.keys())  # what others have noted may be void
+        for number in here:
+            mine, end = self.here[number].state, self.here[number].state.log
+            known, by = max(
+                (
+                    (note.sequence, other)
+                    for other in here
+                    for note in self.here[other].state.heard
+                    if note.member == number and note.identity == end.identity
+                ),
+                default=(0, 0),
+            )
+            if known > end.sequence:
+                wrong[number] = _older_log(number, mine.folder, end.sequence, known, by)
+        return wrong
+
+    def refuse(self, number: int, why: DataCorrupted) -> None:
+        """The process is not here any more, and hears why when it asks again."""
+        self._refused[self.here.pop(number).info.uuid] = why
 
     def settles(self, number: int, found: Prospect) -> None:
         """A member is about to be told what was decided: whatever comes of it, no copies can be
@@ -264,3 +293,16 @@ class Gathering:
 
 def _holder(partition: int, copies: tuple[int, ...]) -> int:
     return copies[partition] if partition < PARTITIONS else partition - PARTITIONS
+
+
+def _older_log(number: int, folder: str, end: int, known: int, by: int) -> DataCorrupted:
+    return DataCorrupted(
+        f"the log of member {number} in {folder} is older than the others know: it ends with record"
+        f" {end}, and record {known} was on its disk",
+        detail=f"Member {by} has noted that. The folder is an older copy, or its log was cut off:"
+        f" writes behind record {end} that were acknowledged would be lost.",
+        hint="Put the newer folder back, or start the member with an empty one: the others go on"
+        " with their copies, and it gets its rows from them. Where they are too few for that, or"
+        f" have no copies, start them with start_without={number}; what only this member had is"
+        " lost then.",
+    )

@@ -29,8 +29,10 @@ from remuda.member.forming import Forming
 from remuda.member.log import fields
 from remuda.member.membership_messages import (
     decode_agreement,
+    decode_log_end,
     decode_wish,
     encode_agreement,
+    encode_log_end,
     encode_wish,
 )
 from remuda.member.peers import Peers, dial
@@ -144,6 +146,9 @@ class Membership:
                 self._core.timestamp()
                 beat = self._heartbeat()
                 beat.sent = sent
+                mine = core.wal.on_disk()
+                if mine is not None:
+                    beat.log.CopyFrom(encode_log_end(mine))
                 self._peers.send_membership(to, RpcType.HEARTBEAT, beat)
             case ms.AnswerBeat(to, sent):
                 answer = control_pb2.Heartbeat(context=core.context(), sent=sent)
@@ -357,6 +362,8 @@ class Membership:
         self._takeover.heard(context.sender, context.view)
         self.step(ms.Beat(context.sender, context.view, message.sent))
         self._reported(message)
+        if message.HasField("log"):
+            core.wal.heard(decode_log_end(message.log))
         self._note_leaver(context.sender, leaves=message.leaving)
         if message.catalog_version > core.catalog.version and context.view == core.view.number:
             self.on_catalog(context.sender, message.catalog_version)

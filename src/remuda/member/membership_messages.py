@@ -9,8 +9,17 @@ from remuda.cluster.next_view import Placement
 from remuda.errors import ProtocolError
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, control_pb2
+from remuda.storage.format.records import HeardLog
 
 _Kind = control_pb2.Agreement
+
+
+def encode_log_end(log: HeardLog) -> control_pb2.LogEnd:
+    return control_pb2.LogEnd(member=log.member, identity=log.identity, sequence=log.sequence)
+
+
+def decode_log_end(message: control_pb2.LogEnd) -> HeardLog:
+    return HeardLog(message.member, message.identity, message.sequence)
 
 
 def encode_agreement(

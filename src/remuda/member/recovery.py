@@ -21,6 +21,7 @@ from remuda.limits import PARTITIONS
 from remuda.member.core import Core
 from remuda.member.hop import Hop
 from remuda.member.log import fields
+from remuda.member.membership_messages import encode_log_end
 from remuda.member.offload import Offload
 from remuda.member.wal_checkpoint import Checkpoints
 from remuda.member.wal_folder import Folder, FolderState
@@ -154,7 +155,13 @@ class Recovery:
             replicated=made.replicated,
             left=sorted(made.left),
             settled=state.settled,
+            folder=self._core.config.data_dir,
         )
+        if self._opened is not None:
+            end = self._opened.tail.end.sequence
+            mine = records.HeardLog(state.number, state.identity.member, end)
+            message.log.CopyFrom(encode_log_end(mine))
+        message.heard.extend(encode_log_end(each) for each in made.heard)
         if state.accepted is not None:
             message.accepted.CopyFrom(codec.encode_view(state.accepted))
         for partition, holders in state.lost.items():
@@ -296,6 +303,7 @@ class Recovery:
         self.wal.catalog_state = made.catalog_state
         self.wal.replicated = made.replicated
         self.wal.job_ends.update(made.job_ends)
+        self.wal.heard_logs.restore(made.heard)
         self.restored = None
         return group
 
@@ -339,11 +347,11 @@ class Recovery:
     async def close(self) -> None:
         """Write what waits, and a mark that the member ended by itself."""
         group = self.wal.group
-        if group is not None and group.waits_for_room:
-            group.give_up()
-        elif group is not None and group.writer.failure is None:
-            group.append(records.Stopped(self._core.clock.last), sync=True)
-            await group.safe()
+        if group is not None:
+            heard = self.wal.heard_logs.whole()
+            if heard is not None:
+                group.append(heard)
+            await group.close(records.Stopped(self._core.clock.last))
         self._flushing.close()
         self._imaging.close()
         if self._opened is not None:

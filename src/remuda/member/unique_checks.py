@@ -151,18 +151,30 @@ class UniqueChecks:
 
     async def _fresh(self, new: _New, entries: Entries, at: int) -> list[int]:
         """The guards of the values that rows get which had others at ``at``."""
+        kept = await self._kept(new, entries, at)
+        since = self._catalog.unique_since.get(new.schema.map_id, 0)
+        if at <= since or not new.index.ready:
+            # Who did not know of the index has written no guards; all are over who did not.
+            await self._kept(new, entries, await self._now())
+        return [slot_of(new.index.index_id, same) for same in new.by_values if same not in kept]
+
+    async def _kept(self, new: _New, entries: Entries, at: int) -> set[Values]:
+        """The values that rows get which had them at ``at``. Raises UniqueViolation if another row
+        had."""
         kept: set[Values] = set()
         width = len(new.schema.key)
-        async for row in self._stored(new, at):
-            key, values = canonical_key(row[:width]), row[width:]
-            same = new.same(values)
-            if same not in new.by_values:
-                continue
-            if key not in entries:
-                raise violation(new.schema, new.index, values)
-            if new.by_values[same][0] == key:
-                kept.add(same)
-        return [slot_of(new.index.index_id, same) for same in new.by_values if same not in kept]
+        for condition, sought in _searches(new):
+            async with contextlib.aclosing(self._rows(new, condition, sought, at)) as rows:
+                async for row in rows:
+                    key, values = canonical_key(row[:width]), row[width:]
+                    same = new.same(values)
+                    if same not in new.by_values:
+                        continue
+                    if key not in entries:
+                        raise violation(new.schema, new.index, values)
+                    if new.by_values[same][0] == key:
+                        kept.add(same)
+        return kept
 
     async def _now(self) -> int:
         others = tuple(n for n in self._core.live_members() if n != self._core.number)
@@ -180,26 +192,11 @@ class UniqueChecks:
 
     # --- the rows that are there ----------------------------------------------------------------
 
-    async def _stored(self, new: _New, at: int) -> AsyncGenerator[Row]:
-        """Key and values of the rows that may have one of the new values."""
-        wanted = [values for _, values in new.by_values.values()]
-        if len(wanted) > SOUGHT_MAX:
-            async for row in self._rows(new, "", (), at):
-                yield row
-            return
-        for start in range(0, len(wanted), SOUGHT_AT_ONCE):
-            part = wanted[start : start + SOUGHT_AT_ONCE]
-            # Few different texts, so that their plans are found again.
-            size = 1 << (len(part) - 1).bit_length()
-            part += part[-1:] * (size - len(part))
-            values = tuple([value for each in part for value in each])
-            async for row in self._rows(new, _condition(new.index, size), values, at):
-                yield row
-
     async def _rows(
         self, new: _New, condition: str, values: Values, at: int
     ) -> AsyncGenerator[Row]:
-        """Raises SerializationFailure when the map was altered, SnapshotTooOld and more."""
+        """Key and values of the rows at ``at``. Raises SerializationFailure when the map was
+        altered, SnapshotTooOld and more."""
         schema, index = new.schema, new.index
         names = [*schema.key, *index.names]
         columns = ", ".join(f'{quoted_name(n)} AS "c{i}"' for i, n in enumerate(names))
@@ -254,6 +251,20 @@ def _news(schema: MapSchema, entries: Entries) -> Iterator[_New]:
                 new.add(key, row)
         if new.by_values:
             yield new
+
+
+def _searches(new: _New) -> Iterator[tuple[str, Values]]:
+    """Conditions, and their parameters, that find the rows that may have one of the new values."""
+    wanted = [values for _, values in new.by_values.values()]
+    if len(wanted) > SOUGHT_MAX:
+        yield "", ()
+        return
+    for start in range(0, len(wanted), SOUGHT_AT_ONCE):
+        part = wanted[start : start + SOUGHT_AT_ONCE]
+        # Few different texts, so that their plans are found again.
+        size = 1 << (len(part) - 1).bit_length()
+        part += part[-1:] * (size - len(part))
+        yield _condition(new.index, size), tuple([value for each in part for value in each])
 
 
 def _condition(index: IndexDefinition, size: int) -> str:

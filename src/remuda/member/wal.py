@@ -21,6 +21,7 @@ from remuda.errors import InputError
 if TYPE_CHECKING:
     from remuda.member.commit_work import Work
     from remuda.member.transaction_sets import PartWork
+    from remuda.storage.format.records import HeardLog
     from remuda.transaction.parts import Address
 
 
@@ -133,6 +134,15 @@ class NoWal:
 
     def voted(self, view: View) -> None:
         """This member accepts ``view`` as the next one; it says so ``after`` this is safe."""
+
+    # --- logs of others -----------------------------------------------------------------------
+
+    def on_disk(self) -> HeardLog | None:
+        """What others may be told of this log."""
+        return None
+
+    def heard(self, theirs: HeardLog) -> None:
+        """Another member tells that of its log."""
 
     def gauges(self) -> Mapping[str, int]:
         """For the state of the member."""

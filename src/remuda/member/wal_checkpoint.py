@@ -72,6 +72,7 @@ class Checkpoints:
             assert group is not None
             group.mark()
             group.look()
+            self._wal.note_heard()
             if group.bytes - self._written >= self._core.config.checkpoint_size:
                 try:
                     await self.take()
@@ -134,6 +135,9 @@ class Checkpoints:
         writer.roll()
         self._written = group.bytes
         sequence = writer.last + 1
+        heard = wal.heard_logs.whole()
+        if heard is not None:
+            group.append(heard)  # its former place may go
         opened = [*wal.prepared.values(), *wal.open_jobs.values()]
         return ImageHead(
             sequence,  # grows from checkpoint to checkpoint, over restarts, too

@@ -14,7 +14,7 @@ from remuda.member.log_room import TRY_EVERY, LogRoom
 from remuda.member.offload import Offload
 from remuda.storage.format.records import Closed, Record
 from remuda.storage.log.files import LogFiles
-from remuda.storage.log.writer import Flush, LogWriter
+from remuda.storage.log.writer import AppendTo, Flush, LogWriter
 
 
 class GroupCommit:
@@ -42,6 +42,8 @@ class GroupCommit:
         self.waits_for_room = False
         """A flush is to be carried out, and the disk is full."""
         self._trying: asyncio.TimerHandle | None = None
+        self._closed: asyncio.Future[None] | None = None
+        """Set when the member ends: all is written, or is given up."""
 
     def append(self, record: Record, *, sync: bool = False) -> int:
         """The record's sequence. Raises LimitExceeded; when the disk has failed, nothing happens:
@@ -121,20 +123,38 @@ class GroupCommit:
             return partial(self._wait_for_room, full, flush, place)
         except RemudaError as error:
             return partial(self._broken, error)
-        size = sum(len(getattr(operation, "data", b"")) for operation in flush.operations)
+        size = sum(each.size for each in flush.operations if isinstance(each, AppendTo))
         return partial(self._flushed, size, self.room.free())
 
     def _wait_for_room(self, full: DiskFull, flush: Flush, place: int) -> None:
         self.waits_for_room = True
         self.room.on_full(full)
-        again = partial(self._carry_out, (), flush, place)
+        if self._closed is not None:
+            self._end()
+            return
         loop = asyncio.get_running_loop()
-        self._trying = loop.call_later(TRY_EVERY, self._offload, again, self._go_on)
+        self._trying = loop.call_later(TRY_EVERY, self._try, flush, place)
 
-    def give_up(self) -> None:
-        """The member ends, and what waits for room is not written."""
+    def _try(self, flush: Flush, place: int) -> None:
+        self._trying = None
+        self._offload(partial(self._carry_out, (), flush, place), self._go_on)
+
+    async def close(self, last: Record) -> None:
+        """Write what waits, and ``last``. On a disk that is full or fails, what waits is given up:
+        a member must end, and nobody was told of it."""
+        if self.writer.failure is not None:
+            return
+        self._closed = asyncio.get_running_loop().create_future()
+        self.append(last, sync=True)
+        self.after(self._end)
         if self._trying is not None:
             self._trying.cancel()
+            self._end()
+        await self._closed
+
+    def _end(self) -> None:
+        if self._closed is not None and not self._closed.done():
+            self._closed.set_result(None)
 
     def _flushed(self, size: int, free: tuple[int, int] | None) -> None:
         self.waits_for_room = False
@@ -145,6 +165,7 @@ class GroupCommit:
 
     def _broken(self, error: RemudaError) -> None:
         self.writer.on_failed(error)
+        self._end()
         self._failed(error)
 
     def _go_on(self) -> None:

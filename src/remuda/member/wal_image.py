@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import DataCorrupted
+from remuda.errors import DataCorrupted, DiskFull
 from remuda.limits import PARTITIONS
 from remuda.storage.format import records as log
 from remuda.storage.format.rows_object import decode_rows, encode_rows
@@ -77,6 +77,10 @@ def remove_others(disk: Disk, root: Path, number: int) -> None:
     """What is left of all checkpoints but one: manifests first, so that none is there in part."""
     keep = _stem(number)
     names = [n for n in disk.names(root) if n.startswith(PREFIX) and not n.startswith(keep)]
+    _remove(disk, root, names)
+
+
+def _remove(disk: Disk, root: Path, names: Sequence[str]) -> None:
     for name in sorted(names, key=lambda name: not name.endswith(MANIFEST)):
         disk.remove(root / name)
     disk.sync_folder(root)
@@ -95,7 +99,15 @@ class Taking:
 
     def write(self, disk: Disk, root: Path, head: ImageHead) -> tuple[str, int]:
         """On any thread; the manifest's SHA-256 and the number of rows. Raises DiskFull,
-        ResourceError; what is there then has no manifest."""
+        ResourceError; what is there then has no manifest, and on a full disk nothing is."""
+        try:
+            return self._write_all(disk, root, head)
+        except DiskFull:  # what nobody needs would keep it full, and the log waits for room
+            stem = _stem(head.number)
+            _remove(disk, root, [name for name in disk.names(root) if name.startswith(stem)])
+            raise
+
+    def _write_all(self, disk: Disk, root: Path, head: ImageHead) -> tuple[str, int]:
         disk.make_folder(root)
         stem = _stem(head.number)
         entries: list[ImageRows] = []

@@ -73,6 +73,8 @@ class Restored:
     left: set[int] = field(default_factory=set)
     """Partitions that were given up and have not come again, whatever the last view says: the
     member may have ended between its log and its folder."""
+    heard: tuple[log.HeardLog, ...] = ()
+    """What was noted last of the logs of others."""
     checkpoint: int = 0
     sequence: int = 0
     """Where the image ends."""
@@ -128,7 +130,13 @@ def replay(made: Restored, entries: Iterable[Entry]) -> None:
 def _note_earlier(made: Restored, record: log.Record) -> None:
     """The image has what was committed; what was open is still to come."""
     match record:
-        case log.Prepared() | log.StagedRows() | log.StagedKeys() | log.JobPrepared():
+        case (
+            log.Prepared()
+            | log.StagedRows()
+            | log.StagedKeys()
+            | log.JobPrepared()
+            | log.LogsHeard()
+        ):
             _note(made, record)
         case log.Committed(part=part) | log.RolledBack(part=part):
             made.parts.pop(part, None)
@@ -153,6 +161,8 @@ def _note(made: Restored, record: log.Record) -> None:
         case log.JobPrepared(job=job, timestamp=timestamp):
             made.jobs[job] = record
             made.clock = max(made.clock, timestamp)
+        case log.LogsHeard(logs):
+            made.heard = logs
         case _:
             raise AssertionError(f"{record} is handled elsewhere")
 

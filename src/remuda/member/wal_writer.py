@@ -21,12 +21,14 @@ from remuda.errors import InputError
 from remuda.limits import PARTITIONS
 from remuda.member.commit_work import Work
 from remuda.member.core import Core
+from remuda.member.heard_logs import HeardLogs
 from remuda.member.transaction_sets import PartWork
 from remuda.member.wal import NoWal
 from remuda.member.wal_group import GroupCommit
 from remuda.member.wal_rows import RECORD_SIZE, Packings, encode_batch, key_columns, pieces
 from remuda.storage.format import records as log
 from remuda.storage.format.segment import Identity
+from remuda.storage.log.writer import SyncMode
 from remuda.transaction.parts import Address
 
 DECISIONS_KEPT = 10_000
@@ -93,6 +95,10 @@ class MemberWal(NoWal):
         """Where the log lies, and whose it is."""
         self._catalog_sequence = 0
         self.replicated = False
+        self.heard_logs = HeardLogs()
+        self._last = 0
+        """The last record that says what the member has. Others are not told of marks and notes
+        behind it: their notes of these would never end."""
 
     def begin(self, view: View, cluster: bytes) -> None:
         if not cluster:
@@ -101,6 +107,7 @@ class MemberWal(NoWal):
                 hint="Start all members with data_dir, or none.",
             )
         self.group = self._begin(view, cluster)
+        self._last = self.group.writer.last
 
     # --- waiting ------------------------------------------------------------------------------
 
@@ -116,11 +123,12 @@ class MemberWal(NoWal):
 
     def require_room(self) -> None:
         if self.group is not None and self.group.room.refusal is not None:
-            raise self.group.room.refusal
+            # Raised many times: it must not keep what all these writers had.
+            raise self.group.room.refusal.with_traceback(None)
 
     def append(self, record: log.Record, *, sync: bool = False) -> int:
         assert self.group is not None, "the log begins with the first view"
-        sequence = self.group.append(record, sync=sync)
+        self._last = sequence = self.group.append(record, sync=sync)
         if self.watch is not None:
             self.watch(sequence, record)
         return sequence
@@ -303,6 +311,26 @@ class MemberWal(NoWal):
 
     def voted(self, view: View) -> None:
         self._on_vote(view)
+
+    # --- logs of others -----------------------------------------------------------------------
+
+    def on_disk(self) -> log.HeardLog | None:
+        group, place = self.group, self.place
+        if group is None or place is None or group.writer.mode is SyncMode.NONE:
+            return None  # nothing is ever synced: any part of it may go with the power
+        end = min(group.writer.durable, self._last)
+        return log.HeardLog(self._core.number, place[1].member, end)
+
+    def heard(self, theirs: log.HeardLog) -> None:
+        self.heard_logs.heard(theirs)
+
+    def note_heard(self) -> None:
+        """Now and then. Nobody waits for it."""
+        record = self.heard_logs.changed(
+            self._core.world.clock.monotonic(), self._core.view.by_number
+        )
+        if record is not None and self.group is not None:
+            self.group.append(record)
 
     # --- state --------------------------------------------------------------------------------
 

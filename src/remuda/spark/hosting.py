@@ -242,10 +242,11 @@ def start_cluster(
 def _begin_anew(problem: BaseException, server: RendezvousServer, deadline: float) -> bool:
     """An executor was lost while the members found each other: Spark has another, or makes one."""
     broke_off: bool = server.look(lambda seen: seen.broke_off)
-    if not (broke_off and isinstance(problem, MemberUnavailable)):
+    in_time = time.monotonic() < deadline
+    if not (broke_off and in_time and isinstance(problem, MemberUnavailable)):
         return False
     log.warning("%s; all members begin anew", problem.message)
-    return time.monotonic() < deadline
+    return True
 
 
 def _bind_host(context: SparkContext, driver: str, given: str) -> str:

@@ -128,7 +128,7 @@ def _not_started(error: Exception, master: str, log: Path | None) -> SparkNotSta
     told = log.read_text(encoding="utf-8", errors="replace") if log is not None else ""
     found = _EXCEPTION.search(f"{told}\n{error}")
     first_line = (str(error).splitlines() or [type(error).__name__])[0]
-    last_line = ": ".join(told.strip().splitlines()[-1:])
+    last_line = told.strip().rpartition("\n")[2]
     hint = "Is the master right, and does it run? Without one, Spark runs in this process."
     if found is None and _NO_GATEWAY in first_line:
         hint = f"Does {os.environ.get('JAVA_HOME') or 'the java on PATH'} run by itself?"

@@ -67,8 +67,9 @@ def verify_snapshot(
     if level not in list(Level):
         raise InputError(f"level must be 1, 2 or 3, not {level!r}")
     place = Store(store, key_file)
-    chain = load(place.open()[0], name)
-    report = begun(place.open()[0], chain, Level(level), now=time.time_ns() // 1000)
+    opened, _ = place.open()
+    chain = load(opened, name)
+    report = begun(opened, chain, Level(level), now=time.time_ns() // 1000)
     objects = len(owners_of(chain))
     cuts = sorted(chain.manifests) if level >= Level.REPLAY else []
     looks = [("objects", start) for start in range(0, objects, OBJECTS_PER_PIECE)]

@@ -14,6 +14,7 @@ from remuda.catalog.edits import DropView, Edit, PutMap, PutView
 from remuda.catalog.indexes import without_index
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import Check, Column, Default, MapSchema
+from remuda.datatypes.sql import Kind
 from remuda.datatypes.widening import widening
 from remuda.errors import (
     CheckViolation,
@@ -29,6 +30,7 @@ from remuda.errors import (
 )
 from remuda.sql.constraints import bind_default, condition_columns, default_of
 from remuda.sql.context import Context
+from remuda.sql.index_definitions import find_index
 from remuda.sql.map_options import with_settings
 from remuda.sql.renames import with_renamed_checks, with_renamed_views
 from remuda.sql.schemas import check_column_name, map_of, missing, new_column, with_checks
@@ -340,7 +342,8 @@ def _change_type(work: _Alteration, action: ChangeType) -> None:
 def _keep_distinct(work: _Alteration, column: Column, action: ChangeType) -> None:
     """Different values of the old type are different ones of the new one. Raises NotSupported."""
     old, new = column.type, action.type
-    if not ((old.is_text and new.is_text) or (old.is_integer and new.is_integer)):
+    text = old.is_text and new.is_text and (old.kind is Kind.CHAR or new.kind is not Kind.CHAR)
+    if not (text or (old.is_integer and new.is_integer)):
         error = NotSupported(
             f'the type of column "{column.name}", which is in a UNIQUE constraint, cannot become '
             f"{new}",
@@ -392,7 +395,8 @@ def _rename_constraint(work: _Alteration, old: Name, new: Name) -> None:
     if old.text not in names:
         error = UndefinedObject(f'constraint "{old.text}" of map "{schema.name}" does not exist')
         raise placed(work.context, error, old)
-    if new.text in names:
+    foreign = old.text in uniques and find_index(work.context, new.text) is not None
+    if new.text in names or foreign:  # names of indexes are those of the whole cluster
         taken = DuplicateObject(f'constraint "{new.text}" for map "{schema.name}" already exists')
         raise placed(work.context, taken, new)
     work.schema = replace(

@@ -74,6 +74,13 @@ def _is_user(binder: ExpressionBinder, node: exp.Column) -> bool:
 def _bytes(binder: ExpressionBinder, node: exp.HexString) -> Expression:
     """X'0aff': the standard's literal of binary strings (PostgreSQL's is one of bits)."""
     digits = str(node.this)
+    span = span_of(node)
+    if span is not None and span[1] - span[0] + 1 == len(digits) + len("0x"):
+        raise binder.context.unsupported(
+            f"0x{digits}, which is a number to some and bytes to others,",
+            node,
+            f"Write {int(digits, 16)}, or x'{digits}'.",
+        )
     if len(digits) % 2 or not set(digits.lower()) <= set("0123456789abcdef"):
         raise binder.context.error(
             InvalidText,

@@ -22,7 +22,7 @@ def with_uniques(
 ) -> MapSchema:
     """``schema`` with more UNIQUE constraints, named as PostgreSQL names them. Raises
     UndefinedColumn, DuplicateColumn, DuplicateObject, InvalidDefinition."""
-    taken = {index.name for index in _all_indexes(context)}
+    taken = {index.name for index in (*_all_indexes(context), *schema.indexes)}
     for definition in definitions:
         names = {column.name for column in schema.shown}
         columns = [known_name(context, name, names) for name in definition.columns]

@@ -16,8 +16,8 @@ def hash_order(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
 
     The positions take the place of the lowest bits, and plain words are sorted: half the time of
     ``argsort``. The bits that are left hardly ever fail to tell two hashes apart (of a million,
-    with a chance of 3 %); such pairs are looked at, and if one is the wrong way round, all is
-    sorted as usual.
+    with a chance of 3 %; of ten million, some fifty times): such rows, which are neighbours then,
+    are sorted as usual.
     """
     count = len(hashes)
     if count < DIRECT_ROWS:
@@ -30,6 +30,7 @@ def hash_order(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     order = (words & low).view(np.int64)
     words >>= np.uint64(bits)
     alike = np.flatnonzero(words[1:] == words[:-1])
-    if (hashes[order[alike]] > hashes[order[alike + 1]]).any():
-        return np.argsort(hashes, kind="stable")
+    places = np.union1d(alike, alike + 1)
+    rows = order[places]
+    order[places] = rows[np.argsort(hashes[rows], kind="stable")]
     return order

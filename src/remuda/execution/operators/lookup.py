@@ -11,7 +11,7 @@ from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.lookup_keys import lookup_keys
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.plan.expression import ColumnRef, walk
-from remuda.plan.physical import KeyLookup
+from remuda.plan.physical import KeyLookup, Placement
 
 
 class KeyLookupOperator(Operator):
@@ -20,9 +20,10 @@ class KeyLookupOperator(Operator):
     def __init__(
         self, node: KeyLookup, context: FragmentContext, partitions: frozenset[int] | None = None
     ) -> None:
-        """``partitions`` limits it (None: all of this member)."""
+        """``partitions`` limits it (None: all of this member), unless all members have the map."""
         self._node = node
-        self._partitions = partitions
+        everywhere = node.traits.distribution.placement is Placement.REPLICATED
+        self._partitions = None if everywhere else partitions
         self._context = context
         self._types: list[SqlType] = [column.type for column in node.output]
         self._positions = list(node.positions)

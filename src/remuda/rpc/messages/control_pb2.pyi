@@ -323,7 +323,7 @@ class ViewInstall(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., cluster_identity: _Optional[bytes] = ...) -> None: ...
 
 class LogState(_message.Message):
-    __slots__ = ("cluster_identity", "member", "view", "accepted", "lost", "clock", "parts", "jobs", "replicated", "left", "settled")
+    __slots__ = ("cluster_identity", "member", "view", "accepted", "lost", "clock", "parts", "jobs", "replicated", "left", "settled", "log", "heard", "folder")
     CLUSTER_IDENTITY_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     VIEW_FIELD_NUMBER: _ClassVar[int]
@@ -335,6 +335,9 @@ class LogState(_message.Message):
     REPLICATED_FIELD_NUMBER: _ClassVar[int]
     LEFT_FIELD_NUMBER: _ClassVar[int]
     SETTLED_FIELD_NUMBER: _ClassVar[int]
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    HEARD_FIELD_NUMBER: _ClassVar[int]
+    FOLDER_FIELD_NUMBER: _ClassVar[int]
     cluster_identity: bytes
     member: int
     view: _common_pb2.View
@@ -346,7 +349,20 @@ class LogState(_message.Message):
     replicated: bool
     left: _containers.RepeatedScalarFieldContainer[int]
     settled: bool
-    def __init__(self, cluster_identity: _Optional[bytes] = ..., member: _Optional[int] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., accepted: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., lost: _Optional[_Iterable[_Union[PartitionHolders, _Mapping]]] = ..., clock: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[PartEnd, _Mapping]]] = ..., jobs: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., left: _Optional[_Iterable[int]] = ..., settled: _Optional[bool] = ...) -> None: ...
+    log: LogEnd
+    heard: _containers.RepeatedCompositeFieldContainer[LogEnd]
+    folder: str
+    def __init__(self, cluster_identity: _Optional[bytes] = ..., member: _Optional[int] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., accepted: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., lost: _Optional[_Iterable[_Union[PartitionHolders, _Mapping]]] = ..., clock: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[PartEnd, _Mapping]]] = ..., jobs: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., left: _Optional[_Iterable[int]] = ..., settled: _Optional[bool] = ..., log: _Optional[_Union[LogEnd, _Mapping]] = ..., heard: _Optional[_Iterable[_Union[LogEnd, _Mapping]]] = ..., folder: _Optional[str] = ...) -> None: ...
+
+class LogEnd(_message.Message):
+    __slots__ = ("member", "identity", "sequence")
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    member: int
+    identity: bytes
+    sequence: int
+    def __init__(self, member: _Optional[int] = ..., identity: _Optional[bytes] = ..., sequence: _Optional[int] = ...) -> None: ...
 
 class PartitionHolders(_message.Message):
     __slots__ = ("partition", "view", "members")
@@ -397,7 +413,7 @@ class JobEnd(_message.Message):
     def __init__(self, job: _Optional[str] = ..., timestamp: _Optional[int] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("context", "memory_held", "memory_limit", "sent", "catalog_version", "probe", "leaving")
+    __slots__ = ("context", "memory_held", "memory_limit", "sent", "catalog_version", "probe", "leaving", "log")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MEMORY_HELD_FIELD_NUMBER: _ClassVar[int]
     MEMORY_LIMIT_FIELD_NUMBER: _ClassVar[int]
@@ -405,6 +421,7 @@ class Heartbeat(_message.Message):
     CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
     PROBE_FIELD_NUMBER: _ClassVar[int]
     LEAVING_FIELD_NUMBER: _ClassVar[int]
+    LOG_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     memory_held: int
     memory_limit: int
@@ -412,7 +429,8 @@ class Heartbeat(_message.Message):
     catalog_version: int
     probe: bool
     leaving: bool
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., memory_held: _Optional[int] = ..., memory_limit: _Optional[int] = ..., sent: _Optional[float] = ..., catalog_version: _Optional[int] = ..., probe: _Optional[bool] = ..., leaving: _Optional[bool] = ...) -> None: ...
+    log: LogEnd
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., memory_held: _Optional[int] = ..., memory_limit: _Optional[int] = ..., sent: _Optional[float] = ..., catalog_version: _Optional[int] = ..., probe: _Optional[bool] = ..., leaving: _Optional[bool] = ..., log: _Optional[_Union[LogEnd, _Mapping]] = ...) -> None: ...
 
 class Ballot(_message.Message):
     __slots__ = ("round", "proposer")

@@ -40,9 +40,9 @@ from remuda.spark.pipeline.target_maps import (
 
 _ROWS: Final = "remuda_rows"
 _WAIT: Final = 1
+"""Seconds between two looks at the queries, at most."""
 SLOW_STARTS: Final = 5
 """So often a query is begun again because Python did not start in Spark's 10 s."""
-"""Seconds between two looks at the queries, at most."""
 
 
 @dataclass(slots=True)
@@ -240,7 +240,10 @@ def _look(context: Context, one: Running) -> None:
     if error is not None and slow_worker(error) and one.slow_starts < SLOW_STARTS:
         one.slow_starts += 1
         context.tell(f"{one.label}: begun again: {explain(error).message}")
-        one.query = one.writer.start()  # it goes on from its checkpoint
+        with suppress(PySparkException):  # told above; its name is free a moment after its end
+            one.query.awaitTermination()
+        with context.at(one.line, one.label):
+            one.query = one.writer.start()  # it goes on from its checkpoint
         return
     one.ended = time.perf_counter()
     if error is None:

@@ -137,6 +137,10 @@ _RECORDS: Final[Mapping[int, tuple[type[Any], Mapping[str, FieldCodec]]]] = {
             "ttl": INTEGER,
         },
     ),
+    20: (
+        log.LogsHeard,
+        {"logs": several(composed(log.HeardLog, member=INTEGER, identity=BLOB, sequence=INTEGER))},
+    ),
 }
 _LAYOUTS: Final = {kind: composed(made, **items) for kind, (made, items) in _RECORDS.items()}
 _KINDS: Final = {made: kind for kind, (made, _) in _RECORDS.items()}

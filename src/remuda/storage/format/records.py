@@ -300,6 +300,28 @@ class Stopped:
         return f"stopped at {self.timestamp}"
 
 
+@dataclass(frozen=True, slots=True)
+class HeardLog:
+    """The log ``identity`` of ``member`` was on its disk up to record ``sequence``."""
+
+    member: int
+    identity: bytes
+    sequence: int
+
+    def __str__(self) -> str:
+        return f"{self.member}:{self.sequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogsHeard:
+    """What the member has heard of the logs of others, all of it: an earlier one is void."""
+
+    logs: tuple[HeardLog, ...]
+
+    def __str__(self) -> str:
+        return "logs of others reach " + ", ".join(str(each) for each in self.logs)
+
+
 Record: TypeAlias = (
     Prepared
     | Committed
@@ -319,4 +341,5 @@ Record: TypeAlias = (
     | Checkpoint
     | Closed
     | Stopped
+    | LogsHeard
 )

@@ -84,8 +84,8 @@ class LogFiles:
             match operation:
                 case CreateSegment(segment, header):
                     self._create(segment, header, place)
-                case AppendTo(segment, data):
-                    self._append(segment, data, place)
+                case AppendTo():
+                    self._append(operation, place)
                 case SyncSegment(segment):
                     self._open[segment].sync()
                 case SyncFolder():
@@ -105,14 +105,19 @@ class LogFiles:
             raise
         self._size = len(header)
 
-    def _append(self, segment: int, data: bytes, place: int) -> None:
+    def _append(self, operation: AppendTo, place: int) -> None:
+        appender = self._open[operation.segment]
         try:
-            self._open[segment].append(data)
+            appender.append(operation.data)
+            if operation.rest:
+                appender.append(operation.rest)
         except DiskFull:
-            self.disk.truncate(self.path(segment), self._size)  # a part of it may be there
+            # Back to whole frames: with half of one on the disk for long, what a crash leaves of
+            # it later would look like damage (``torn_tail``).
+            self.disk.truncate(self.path(operation.segment), self._size)
             self.stopped_at = place
             raise
-        self._size += len(data)
+        self._size += operation.size
 
     def close(self) -> None:
         for appender in self._open.values():

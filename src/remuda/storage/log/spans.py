@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from remuda.storage.format.segment import decode_header
+from remuda.storage.format.segment import HEADER_SIZE, decode_header
 from remuda.storage.log.reader import SegmentSource
 
 
@@ -23,7 +23,10 @@ def spans_back_to(source: SegmentSource, needs: int) -> list[Span]:
     found: list[Span] = []
     follower: int | None = None
     for number in reversed(source.numbers()):
-        first = decode_header(source.head(number)).first
+        head = source.head(number)
+        if follower is None and len(head) < HEADER_SIZE:
+            continue  # it is being made
+        first = decode_header(head).first
         if follower is not None:
             found.append(Span(number, first, follower - 1))
         if first <= needs:

@@ -59,8 +59,15 @@ class CreateSegment:
 
 @dataclass(frozen=True, slots=True)
 class AppendTo:
+    """``rest`` follows ``data``: both, or nothing."""
+
     segment: int
     data: bytes
+    rest: bytes = b""
+
+    @property
+    def size(self) -> int:
+        return len(self.data) + len(self.rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +199,8 @@ class LogWriter:
             sequence += 1
             if rest:
                 group.append(encode_front(salt, sequence, synced, kind, payload, rest))
-                self._end_group(operations, group)
+                self._end_group(operations, group, rest)
                 group = []
-                operations.append(AppendTo(self.segment, rest))
-                self._size += len(rest)
             else:
                 group.append(encode_frame(salt, sequence, synced, kind, payload))
             size += needed
@@ -212,10 +217,12 @@ class LogWriter:
         self._out = Flush(tuple(operations), sequence, synced)
         return self._out
 
-    def _end_group(self, operations: list[Operation], group: list[bytes]) -> None:
-        data = b"".join(group)
-        operations.append(AppendTo(self.segment, data))
-        self._size += len(data)
+    def _end_group(
+        self, operations: list[Operation], group: list[bytes], rest: bytes = b""
+    ) -> None:
+        appended = AppendTo(self.segment, b"".join(group), rest)
+        operations.append(appended)
+        self._size += appended.size
         self._checksum = frame_checksum(group[-1])
 
     def on_flushed(self) -> None:

@@ -249,6 +249,12 @@ def version_of(key: str) -> int:
 def load(store: ObjectStore, name: str) -> Chain:
     """Raises ``UndefinedObject`` when there is no snapshot of this name."""
     check_name(name)
+    found = _load(store, name)
+    # A long list is no picture of one moment: a cut may have been finished while it was made.
+    return _load(store, name) if found.lost() else found
+
+
+def _load(store: ObjectStore, name: str) -> Chain:
     keys = store.keys(f"{name}/")
     if all(map(mark_version, keys)):
         raise UndefinedObject(f"there is no snapshot {name}")
