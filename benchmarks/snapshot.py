@@ -24,7 +24,7 @@ from remuda.errors import RemudaError
 
 ACCOUNTS = 10_000
 THREADS = 4
-ROUNDS = 5
+ROUNDS = 10
 
 
 def moved(cluster: str, seconds: float) -> int:
@@ -61,23 +61,25 @@ def price_of_cuts(client: Client, address: str, seconds: float) -> None:
     client.map("accounts").put_all({key: {"v": 100} for key in range(ACCOUNTS)})
     client.snapshots.create("cuts")
     ratios, took, kinds = [], [], []
-    for _ in range(ROUNDS):
-        without = moved(address, seconds)
-        over = threading.Event()
+    for turn in range(ROUNDS):
+        done = {}
+        for cutting in (turn % 2 == 1, turn % 2 == 0):
+            over = threading.Event()
 
-        def cut(over: threading.Event = over) -> None:
-            while not over.wait(1.0):
-                begin = time.perf_counter()
-                kinds.append(client.snapshots.create("cuts", increment=True).kind)
-                took.append(time.perf_counter() - begin)
+            def cut(over: threading.Event = over) -> None:
+                while not over.wait(1.0):
+                    begin = time.perf_counter()
+                    kinds.append(client.snapshots.create("cuts", increment=True).kind)
+                    took.append(time.perf_counter() - begin)
 
-        cutter = threading.Thread(target=cut)
-        cutter.start()
-        with_cuts = moved(address, seconds)
-        over.set()
-        cutter.join()
-        ratios.append(with_cuts / max(without, 1))
-        print(f"  {without / seconds:8.0f} /s without, {with_cuts / seconds:8.0f} /s with cuts")
+            cutter = threading.Thread(target=cut if cutting else over.wait)
+            cutter.start()
+            done[cutting] = moved(address, seconds)
+            over.set()
+            cutter.join()
+        ratios.append(done[True] / max(done[False], 1))
+        without, with_cuts = done[False] / seconds, done[True] / seconds
+        print(f"  {without:8.0f} /s without, {with_cuts:8.0f} /s with cuts", flush=True)
     print(
         f"transactions with a cut every second: {statistics.median(ratios):.2f} x of without"
         f" (target 0.95), {len(took)} cuts, {kinds.count('base')} of them bases,"
