@@ -6,13 +6,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark")
 
+from pyspark.logger import PySparkLogger
 
-from remuda.spark.session import SparkNotStarted, _check_standalone
+from remuda.spark.session import ERROR_LOGGERS, SparkNotStarted, _check_standalone, session
 
 pytestmark = pytest.mark.spark
 
@@ -41,6 +43,18 @@ def test_a_master_that_does_not_listen(place: str, reason: str) -> None:
     with pytest.raises(SparkNotStarted, match="no Spark master can be reached") as refused:
         _check_standalone(f"spark://{place}")
     assert reason in refused.value.detail
+
+
+def test_who_tells_errors_alone_has_no_other_report(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loggers = [PySparkLogger.getLogger(name) for name in ERROR_LOGGERS]
+    for logger in loggers:
+        monkeypatch.setattr(logger, "disabled", False)
+    assert session() is spark
+    assert not any(logger.disabled for logger in loggers)
+    assert session(log=tmp_path / "log") is spark
+    assert all(logger.disabled for logger in loggers)
 
 
 def test_without_java_on_the_machine(tmp_path: Path) -> None:

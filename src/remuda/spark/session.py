@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from remuda.errors import ResourceError
@@ -22,6 +23,8 @@ _STANDALONE: Final = "spark://"
 MASTER_TIMEOUT: Final = 10.0
 """Seconds for a master of a standalone cluster to take a connection."""
 _NO_GATEWAY: Final = "JAVA_GATEWAY_EXITED"
+ERROR_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""They print each error that is raised as JSON, with the stacks of Python and of Java."""
 _EXCEPTION: Final = re.compile(r"^.*?((?:\w+\.)+\w*(?:Exception|Error): .+)$", re.MULTILINE)
 
 
@@ -73,8 +76,12 @@ def session(
     ``master`` defaults to all local cores. ``quick`` starts faster and computes slower (about half
     the processor time to the first answer): for demos, tests and short loads. ``settings`` are
     Spark's own and win over ours. ``log`` is a file for what the Java process and the workers write
-    to their standard error. Raises ``JavaMissing``, ``SparkNotStarted``.
+    to their standard error, and of errors PySpark prints nothing then: whoever gave it tells them.
+    Raises ``JavaMissing``, ``SparkNotStarted``.
     """
+    if log is not None:
+        for logger in ERROR_LOGGERS:
+            PySparkLogger.getLogger(logger).disabled = True
     active = SparkSession.getActiveSession()
     if active is None:
         use_java()
