@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from logged import logged_cluster, memory_disk, on_disk, picture
@@ -13,8 +15,6 @@ from remuda.errors import DiskFull
 
 ALL = "SELECT id FROM t ORDER BY id"
 FOLDER = Path("/a")
-
-
 LOOK_EVERY = "remuda.member.wal_checkpoint.LOOK_EVERY"
 
 
@@ -24,14 +24,27 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remuda.member.wal_group.TRY_EVERY", 0.01)
 
 
+@asynccontextmanager
+async def with_table(disk: Any) -> AsyncIterator[tuple[Any, Any]]:
+    """A cluster of one member that has a table, and a client."""
+    async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
+        client = await cluster.client()
+        await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+        yield cluster, client
+
+
+async def left_on(disk: Any) -> list[tuple[int]]:
+    """What a member finds that starts from the disk."""
+    async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
+        return await (await cluster.client()).sql(ALL)
+
+
 def test_a_disk_that_is_full_all_at_once() -> None:
     """As with a quota: what was begun waits, and is there in the end; it was not acknowledged."""
 
     async def scenario() -> None:
         disk = memory_disk()
-        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
-            client = await cluster.client()
-            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+        async with with_table(disk) as (cluster, client):
             schema = await client.schema("t")
             await client.put(schema, (1,))
             group = cluster.member(1).recovery.wal.group
@@ -56,8 +69,7 @@ def test_a_disk_that_is_full_all_at_once() -> None:
             now = picture(disk)
         for left, found in ((then, [(1,)]), (now, [(1,), (2,), (6,)])):
             left.capacity = None
-            async with logged_cluster([FOLDER], on_disk(left)) as cluster:
-                assert await (await cluster.client()).sql(ALL) == found
+            assert await left_on(left) == found
 
     asyncio.run(scenario())
 
@@ -69,9 +81,7 @@ def test_a_disk_that_is_nearly_full_keeps_room_for_what_is_under_way(
 
     async def scenario() -> None:
         disk = memory_disk()
-        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
-            client = await cluster.client()
-            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+        async with with_table(disk) as (cluster, client):
             schema = await client.schema("t")
             group = cluster.member(1).recovery.wal.group
             await client.put(schema, (1,))
@@ -94,17 +104,14 @@ def test_a_disk_that_is_nearly_full_keeps_room_for_what_is_under_way(
 def test_a_member_that_has_no_room_can_be_stopped() -> None:
     async def scenario() -> None:
         disk = memory_disk()
-        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
-            client = await cluster.client()
-            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+        async with with_table(disk) as (cluster, client):
             disk.capacity = disk.used
             begun = asyncio.ensure_future(client.sql("INSERT INTO t VALUES (1)"))
             while not cluster.member(1).recovery.wal.group.waits_for_room:
                 await asyncio.sleep(0)
         begun.cancel()
         disk.capacity = None
-        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
-            assert await (await cluster.client()).sql(ALL) == []
+        assert await left_on(disk) == []
 
     asyncio.run(scenario())
 
@@ -112,14 +119,11 @@ def test_a_member_that_has_no_room_can_be_stopped() -> None:
 def test_a_member_whose_last_words_find_no_room_ends() -> None:
     async def scenario() -> None:
         disk = memory_disk()
-        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
-            client = await cluster.client()
-            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+        async with with_table(disk) as (_, client):
             await client.sql("INSERT INTO t VALUES (1)")
             disk.capacity = disk.used
         disk.capacity = None
-        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
-            assert await (await cluster.client()).sql(ALL) == [(1,)]
+        assert await left_on(disk) == [(1,)]
 
     asyncio.run(scenario())
 
@@ -129,9 +133,7 @@ def test_a_checkpoint_that_finds_no_room_leaves_nothing() -> None:
 
     async def scenario() -> None:
         disk = memory_disk()
-        async with logged_cluster([FOLDER], on_disk(disk)) as cluster:
-            client = await cluster.client()
-            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+        async with with_table(disk) as (cluster, client):
             await client.sql("INSERT INTO t SELECT * FROM generate_series(1, 1000)")
             checkpoints, image = cluster.member(1).recovery.checkpoints, FOLDER / "image-0001"
             await checkpoints.take()

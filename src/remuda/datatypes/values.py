@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
@@ -483,6 +483,14 @@ def array_to_values(array: pa.Array, sql_type: SqlType) -> list[PhysicalValue]:
         return _with_nulls(_nested_values(array, sql_type), array)
     result: list[PhysicalValue] = array.to_pylist()
     return result
+
+
+def arrays_to_rows(
+    arrays: Iterable[pa.Array], types: Iterable[SqlType]
+) -> list[tuple[PhysicalValue, ...]]:
+    """Columns in engine form as rows of physical values."""
+    columns = [array_to_values(array, type_) for array, type_ in zip(arrays, types, strict=True)]
+    return list(zip(*columns, strict=True))
 
 
 def _nested_values(array: pa.Array, sql_type: SqlType) -> list[PhysicalValue]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.values import array_to_values, values_to_array
+from remuda.datatypes.values import arrays_to_rows, values_to_array
 from remuda.execution.arrays import Indices
 from remuda.execution.context import FragmentContext, ScanOf
 from remuda.execution.contract import Operator
@@ -65,10 +65,7 @@ def _by_key(node: LookupJoin, context: FragmentContext, types: Sequence[SqlType]
     """Each key once, however many rows have it."""
 
     def find(columns: Sequence[pa.Array]) -> tuple[pa.RecordBatch, Indices] | None:
-        values = [
-            array_to_values(array, type_) for array, type_ in zip(columns, types, strict=True)
-        ]
-        keys = list(zip(*values, strict=True))
+        keys = arrays_to_rows(columns, types)
         unique = list(dict.fromkeys(keys))
         found = context.sources.lookup(
             node.map_id, node.schema_version, context.read_timestamp, unique

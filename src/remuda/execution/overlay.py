@@ -65,7 +65,7 @@ class Layer:
 
     @cached_property
     def _partition_of(self) -> dict[Key, int]:
-        """The keys of the rows that this member adds."""
+        """Of the rows that this member adds, by key."""
         return {key: partition for key, _, partition in self._mine}
 
     def row(self, key: Key, partitions: frozenset[int] | None) -> Row | None:

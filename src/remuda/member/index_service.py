@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from remuda.catalog.catalog import Catalog
@@ -78,7 +79,7 @@ class IndexService:
         try:
             await verify()
             await self._built(map_id, made, check)
-            await self._change(map_id, lambda schema: with_ready(schema, made.index_id))
+            await self._change(map_id, partial(with_ready, index_id=made.index_id))
         except BaseException:
             await self._withdraw(map_id, made)
             raise
@@ -90,7 +91,7 @@ class IndexService:
         for index in () if schema is None else schema.uniques:
             if not index.ready:
                 await self._built(map_id, index, check)
-                await self._change(map_id, lambda s, made=index: with_ready(s, made.index_id))  # type: ignore[misc]
+                await self._change(map_id, partial(with_ready, index_id=index.index_id))
 
     async def drop(self, found: DropIndexStatement) -> None:
         """Raises UndefinedObject if an index has gone since the statement was bound."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from google.protobuf.message import Message
 
 from remuda.datatypes.timestamp import FOREVER, expiry
-from remuda.datatypes.values import array_to_values
+from remuda.datatypes.values import arrays_to_rows
 from remuda.datatypes.view import View
 from remuda.errors import LimitExceeded, NotServed, RemudaError, ViewChanged
 from remuda.member import arrow_stream
@@ -466,10 +466,7 @@ class Maps:
         keyed = [
             (found.key_of(row), row)
             for batch in batches
-            for row in zip(
-                *(array_to_values(c, t) for c, t in zip(batch.columns, types, strict=True)),
-                strict=True,
-            )
+            for row in arrays_to_rows(batch.columns, types)
         ]
         read = partial(self.read, found)
         await self.writes.put_atomically(found, ALWAYS, keyed, read, ttl_of(message))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
+from remuda.datatypes.values import PhysicalValue, arrays_to_rows, values_to_array
 from remuda.errors import RemudaError
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
@@ -151,8 +151,7 @@ class PointAnswer:
             return [[row[position] for position in positions] for row in rows]
         columns = self._computed(rows)
         types = self.query.shape.types
-        values = [array_to_values(array, t) for array, t in zip(columns, types, strict=True)]
-        return zip(*values, strict=True)
+        return arrays_to_rows(columns, types)
 
     def _page(self, rows: list[Row]) -> pa.RecordBatch:
         point, shape = self.point, self.query.shape

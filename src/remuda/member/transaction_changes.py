@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.values import array_to_values
+from remuda.datatypes.values import arrays_to_rows
 from remuda.errors import LimitExceeded, SerializationFailure, UniqueViolation
 from remuda.execution.memory import Reservation
 from remuda.member.changes import ATTEMPTS, Answer, Changed, Chooser, Source, chosen_rows
@@ -45,7 +45,7 @@ class Rows:
         batch = pa.record_batch(list(columns), schema=engine_schema(schema))
         batch = constraints.with_row_ids(batch, schema, self._core.number)
         constraints.check(batch, schema)
-        for row in rows_of(batch.columns, [column.type for column in schema.columns]):
+        for row in arrays_to_rows(batch.columns, [column.type for column in schema.columns]):
             key = canonical_key(tuple([row[p] for p in schema.key_positions]))
             if key in self.stored:
                 raise violation(schema, key, "two rows of the statement have one key")
@@ -55,7 +55,7 @@ class Rows:
     def remove(self, columns: Sequence[pa.Array]) -> None:
         """Key columns in engine form."""
         types = [self._schema.columns[p].type for p in self._schema.key_positions]
-        for key in rows_of(columns, types):
+        for key in arrays_to_rows(columns, types):
             self.removed.add(canonical_key(key))
             self._take(size_of(key, None))
 
@@ -71,14 +71,6 @@ class Rows:
     def entries(self) -> dict[Key, Row | None]:
         """A key that is removed and stored is stored."""
         return {**dict.fromkeys(self.removed), **self.stored}
-
-
-def rows_of(columns: Sequence[pa.Array], types: Sequence[object]) -> list[Row]:
-    values = [
-        array_to_values(column, type_)  # type: ignore[arg-type]
-        for column, type_ in zip(columns, types, strict=True)
-    ]
-    return list(zip(*values, strict=True))
 
 
 def violation(

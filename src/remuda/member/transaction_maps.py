@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from remuda.catalog.users import Role
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.values import PhysicalValue, arrays_to_rows
 from remuda.errors import NotSupported, SchemaChanged
 from remuda.member import arrow_stream
 from remuda.member.core import Call, Core
@@ -19,7 +19,7 @@ from remuda.member.map_reads import read_packed
 from remuda.member.map_writes import ALWAYS, IF_ABSENT
 from remuda.member.maps import Maps
 from remuda.member.open_map import OpenMap
-from remuda.member.transaction_changes import rows_of, violation
+from remuda.member.transaction_changes import violation
 from remuda.member.transaction_keys import KeyReader
 from remuda.member.transaction_openings import Openings
 from remuda.member.transaction_session import BLIND, OpenTransaction, TransactionSessions
@@ -292,7 +292,7 @@ class TransactionMaps:
         rows: dict[Key, Row | None] = {}
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS_AT_A_TIME):
-                for row in rows_of(batch.slice(start, ROWS_AT_A_TIME).columns, types):
+                for row in arrays_to_rows(batch.slice(start, ROWS_AT_A_TIME).columns, types):
                     key = canonical_key(found.key_of(row))
                     if key in rows:
                         raise violation(found.schema, key, "two rows have one key")

@@ -25,7 +25,7 @@ from remuda.catalog.unique_guards import (
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.values import PhysicalValue, array_to_values, from_physical
+from remuda.datatypes.values import PhysicalValue, arrays_to_rows, from_physical
 from remuda.errors import SchemaChanged, SerializationFailure, UniqueViolation
 from remuda.member.catalog_service import CatalogService
 from remuda.member.core import Core
@@ -225,11 +225,7 @@ class UniqueChecks:
             start = await self._runs.start(statement, planned, values, INTERNAL_PAGE_ROWS)
             async with contextlib.aclosing(self._runs.pages(statement, start, [])) as pages:
                 async for page in pages:
-                    lists = [
-                        array_to_values(column, sql_type)
-                        for column, sql_type in zip(page.columns, read, strict=True)
-                    ]
-                    for row in zip(*lists, strict=True):
+                    for row in arrays_to_rows(page.columns, read):
                         yield row
         except PLANNED_AGAIN as error:
             raise SerializationFailure(
