@@ -6,29 +6,37 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from remuda.cluster.agreement import Decided
+from remuda.cluster.next_view import next_view
 from remuda.datatypes.timestamp import from_micros
 from remuda.errors import (
     ConnectionBroken,
     InputError,
     InternalError,
+    MemberGivenUp,
     MemberUnavailable,
     ProtocolError,
     QueryCanceled,
     RemudaError,
     SerializationFailure,
+    ViewChanged,
 )
 from remuda.member import member as member_module
 from remuda.member import queries as queries_module
 from remuda.member.hop import Hop
+from remuda.member.membership_messages import encode_agreement
 from remuda.member.point_reads import PointAnswer
 from remuda.member.writes import StagedWrite
 from remuda.query import effects, events
 from remuda.query.ids import Endpoint
 from remuda.query.wire import decode_query_id
+from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
@@ -297,6 +305,48 @@ def test_a_member_that_the_others_have_given_up_stops(
         assert "the others have given this member up" in caplog.text
 
     in_cluster(scenario, 3)
+
+
+def test_news_of_another_member_that_was_given_up_ends_nobody(in_cluster: InCluster) -> None:
+    """A forwarded request brings the refusal of the member that passed it on."""
+
+    async def scenario(cluster) -> None:
+        one = cluster.member(1)
+        one.peers.given_up(MemberGivenUp("member 2 was given up by member 3", member="2"))
+        assert one._end is None
+        one.peers.given_up(MemberGivenUp("member 1 was given up by member 3", member="1"))
+        assert one._end is not None
+
+    in_cluster(scenario, 2)
+
+
+def test_a_process_whose_number_another_one_has_was_given_up(in_cluster: InCluster) -> None:
+    async def scenario(cluster) -> None:
+        one, two = cluster.member(1), cluster.member(2)
+        other = control_pb2.ControlHandshake(
+            member=codec.encode_member(replace(two.info, uuid="another")),
+            context=two.core.context(),
+        )
+        with pytest.raises(MemberGivenUp, match="another process is member 2"):
+            one._check_identity(other)
+        other.context.view += 1
+        with pytest.raises(ViewChanged):
+            one._check_identity(other)
+
+    in_cluster(scenario, 2)
+
+
+def test_a_member_with_a_wrong_calendar_hears_that_it_was_given_up(in_cluster: InCluster) -> None:
+    async def scenario(cluster) -> None:
+        one, two = cluster.member(1), cluster.member(2)
+        view = next_view(two.core.view, {1}, ())
+        ahead = two.core.context()
+        ahead.clock += 24 * HOUR
+        encoded = encode_agreement(Decided(view), ahead, "it was silent")
+        one.membership.on_agree(SimpleNamespace(pbody=encoded.SerializeToString()))
+        assert one._end is not None
+
+    in_cluster(scenario, 2)
 
 
 def test_a_request_under_way_fails_with_the_loss_of_its_member(in_cluster: InCluster) -> None:

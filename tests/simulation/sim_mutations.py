@@ -344,6 +344,27 @@ def nobody_hears_that_it_was_given_up(patch: Patch) -> str:
 
 
 @mutation
+def refused_handshakes_of_lost_members_are_forgotten(patch: Patch) -> str:
+    original = Peers._broken
+
+    def broken(self, number, kind, error):
+        if number not in self._core.lost:
+            original(self, number, kind, error)
+
+    patch.setattr(Peers, "_broken", broken)
+    return "a_refused_handshake_says_that_it_was_given_up"
+
+
+@mutation
+def only_members_of_the_last_view_are_asked(patch: Patch) -> str:
+    async def ask(self):
+        """Nobody."""
+
+    patch.setattr(Membership, "_ask_where_it_joined", ask)
+    return "a_member_asks_again_where_it_joined"
+
+
+@mutation
 def a_read_takes_the_clock_of_its_own_member(patch: Patch) -> str:
     async def clocks(self, members):
         """No round."""

@@ -41,6 +41,40 @@ async def a_minority_gets_no_view(play: Play) -> None:
     assert members[1].core.view == members[2].core.view
 
 
+@scenario(13)
+async def a_refused_handshake_says_that_it_was_given_up(play: Play) -> None:
+    """Member 3 counts the others as lost when the network heals, and hears nothing but refusals of
+    the connections that it opens."""
+    sim = play.sim
+    three = sim.members[3].core
+    three.config = replace(three.config, join="")
+    play.fate("AGREE", LOST, to=3)
+    sim.split({3}, 12.0)
+    await play.until(lambda: sim.members[1].core.view.number == 2, 8.0)
+    assert set(three.lost) == {1, 2}
+    for number in (1, 2):
+        for kind in ("control", "data"):
+            sim.network.break_connections(sim.nodes[3], sim.nodes[number], kind)
+            sim.network.break_connections(sim.nodes[number], sim.nodes[3], kind)
+    await play.until(lambda: three.stopping, 30.0)
+
+
+@scenario(13)
+async def a_member_asks_again_where_it_joined(play: Play) -> None:
+    """All members that member 3 knows were replaced by others while it was cut off."""
+    sim = play.sim
+    sim.split({3}, 60.0)
+    await play.until(lambda: sim.members[1].core.view.number == 2, 8.0)
+    four = await sim.join(through=1)
+    for number in (1, 2):
+        await sim.leave(number)
+    await play.until(lambda: set(four.core.view.by_number) == {4}, 20.0)
+    three = sim.members[3].core
+    address = four.addresses()["control"]
+    three.config = replace(three.config, join=address)
+    await play.until(lambda: three.stopping, 60.0)
+
+
 @scenario(13, members=2)
 async def two_members_that_lose_one_stop_writing(play: Play) -> None:
     client = await play.client(1)

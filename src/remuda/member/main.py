@@ -95,7 +95,7 @@ async def run(config: MemberConfig) -> int:
             starting.cancel()
             with contextlib.suppress(asyncio.CancelledError, RemudaError):
                 await starting
-            return 0
+            return 1 if given_up else 0
         try:
             await starting
         except RemudaError as error:

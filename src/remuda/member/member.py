@@ -369,19 +369,25 @@ class Member:
         return data_pb2.BitServerHandshake()
 
     def _check_identity(self, hello: control_pb2.ControlHandshake) -> None:
-        """A process that took over a number of our view is not the member that had it; one that we
-        do not know may be of a later view."""
+        """Raises MemberGivenUp for a process of this view or an earlier one that this view does not
+        have, or whose number another process has; ViewChanged for one that may be of a later view.
+        """
         member, view = hello.member, self.core.view
         known = view.by_number.get(member.number)
         if not view.number or not member.number:
             return
-        if known is None and hello.context.view and hello.context.view <= view.number:
-            cause = self.core.lost.get(member.number, f"view {view.number} does not have it")
+        if known is not None and known.uuid == member.uuid:
+            return
+        if hello.context.view and hello.context.view <= view.number:
+            cause = f"view {view.number} does not have it"
+            if known is not None:
+                cause = f"in view {view.number} another process is member {member.number}"
+            cause = self.core.lost.get(member.number, cause)
             raise MemberGivenUp(
                 f"member {member.number} was given up by member {self.core.number}: {cause}",
                 member=str(member.number),
             )
-        if known is not None and known.uuid != member.uuid:
+        if known is not None:
             raise ViewChanged(f"member {member.number} ({member.uuid}) is not in this view")
 
     def _user_connected(self, channel: Channel) -> None:

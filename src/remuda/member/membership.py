@@ -17,6 +17,7 @@ from remuda.cluster import agreement as ag
 from remuda.cluster import membership as ms
 from remuda.cluster.membership import Times
 from remuda.cluster.next_view import Placement, next_view
+from remuda.config import split_address
 from remuda.datatypes.view import View
 from remuda.errors import (
     MemberGivenUp,
@@ -131,9 +132,14 @@ class Membership:
 
     async def _tick(self) -> None:
         interval = self._core.config.heartbeat_interval
+        asked = self._core.world.clock.monotonic()
         while True:
             self.step(ms.Tick())
             machine = self._machine
+            now = self._core.world.clock.monotonic()
+            if self._core.readiness.hopeless and now >= asked + self._core.config.heartbeat_timeout:
+                asked = now
+                self._core.spawn(self._ask_where_it_joined(), "asking where it joined")
             quick = machine is not None and not machine.lease.granted
             await asyncio.sleep(interval / (ms.FIRST_BEATS if quick else TICKS))
 
@@ -337,10 +343,11 @@ class Membership:
             if isinstance(decoded, ag.Decided):
                 self.forming.decided.set()
             return
-        self._core.observe_peer(message.context)
         if isinstance(decoded, ag.Decided) and not self._leaving and self._drops_me(decoded.value):
+            # Before its clock is looked at: a member whose own calendar is wrong must hear it, too.
             self._given_up(message.reason, f"member {message.context.sender}")
             return
+        self._core.observe_peer(message.context)
         self.step(ag.Received(message.context.sender, decoded))
 
     def _drops_me(self, view: View) -> bool:
@@ -463,6 +470,26 @@ class Membership:
         except TransientError as error:
             self.lose(number, f"{cause}; {error.message}")
         finally:
+            channel.close()
+
+    async def _ask_where_it_joined(self) -> None:
+        """The members of its last view may all have been replaced by others, at other addresses:
+        whoever answers at the address that this member joined through knows whether it was given
+        up."""
+        core = self._core
+        if not core.config.join:
+            return
+        host, port = split_address(core.config.join, "join")
+        hello = control_pb2.ControlHandshake(
+            member=codec.encode_member(core.info), context=core.context()
+        )
+        try:
+            channel = await dial(core, host, port, ChannelKind.CONTROL, hello)
+        except (MemberGivenUp, ViewChanged) as error:
+            self._alive(error)
+        except RemudaError as error:  # asked again
+            log.debug("no answer where it joined: %s", error.message)
+        else:
             channel.close()
 
     def _alive(self, refusal: RemudaError) -> None:

@@ -162,7 +162,7 @@ class Peers:
         self.on_broken: list[Callable[[int, ChannelKind, RemudaError], None]] = []
         """Called when a connection broke or could not be made."""
         self.on_given_up: list[Callable[[MemberGivenUp], None]] = []
-        """Called when a member answers that it counts this one as lost."""
+        """Called when a member answers that a view has dropped this one."""
 
     def peer(self, number: int, kind: ChannelKind) -> Peer:
         """Raises MemberUnavailable when the member is lost or unknown."""
@@ -176,6 +176,9 @@ class Peers:
         return peer
 
     def _broken(self, number: int, kind: ChannelKind, error: RemudaError) -> None:
+        if isinstance(error, MemberGivenUp):  # counts whoever says it, lost to this member or not
+            self.given_up(error)
+            return
         if number in self._core.lost:
             return  # everybody knows; only heartbeats go on trying
         log.info(
@@ -186,6 +189,10 @@ class Peers:
             listener(number, kind, error)
 
     def given_up(self, error: MemberGivenUp) -> None:
+        """A member answers that a view has dropped a sender: this member, unless the answer was
+        passed on for another one."""
+        if error.member != str(self._core.number):
+            return
         for listener in self.on_given_up:
             listener(error)
 
