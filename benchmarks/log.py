@@ -1,5 +1,6 @@
 """The write-ahead log: records per second beside a plain loop of appends and syncs of the same
-bytes in the same groups, and rows per second that a start replays.
+bytes in the same groups, rows per second that a start replays, and the time for a log of many maps
+whose partitions have often moved.
 
 ``python benchmarks/log.py [--folder DIR]``: DIR lies on the disk that is measured.
 """
@@ -23,7 +24,7 @@ from remuda.catalog.catalog import Catalog
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BIGINT, DOUBLE
-from remuda.limits import SWITCH_INTERVAL
+from remuda.limits import PARTITIONS, SWITCH_INTERVAL
 from remuda.member.hop import Hop
 from remuda.member.offload import Offload
 from remuda.member.transaction_sets import Write
@@ -46,6 +47,9 @@ TOGETHER = (1, 16, 256)
 SMALL_ROWS = 100_000
 BULK_ROWS = 2_000_000
 BATCH = 100_000
+MOVED_MAPS = 43
+MOVED_ROWS = 14_761
+VIEW_CHANGES = 160
 IDENTITY = Identity(b"c" * 16, b"m" * 16)
 
 
@@ -140,7 +144,7 @@ def written(folder: Path, records: list[log.Record]) -> None:
 def replayed(folder: Path, rows: int, what: str) -> None:
     found = opened(folder, SyncMode.NONE)
     began = time.perf_counter()
-    made = restored(SystemDisk(), folder / "image", found.reader.entries)
+    made = restored(SystemDisk(), folder / "image", found.reader)
     taken = time.perf_counter() - began
     assert made.rows == rows, made.rows
     print(f"replay of {what}: {rows / taken:12,.0f} rows/s")
@@ -165,6 +169,39 @@ def replays(root: Path) -> None:
     replayed(root / "bulk", BULK_ROWS, "a bulk load")
 
 
+def moved(root: Path) -> None:
+    """Maps that fill slowly while every view change moves half of the partitions away."""
+    catalog = Catalog()
+    for number in range(MOVED_MAPS):
+        made = MapSchema(f"t{number}", schema().columns, ("id",), ("id",))
+        catalog, _ = catalog.with_map(made, if_not_exists=False)
+    packings = Packings()
+    packings.learn(catalog.maps)
+    state = control_pb2.CatalogState(
+        version=catalog.version, maps=[codec.encode_schema(each) for each in catalog.maps]
+    )
+    records: list[log.Record] = [log.CatalogChanged(1, 1, state.SerializeToString(), "maps")]
+    for change in range(VIEW_CHANGES):
+        records += [
+            commit(packings, catalog.maps[number % MOVED_MAPS], number + 2)
+            for number in range(change, MOVED_ROWS, VIEW_CHANGES)
+        ]
+        records += [
+            log.PartitionTaken(change, partition, MOVED_ROWS)
+            for partition in range(change % 2, PARTITIONS, 2)
+        ]
+    written(root / "moved", records)
+    size = sum(path.stat().st_size for path in (root / "moved").iterdir())
+    found = opened(root / "moved", SyncMode.NONE)
+    began = time.process_time()
+    restored(SystemDisk(), root / "moved" / "image", found.reader)
+    taken = time.process_time() - began
+    print(
+        f"replay of {MOVED_ROWS:,} rows of {MOVED_MAPS} maps over {VIEW_CHANGES} view changes"
+        f" ({size / 1e6:.1f} MB): {taken:.2f} s of processor"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", default="", help="on the disk that is measured")
@@ -173,6 +210,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder or None) as name:
         throughput(Path(name))
         replays(Path(name))
+        moved(Path(name))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -49,6 +49,22 @@ log = logging.getLogger(__name__)
 PREPARED = control_pb2.PartMessage.PREPARED
 COMMITTED = control_pb2.PartMessage.COMMITTED
 ROLLED_BACK = control_pb2.PartMessage.ROLLED_BACK
+
+
+class _CountedLog:
+    """A log that notes how much of each segment is read."""
+
+    def __init__(self, opened: OpenedLog, read: dict[int, int]) -> None:
+        self._opened = opened
+        self._read = read
+
+    def entries(self, start: int) -> Iterator[Entry]:
+        for entry in self._opened.reader.entries(start, self._opened.tail):
+            self._read[entry.segment] = entry.offset
+            yield entry
+
+    def entries_of(self, start: int, kinds: tuple[type[records.Record], ...]) -> Iterator[Entry]:
+        return self._opened.reader.entries_of(start, kinds, self._opened.tail)
 
 
 class Recovery:
@@ -115,12 +131,8 @@ class Recovery:
         if opened.tail.lost:
             log.warning("end of the log cut off", extra=fields(what=str(opened.tail)))
 
-        def read(start: int) -> Iterable[Entry]:
-            for entry in opened.reader.entries(start, opened.tail):
-                self._replayed[entry.segment] = entry.offset
-                yield entry
-
-        return restored(folder.disk, folder.image(state.generation), read)
+        log_read = _CountedLog(opened, self._replayed)
+        return restored(folder.disk, folder.image(state.generation), log_read)
 
     def _open_log(self, folder: Folder, state: FolderState) -> OpenedLog:
         mode = SyncMode(self._core.config.log_sync)
@@ -166,11 +178,11 @@ class Recovery:
             message.accepted.CopyFrom(codec.encode_view(state.accepted))
         for partition, holders in state.lost.items():
             message.lost.add(partition=partition, view=holders.view, members=holders.members)
-        for part, prepared in made.parts.items():
+        for prepared in made.parts:
             message.parts.add(
-                began=part.began,
-                near=part.near,
-                partition=part.partition,
+                began=prepared.part.began,
+                near=prepared.part.near,
+                partition=prepared.part.partition,
                 state=PREPARED,
                 timestamp=prepared.timestamp,
                 partitions=prepared.partitions,
@@ -374,7 +386,7 @@ def _settle_part(
     else:
         group.append(records.RolledBack(part))
         made.ends[part] = None
-        del made.parts[part]
+        made.parts.pop(part)
 
 
 def _settle_job(made: Restored, group: GroupCommit, end: control_pb2.JobEnd) -> None:

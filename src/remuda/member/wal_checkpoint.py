@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 
 LOOK_EVERY = 1.0
 WAIT = 0.05
+REPLAYED_MAX = 2**20
+"""After a start that has replayed more bytes of log than this, a checkpoint is taken at once: a
+member that is started again and again would replay the same records each time."""
 KEPT_MAX = 64
 """With more segments than this, those that only an increment still to come needs go as well: it
 will be a base then."""
@@ -56,6 +59,8 @@ class Checkpoints:
         self._offload = offload
         self._ends = ends
         self._written = 0
+        self._due = False
+        """A start has replayed much."""
         self.number = 0
         self.rows = 0
         self.running = False
@@ -63,6 +68,7 @@ class Checkpoints:
     def behind(self, size: int) -> None:
         """So many bytes lie between the last checkpoint and the start of the process."""
         self._written -= size
+        self._due = size > REPLAYED_MAX
 
     async def run(self) -> None:
         """For ever: mark what is idle, and checkpoint what has grown."""
@@ -73,7 +79,9 @@ class Checkpoints:
             group.mark()
             group.look()
             self._wal.note_heard()
-            if group.bytes - self._written >= self._core.config.checkpoint_size:
+            grown = group.bytes - self._written >= self._core.config.checkpoint_size
+            if grown or self._due:
+                self._due = False
                 try:
                     await self.take()
                 except RemudaError as error:  # the log goes on; tried again when it has grown more

@@ -1,5 +1,6 @@
 """What a log makes of a member's stores: the image of the last checkpoint, and every record behind
-it, applied in the order in which the changes were made.
+it, applied in the order in which the changes were made. Rows of copies that a later record of the
+log gives up are left out (``VoidCopies``), so a replay takes time in proportion to the log.
 
 The stores of a map are one store here: which partitions the member serves and which it backs up is
 said by the view that comes later. Parts and jobs that are prepared and not ended remain; what
@@ -9,16 +10,18 @@ others may ask about the ends of parts is remembered.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 
 from remuda.catalog.catalog import Catalog
 from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.timestamp import expiry
+from remuda.datatypes.timestamp import FOREVER, expiry
 from remuda.errors import DataCorrupted, RemudaError
 from remuda.limits import PARTITIONS
 from remuda.member.log import fields
@@ -30,6 +33,7 @@ from remuda.storage import transfer
 from remuda.storage.format import records as log
 from remuda.storage.layout import Layout
 from remuda.storage.log.reader import FIRST_RECORD, Entry
+from remuda.storage.log.void_copies import VOIDING, VoidCopies
 from remuda.storage.map_store import MapStore
 from remuda.storage.row_ends import ends_of, with_ends, without_ends
 from remuda.world import Disk
@@ -49,6 +53,38 @@ def decode_catalog(state: bytes) -> Catalog:
     )
 
 
+class OpenParts:
+    """Parts that are prepared and not ended."""
+
+    def __init__(self) -> None:
+        self._by_partition: dict[int, dict[log.PartId, log.Prepared]] = {}
+
+    def add(self, prepared: log.Prepared) -> None:
+        self._by_partition.setdefault(prepared.part.partition, {})[prepared.part] = prepared
+
+    def get(self, part: log.PartId) -> log.Prepared | None:
+        return self._by_partition.get(part.partition, {}).get(part)
+
+    def pop(self, part: log.PartId) -> log.Prepared | None:
+        """The part has ended; None: it was not prepared here."""
+        return self._by_partition.get(part.partition, {}).pop(part, None)
+
+    def drop(self, place: int) -> None:
+        """A copy is void. Only those of partitions have parts: from ``PARTITIONS`` on, the place of
+        a copy is a replicated map, and the partition of a part is a member."""
+        if place < PARTITIONS:
+            self._by_partition.pop(place, None)
+
+    def clear(self) -> None:
+        self._by_partition.clear()
+
+    def __iter__(self) -> Iterator[log.Prepared]:
+        return chain.from_iterable(parts.values() for parts in self._by_partition.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_partition.values()))
+
+
 @dataclass
 class Restored:
     """A member's data, as far as its log goes."""
@@ -57,10 +93,9 @@ class Restored:
     catalog_state: bytes = b""
     stores: dict[int, MapStore] = field(default_factory=dict)
     packings: Packings = field(default_factory=Packings)
-    parts: dict[log.PartId, log.Prepared] = field(default_factory=dict)
-    """Prepared and not ended."""
+    parts: OpenParts = field(default_factory=OpenParts)
     jobs: dict[str, log.JobPrepared] = field(default_factory=dict)
-    """The same."""
+    """Prepared and not ended."""
     staged: dict[str, list[Staged]] = field(default_factory=dict)
     ends: dict[log.PartId, int | None] = field(default_factory=dict)
     """Of parts of several partitions: commit timestamps; None: rolled back."""
@@ -80,6 +115,8 @@ class Restored:
     """Where the image ends."""
     rows: int = 0
     """That were applied."""
+    void: VoidCopies = field(default_factory=VoidCopies)
+    """Rows of these copies are not applied."""
 
 
 def image_of(disk: Disk, root: Path) -> tuple[Restored, int]:
@@ -110,6 +147,17 @@ def image_of(disk: Disk, root: Path) -> tuple[Restored, int]:
     return Restored(), 0
 
 
+def _discard_void(made: Restored) -> None:
+    """Of the image: once for all records that void copies behind it."""
+    before = made.sequence - 1
+    partitions = made.void.partitions(before)
+    for store in made.stores.values():
+        if made.void.map_is_void(store.schema, before):
+            store.discard_partitions(transfer.EVERY_PARTITION)
+        elif partitions and not store.schema.replicated:
+            store.discard_partitions(partitions)
+
+
 def replay(made: Restored, entries: Iterable[Entry]) -> None:
     """Apply the log. Raises DataCorrupted with the record that cannot be applied."""
     for entry in entries:
@@ -117,7 +165,7 @@ def replay(made: Restored, entries: Iterable[Entry]) -> None:
             if entry.sequence < made.sequence:
                 _note_earlier(made, entry.record)
             else:
-                _apply(made, entry.record)
+                _apply(made, entry.sequence, entry.record)
         except DataCorrupted:
             raise
         except RemudaError as error:
@@ -139,12 +187,12 @@ def _note_earlier(made: Restored, record: log.Record) -> None:
         ):
             _note(made, record)
         case log.Committed(part=part) | log.RolledBack(part=part):
-            made.parts.pop(part, None)
+            made.parts.pop(part)
         case log.JobCommitted(job=job) | log.JobRolledBack(job=job):
             made.jobs.pop(job, None)
             made.staged.pop(job, None)
         case log.PartitionTaken(partition=partition) | log.PartitionLeft(partition=partition):
-            _drop_parts(made, partition)
+            made.parts.drop(partition)
         case log.CatalogChanged(edits=state):
             made.packings.learn(decode_catalog(state).maps)
         case _:
@@ -153,8 +201,8 @@ def _note_earlier(made: Restored, record: log.Record) -> None:
 
 def _note(made: Restored, record: log.Record) -> None:
     match record:
-        case log.Prepared(part=part, timestamp=timestamp):
-            made.parts[part] = record
+        case log.Prepared(timestamp=timestamp):
+            made.parts.add(record)
             made.clock = max(made.clock, timestamp)
         case log.StagedRows(job=job) | log.StagedKeys(job=job):
             made.staged.setdefault(job, []).append(record)
@@ -167,16 +215,16 @@ def _note(made: Restored, record: log.Record) -> None:
             raise AssertionError(f"{record} is handled elsewhere")
 
 
-def _apply(made: Restored, record: log.Record) -> None:
+def _apply(made: Restored, sequence: int, record: log.Record) -> None:
     match record:
         case log.Committed():
-            commit_part(made, record)
+            commit_part(made, record, sequence)
         case log.RolledBack(part=part):
-            prepared = made.parts.pop(part, None)
+            prepared = made.parts.pop(part)
             if prepared is not None and len(prepared.partitions) > 1:
                 made.ends[part] = None
         case log.JobCommitted(job=job, timestamp=timestamp):
-            commit_job(made, job, timestamp)
+            commit_job(made, job, timestamp, sequence)
         case log.JobRolledBack(job=job):
             drop_job(made, job)
         case log.CatalogChanged(edits=state, timestamp=timestamp):
@@ -185,15 +233,15 @@ def _apply(made: Restored, record: log.Record) -> None:
         case log.PartitionTaken(partition=partition, timestamp=timestamp):
             made.clock = max(made.clock, timestamp)
             made.left.discard(partition)
-            _discard(made, partition)
+            made.parts.drop(partition)
         case log.PartitionLeft(partition=partition):
             made.left.add(partition)
-            _discard(made, partition)
+            made.parts.drop(partition)
         case log.PartitionReady(partition=partition):
             made.left.discard(partition)
             made.replicated = made.replicated or partition == PARTITIONS
         case log.CopiedRows():
-            _take_copies(made, record)
+            _take_copies(made, record, sequence)
         case log.Closed(timestamp) | log.Stopped(timestamp) | log.Checkpoint(timestamp=timestamp):
             made.clock = max(made.clock, timestamp)
         case log.CutStart(timestamp=timestamp):
@@ -207,9 +255,10 @@ def _apply(made: Restored, record: log.Record) -> None:
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def commit_part(made: Restored, record: log.Committed) -> None:
-    """Apply the writes of a part."""
-    prepared = made.parts.pop(record.part, None)
+def commit_part(made: Restored, record: log.Committed, sequence: int = FOREVER) -> None:
+    """Apply the writes of a part. ``sequence``: where the log commits it; writes that a later
+    record voids are left out."""
+    prepared = made.parts.pop(record.part)
     made.clock = max(made.clock, record.timestamp)
     if len(record.partitions) > 1:
         made.ends[record.part] = record.timestamp
@@ -219,13 +268,14 @@ def commit_part(made: Restored, record: log.Committed) -> None:
             raise DataCorrupted(f"{record.part} commits, and was not prepared in the log")
         changes = prepared.changes
     for change in changes:
-        _change(made, change, record.timestamp)
+        store = made.stores.get(change.map_id)  # None: the map was dropped later
+        if store is not None and not made.void.row_is_void(
+            store.schema, record.part.partition, sequence
+        ):
+            _change(made, store, change, record.timestamp)
 
 
-def _change(made: Restored, change: log.Change, timestamp: int) -> None:
-    store = made.stores.get(change.map_id)
-    if store is None:
-        return  # dropped meanwhile
+def _change(made: Restored, store: MapStore, change: log.Change, timestamp: int) -> None:
     found = made.packings.write(change)
     if found is None:
         raise DataCorrupted(
@@ -248,16 +298,11 @@ def _change(made: Restored, change: log.Change, timestamp: int) -> None:
         store.discard(write.key, at)
 
 
-def _drop_parts(made: Restored, partition: int) -> None:
-    for part in [part for part in made.parts if part.partition == partition]:
-        del made.parts[part]
-
-
 # --- jobs -----------------------------------------------------------------------------------------
 
 
-def commit_job(made: Restored, job: str, timestamp: int) -> None:
-    """Apply the rows of its accepted tasks."""
+def commit_job(made: Restored, job: str, timestamp: int, sequence: int = FOREVER) -> None:
+    """Apply the rows of its accepted tasks. ``sequence``: as for ``commit_part``."""
     prepared, staged = made.jobs.pop(job, None), made.staged.pop(job, [])
     made.clock = max(made.clock, timestamp)
     made.job_ends[job] = timestamp
@@ -268,17 +313,24 @@ def commit_job(made: Restored, job: str, timestamp: int) -> None:
     for number, each in enumerate(accepted):
         if isinstance(each, log.StagedKeys):
             for keys in decode_batches(each.keys)[0]:
-                whole = of_keys(keys.columns, store.schema)
+                whole = _kept(made, of_keys(keys.columns, store.schema), store, sequence)
                 store.stage_removals(job, TASK, number, whole)
                 made.rows += whole.num_rows
         else:
             for batch in decode_batches(each.rows)[0]:
                 rows = _of_now(made, batch, store, each.schema_version)
+                rows = _kept(made, rows, store, sequence)
                 store.stage(job, TASK, number, rows)
                 made.rows += rows.num_rows
     store.prepare(job, (TASK,), overwrite=prepared.overwrite, insert_only=False, ttl=prepared.ttl)
     store.mark_prepared(job, timestamp)
     store.resolve(job, timestamp)
+
+
+def _kept(made: Restored, batch: pa.RecordBatch, store: MapStore, sequence: int) -> pa.RecordBatch:
+    """The rows that no record after ``sequence`` voids."""
+    kept = made.void.kept(store.schema, batch, sequence)
+    return batch if kept is None else batch.filter(pa.array(kept))
 
 
 def drop_job(made: Restored, job: str) -> None:
@@ -327,20 +379,7 @@ def _take_schema(made: Restored, schema: MapSchema) -> None:
         store.define_indexes(schema)
 
 
-def _discard(made: Restored, partition: int) -> None:
-    """The copy is void: of a partition of all maps, or (above) of a replicated map."""
-    if partition >= PARTITIONS:
-        store = made.stores.get(partition - PARTITIONS)
-        if store is not None:
-            store.discard_partitions(transfer.EVERY_PARTITION)
-        return
-    _drop_parts(made, partition)
-    for store in made.stores.values():
-        if not store.schema.replicated:
-            store.discard_partitions(frozenset((partition,)))
-
-
-def _take_copies(made: Restored, record: log.CopiedRows) -> None:
+def _take_copies(made: Restored, record: log.CopiedRows, sequence: int) -> None:
     store = made.stores.get(record.map_id)
     if store is None:
         return
@@ -352,9 +391,11 @@ def _take_copies(made: Restored, record: log.CopiedRows) -> None:
             raise DataCorrupted(f"copied rows are of an unknown version of map {record.map_id}")
         versions = transfer.from_wire(batch, packing.schema)
         columns = _of_now(made, versions.batch, store, record.schema_version)
-        fresh, ended = transfer.split(
-            transfer.Versions(store.schema, columns, versions.begins, versions.ends), low
-        )
+        versions = transfer.Versions(store.schema, columns, versions.begins, versions.ends)
+        kept = made.void.kept(store.schema, columns, sequence)
+        if kept is not None:
+            versions = versions.where(kept)
+        fresh, ended = transfer.split(versions, low)
         if ended is not None:
             store.end_versions(store.arrival([ended]), low)
         if fresh is not None:
@@ -362,11 +403,24 @@ def _take_copies(made: Restored, record: log.CopiedRows) -> None:
             made.rows += fresh.rows
 
 
-def restored(disk: Disk, root: Path, read: Callable[[int], Iterable[Entry]]) -> Restored:
-    """``read(start)`` gives the log from record ``start`` on. Raises DataCorrupted, also when the
-    log begins later and no image has what was before. Any thread."""
+class Log(Protocol):
+    """What a replay reads, from record ``start`` on."""
+
+    def entries(self, start: int) -> Iterable[Entry]:
+        """All records. Raises DataCorrupted."""
+
+    def entries_of(self, start: int, kinds: tuple[type[log.Record], ...]) -> Iterable[Entry]:
+        """The records of some kinds, cheaply. Damage is left to ``entries``."""
+
+
+def restored(disk: Disk, root: Path, source: Log) -> Restored:
+    """What image and log say. Raises DataCorrupted, also when the log begins later and no image
+    has what was before. Any thread."""
     made, start = image_of(disk, root)
-    replay(made, read(max(start, FIRST_RECORD)))
+    start = max(start, FIRST_RECORD)
+    made.void = VoidCopies(source.entries_of(start, VOIDING))
+    _discard_void(made)
+    replay(made, source.entries(start))
     logger.info(
         "log replayed",
         extra=fields(rows=made.rows, maps=len(made.stores), checkpoint=made.checkpoint),

@@ -55,6 +55,11 @@ class Versions:
         count: int = self.batch.num_rows
         return count
 
+    def where(self, chosen: Flags) -> Versions:
+        """Some of them, in their order."""
+        batch = self.batch.filter(pa.array(chosen))
+        return Versions(self.schema, batch, self.begins[chosen], self.ends[chosen])
+
     def on_wire(self) -> pa.RecordBatch:
         """One batch with two columns more."""
         arrays = [*self.batch.columns, pa.array(self.begins), pa.array(self.ends)]
@@ -186,12 +191,7 @@ def _where(versions: Versions, chosen: Flags) -> Versions | None:
         return versions if versions.rows else None
     if not chosen.any():
         return None
-    return Versions(
-        versions.schema,
-        versions.batch.take(pa.array(np.flatnonzero(chosen))),
-        versions.begins[chosen],
-        versions.ends[chosen],
-    )
+    return versions.where(chosen)
 
 
 def last_write(ends: Times) -> int:

@@ -3,7 +3,7 @@ fields change gets a new number, so old logs stay readable. (5 was never written
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from remuda.errors import DataCorrupted
@@ -144,6 +144,11 @@ _RECORDS: Final[Mapping[int, tuple[type[Any], Mapping[str, FieldCodec]]]] = {
 }
 _LAYOUTS: Final = {kind: composed(made, **items) for kind, (made, items) in _RECORDS.items()}
 _KINDS: Final = {made: kind for kind, (made, _) in _RECORDS.items()}
+
+
+def kinds_of(records: Collection[type[log.Record]]) -> frozenset[int]:
+    """Their kind numbers."""
+    return frozenset(_KINDS[each] for each in records)
 
 
 def encode_record(record: log.Record) -> tuple[int, bytes]:

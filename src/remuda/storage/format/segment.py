@@ -153,6 +153,7 @@ class FrameFront(NamedTuple):
     size: int
     sequence: int
     durable: int
+    kind: int
 
     @property
     def whole(self) -> int:
@@ -164,8 +165,7 @@ def read_front(data: bytes, offset: int) -> FrameFront | None:
     """None where the bytes end before it does."""
     if offset + FRAME_OVERHEAD > len(data):
         return None
-    size, sequence, durable, _ = _frame.unpack_from(data, offset + _front.size)
-    return FrameFront(size, sequence, durable)
+    return FrameFront(*_frame.unpack_from(data, offset + _front.size))
 
 
 def is_frame_of_size(data: bytes, offset: int, end: int, salt: int) -> bool:

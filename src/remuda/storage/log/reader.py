@@ -10,12 +10,12 @@ missing or foreign segment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from remuda.errors import DataCorrupted
-from remuda.storage.format.record_codec import decode_record
+from remuda.storage.format.record_codec import decode_record, kinds_of
 from remuda.storage.format.records import Record
 from remuda.storage.format.segment import (
     HEADER_SIZE,
@@ -25,6 +25,7 @@ from remuda.storage.format.segment import (
     decode_header,
     next_frame,
     read_frame,
+    read_front,
 )
 from remuda.storage.log.torn_tail import changed
 from remuda.storage.log.writer import LogEnd
@@ -140,6 +141,28 @@ class LogReader:
                 if sequence >= start:
                     yield self._entry(number, frame)
             before = LogEnd(number, sequence, checksum)
+
+    def entries_of(
+        self, start: int, kinds: Collection[type[Record]], tail: Tail | None = None
+    ) -> Iterator[Entry]:
+        """Those of some kinds, in order: all other frames are passed over unread. A segment that is
+        damaged is read up to the damage, and no error is raised: whoever relies on the log reads
+        its ``entries`` as well. Raises ``DataCorrupted`` for a damaged header."""
+        tail = tail or self.tail()
+        numbers = [number for number in self.source.numbers() if number not in tail.unborn]
+        wanted = kinds_of(kinds)
+        for number in self._from(numbers, start):
+            data = self.source.read(number)
+            salt = self._header(number, data).checksum
+            stop = tail.keep if number == tail.segment else len(data)
+            offset = HEADER_SIZE
+            while offset < stop and (front := read_front(data, offset)) is not None:
+                if front.kind in wanted and front.sequence >= start:
+                    frame = read_frame(data, offset, salt)
+                    if frame is None:
+                        break
+                    yield self._entry(number, frame)
+                offset += front.whole
 
     # --- one segment ---
 
