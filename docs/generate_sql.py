@@ -479,8 +479,10 @@ def _aggregates() -> Iterable[str]:
     yield ""
     yield "Type of the result by the type of the argument. NULLs are skipped; over no rows counts"
     yield "are 0 and the others NULL. All take FILTER (WHERE ...), DISTINCT, and ORDER BY inside,"
-    yield "as in `string_agg(DISTINCT x, ',' ORDER BY x)`. Variances and deviations are DOUBLE"
-    yield "PRECISION for all types, computed from exact differences."
+    yield "as in `string_agg(DISTINCT x, ',' ORDER BY x)`. Without an ORDER BY of their own,"
+    yield "array_agg, string_agg, json_agg and json_object_agg take rows in the order of a sorted"
+    yield "subquery, on any number of members. Variances and deviations are DOUBLE PRECISION for"
+    yield "all types, computed from exact differences."
     yield ""
     yield "| | " + " | ".join(map(str, AGGREGATE_ARGUMENTS)) + " |"
     yield "|---|" + "---|" * len(AGGREGATE_ARGUMENTS)

@@ -227,7 +227,8 @@ def _sort(
         )
         return
     if operator.offset is not None:
-        if isinstance(source.step, LimitStep):
+        if source.fetched and isinstance(source.step, LimitStep):
+            # Only the LIMIT that the fetch asked for: one without ``fetched`` belongs to the input.
             source = source.inputs[0]
         limit = LimitStep(operator.limit, operator.offset)
         yield Candidate(

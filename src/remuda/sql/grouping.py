@@ -31,6 +31,7 @@ from remuda.plan.nullability import is_nullable, nullability
 from remuda.sql.context import Context, identifier
 from remuda.sql.functional_dependency import determined_columns
 from remuda.sql.grouping_sets import GroupingSet
+from remuda.sql.input_order import in_input_order
 
 GROUPING = "grouping"
 """Stands in expressions for GROUPING(...) until the grouping sets are known."""
@@ -115,8 +116,9 @@ class Grouping:
 
     def aggregate(self, plan: Logical) -> Logical:
         """``plan`` grouped; computed keys are projected first."""
+        plan, calls = in_input_order(plan, self.calls)
         if any(self._is_computed(key, plan) for key in self.keys):
-            plan = self._with_computed_keys(plan)
+            plan = self._with_computed_keys(plan, calls.values())
         group = tuple(self._copies.get(key, column) for key, column in self.keys.items())
         always: tuple[tuple[PhysicalValue, ...], ...] = ()
         if self.sets:
@@ -130,7 +132,7 @@ class Grouping:
             OutputColumn(ref.column, ref.name, call.type, not never_null(call.function))
             for call, ref in self.calls.items()
         ]
-        return Aggregate(tuple(output), plan, group, tuple(self.calls), always)
+        return Aggregate(tuple(output), plan, group, tuple(calls.values()), always)
 
     def _expanded(self, plan: Logical) -> Logical:
         """Each row of ``plan`` once per grouping set, the keys that are not in it NULL."""
@@ -150,9 +152,9 @@ class Grouping:
             ),
         )
 
-    def _with_computed_keys(self, plan: Logical) -> Logical:
+    def _with_computed_keys(self, plan: Logical, calls: Iterable[AggregateCall]) -> Logical:
         needed: set[ColumnId] = set()
-        for call in self.calls:
+        for call in calls:
             for part in call.expressions:
                 needed |= columns_of(part)
         needed |= {key.column for key in self.keys if isinstance(key, ColumnRef)}
