@@ -39,4 +39,4 @@ def until(condition):
 
 def loads(client):
     """Requests and conversations under way, over all connections."""
-    return sum(line.load for port in client._core._members.values() for line in port._lines)
+    return sum(line.load for port in client._core.members.ports for line in port._lines)

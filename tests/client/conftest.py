@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -376,13 +377,13 @@ class FakeGrid:
 
     async def serve(self, member: FakeMember) -> None:
         member.server = await transport.listen(
-            member.sock, ChannelKind.USER, self.welcome, member.handle
+            member.sock, ChannelKind.USER, partial(self.welcome, member), member.handle
         )
 
-    def welcome(self, hello: Any) -> user_pb2.BitToUserHandshake:
+    def welcome(self, member: FakeMember, hello: Any) -> user_pb2.BitToUserHandshake:
         asked = {item.key: item.value for item in hello.properties.properties}
         assert asked["remuda.results"] == "arrow"
-        return user_pb2.BitToUserHandshake(arrow_results=True, member=1)
+        return user_pb2.BitToUserHandshake(arrow_results=True, member=member.number)
 
     def answer(self, text: str, message: user_pb2.RunQuery) -> Script:
         raise UndefinedMap(f"no script for {text}")
@@ -434,11 +435,18 @@ class FakeGrid:
                 owner = self.view.owners[partition_of(hash_values(key, types))]
                 self.members[owner - 1].rows.setdefault(name, {})[key] = row
 
-    def add_member(self) -> int:
+    def restart_member(self, number: int) -> int:
+        """Another process at the address of a member that has stopped, with a number of its own."""
+        port = self.infos[number - 1].user_port
+        self.stop_member(number)
+        return self.add_member(port)
+
+    def add_member(self, port: int = 0) -> int:
         """A member that listens, and is in no view yet."""
         number = len(self.members) + 1
         sock = socket.socket()
-        sock.bind(("127.0.0.1", 0))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("127.0.0.1", port))
         port = sock.getsockname()[1]
         self.infos.append(MemberInfo(number, f"u{number}", "127.0.0.1", port, 1, 1))
         member = FakeMember(self, number, sock)

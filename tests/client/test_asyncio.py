@@ -58,7 +58,7 @@ class TestMap:
             await numbers.put_all({k: {"v": k} for k in range(300)})
             found = await asyncio.gather(*(numbers.get(k) for k in range(300)))
             assert [row.v for row in found] == list(range(300))
-            assert all(len(port._lines) == 1 for port in client._core._members.values())
+            assert all(len(port._lines) == 1 for port in client._core.members.ports)
 
         run(grid, scenario, max_connections=1)
 
@@ -69,7 +69,7 @@ class TestMap:
             numbers = client.map("m")
             await numbers.put(1, {"v": 1})
             owner = numbers._binding.router.owner((1,))
-            lines = client._core._members[owner]._lines
+            lines = client._core.pool(owner)._lines
             for _ in range(20):
                 await asyncio.gather(*(numbers.get(1) for _ in range(50)))
             assert len(lines) == 3

@@ -67,7 +67,7 @@ def test_a_member_that_is_killed_under_load():
             for owned in by_owner.values():
                 some = owned[:20]
                 assert await asyncio.gather(*(numbers.get(n) for n in some)) == some
-            ports = client._core._members.values()
+            ports = client._core.members.ports
             while any(line.load for port in ports for line in port._lines):
                 await asyncio.sleep(0.005)
 

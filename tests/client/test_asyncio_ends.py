@@ -39,10 +39,10 @@ class TestCancellation:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            (line,) = client._core._members[1]._lines
+            (line,) = client._core.pool(1)._lines
             await until(lambda: grid.members[0].running[0].over and line.load == 0)
             assert (await client.cluster_info(1)).member == 1
-            assert client._core._members[1]._lines == [line]
+            assert client._core.pool(1)._lines == [line]
             assert not line.channel.closed
 
         run(grid, scenario)

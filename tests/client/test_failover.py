@@ -13,6 +13,7 @@ from faces import cut, impatient
 import remuda.aio
 import remuda.dbapi
 from remuda.client import connections as blocking_connections
+from remuda.client import requests
 from remuda.client.asynchronous import connections as asyncio_connections
 from remuda.client.asynchronous import line
 from remuda.client.client import connect
@@ -238,7 +239,7 @@ class TestViews:
             stays = next(k for k in range(50) if numbers_owner(grid, k) == old[partition(k)])
             assert (await numbers.get(stays)).v == stays
             await until(lambda: client._core.view.number == grid.view.number)
-            assert sorted(client._core._members) == [1, 2, number]
+            assert sorted(port.number for port in client._core.members.ports) == [1, 2, number]
             for key in range(50):  # every owner refuses what is not its own
                 assert (await numbers.get(key)).v == key
 
@@ -336,9 +337,77 @@ class TestViews:
             timer.start()
             assert (await numbers.get(key)).v == key
             timer.join()
-            assert 2 not in client._core._members
+            assert 2 not in {port.number for port in client._core.members.ports}
 
         face(scenario, retry_reads=1)
+
+    def test_a_member_that_was_restarted_at_its_old_address(self, face, grid, script):
+        """It has a new number: whatever is meant for the old one must not be sent to it, and
+        requests that any member may serve go on."""
+
+        async def scenario(client):
+            numbers = client.map("m")
+            grid.scripts["SELECT 1"] = script(COLUMNS)
+            await numbers.put_all({key: {"v": key} for key in range(50)})
+            number = grid.restart_member(2)
+            grid.change_view([1, 3, number])
+            for key in range(50):
+                assert (await numbers.get(key)).v == key
+                await numbers.put(key, {"v": key})
+            for _ in range(6):
+                await client.sql("SELECT 1")
+            assert {port.number for port in client._core.members.ports} == {1, 3, number}
+
+        face(scenario, retry_reads=1)
+
+    def test_before_the_view_tells_of_a_restarted_member(self, face, grid):
+        """The process at the address says at once that it is another member. The others pass on
+        what it was asked, and whoever takes members in turn passes it over."""
+
+        async def scenario(client):
+            numbers = client.map("m")
+            key = next(k for k in range(50) if numbers_owner(grid, k) == 2)
+            await numbers.put(key, {"v": 1})
+            number = grid.restart_member(2)
+            before = list(grid.members[number - 1].requests)
+            port = client._core.pool(2)
+            port.close()
+            client._core.members.install(replace(client._core.view, members=()))
+            client._core.members.install(grid.view)
+            with pytest.raises(NotServed, match=f"member {number} answers at its address"):
+                await client._core.pool(2).call(requests.cluster_info(client._core.clock))
+            for _ in range(6):
+                await client.cluster_info()
+            assert grid.members[number - 1].requests[len(before) :].count(GET) == 0
+
+        face(scenario)
+
+    def test_a_number_of_a_newer_view_than_the_client_knows(self, face, grid):
+        """Another process may have told it: a Spark driver its tasks, say."""
+
+        async def scenario(client):
+            number = grid.add_member()
+            grid.change_view([1, 2, number])
+            assert (await client.cluster_info(member=number)).view.number == 2
+            with pytest.raises(InputError, match="has no member 9"):
+                await client.cluster_info(member=9)
+            with pytest.raises(NotServed, match="has no member 9 yet"):
+                client._core.pool(9)
+
+        face(scenario)
+
+    def test_a_transaction_learns_of_views_with_its_client(self, grid):
+        """What the client has learned after the transaction was made must be known to it."""
+        with connect(grid.addresses) as client:
+            transaction = client.transaction()
+            core = transaction._transaction._enter()
+            number = grid.add_member()
+            grid.change_view([1, 2, number])
+            client.cluster_info(member=number)
+            assert core.view is client._core.view
+            assert core.pool(number) is client._core.pool(number)
+            client.close()
+            assert core.closed
 
     def test_a_partition_without_any_copy(self, face, grid):
         async def scenario(client):

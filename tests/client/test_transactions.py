@@ -16,6 +16,7 @@ import remuda.aio
 from remuda.cli.session import Session
 from remuda.cli.shell import run_shell
 from remuda.client import requests
+from remuda.client.known_members import KnownMembers
 from remuda.errors import (
     InputError,
     LimitExceeded,
@@ -433,8 +434,9 @@ def test_a_lost_transaction_is_not_gone_unnoticed(client: Any) -> None:
 def test_a_transaction_whose_member_has_left_ends_at_once(client: Any) -> None:
     transaction = client.transaction().begin()
     core = transaction._transaction._core
-    left, core.view = core.held.member, replace(core.view, members=())
-    core._members = {}
+    left = core.held.member
+    core.members = KnownMembers(core.ports, core.settings, lambda: None)
+    core.members.install(replace(client._core.view, members=()))
     core.refresh = cluster_info  # whoever answers: the member stays away
     with pytest.raises(MemberUnavailable, match="is lost with member") as caught:
         transaction.map("accounts", Account).put(1, Account(1))

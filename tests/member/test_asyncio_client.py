@@ -42,7 +42,7 @@ def test_cancelled_tasks_free_everything(in_cluster):
             assert all(isinstance(item, asyncio.CancelledError) for item in found)
             assert await (await client.sql("SELECT count(*) FROM t")).scalar() == 600
             await cluster.idle()
-            ports = client._core._members.values()
+            ports = client._core.members.ports
             while any(line.load for port in ports for line in port._lines):
                 await asyncio.sleep(0.005)  # the ends of the statements are on their way
             assert [len(port._lines) for port in ports] == [1, 1, 1]

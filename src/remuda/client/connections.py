@@ -245,6 +245,11 @@ class Pool(Contact):
             )
         except (ConnectionRefused, ConnectionBroken, QueryTimeout) as error:
             raise self.unreachable(begin, error) from error
+        try:
+            self.require_member(channel.handshake)
+        except RemudaError:
+            channel.close()
+            raise
         channel.watch(SILENCE, self.on_silence)
         self.backoff.succeeded()
         self._open.add(channel)

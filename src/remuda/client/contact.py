@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from google.protobuf.message import Message
+
 from remuda.client.address import format_address
 from remuda.client.backoff import Backoff
 from remuda.client.ports import Settings
@@ -22,6 +24,7 @@ class Contact:
     """
 
     def __init__(self, number: int | None, host: str, port: int, settings: Settings) -> None:
+        self.number = number
         self.name = member_name(number, host, port)
         self.member = "" if number is None else str(number)
         self.host = host
@@ -38,6 +41,18 @@ class Contact:
     def hello(self) -> user_pb2.UserToBitHandshake:
         """The client's side of the handshake."""
         return self.security.introduce(hello(self.settings.application))
+
+    def require_member(self, welcome: Message) -> None:
+        """Raises NotServed if the handshake's answer comes from another member than this port is
+        for: a member that was started again has the old address and a new number."""
+        assert isinstance(welcome, user_pb2.BitToUserHandshake)
+        if self.number in {None, welcome.member}:
+            return
+        there = f"member {welcome.member}" if welcome.member else "a member that is joining"
+        raise NotServed(
+            f"{self.name} is not there any more: {there} answers at its address",
+            member=self.member,
+        )
 
     def require_open(self) -> None:
         """Raises when nothing may be sent there any more: nothing was."""

@@ -8,17 +8,16 @@ import contextlib
 import copy
 import itertools
 import re
-import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from remuda.client import backoff, requests
 from remuda.client.address import Address
-from remuda.client.contact import CLIENT_CLOSED
 from remuda.client.execution import Execution
 from remuda.client.forking import forget_in_children
 from remuda.client.held import Held, ends_transaction, run_held
+from remuda.client.known_members import KnownMembers
 from remuda.client.latest import Latest
 from remuda.client.pages import Header
 from remuda.client.ports import MemberPort, Ports, Settings
@@ -30,14 +29,9 @@ from remuda.client.view_source import first_contact, is_news, newest_view
 from remuda.datatypes.keyhash import partition_of
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, to_physical
-from remuda.datatypes.view import NOBODY, View
+from remuda.datatypes.view import View
 from remuda.errors import (
-    ConnectionBroken,
     DataError,
-    InputError,
-    MemberUnavailable,
-    NotServed,
-    PartitionsLost,
     RemudaError,
     TypeMismatch,
 )
@@ -45,8 +39,6 @@ from remuda.errors import (
 T = TypeVar("T")
 
 _NO_TRANSACTION = requests.transaction_part("")
-_DETOUR = 1.0
-"""Seconds until a member that could not be reached is asked directly again."""
 _READS = ("select", "values", "show", "describe", "table", "(")
 _MAYBE_READS = ("with", "explain")
 _WRITES = re.compile(
@@ -72,7 +64,7 @@ class Core:
         self.settings = settings
         self.ports = ports
         self.clock = Clock()
-        self.closed = False
+        self.members = KnownMembers(ports, settings, self._heard_of_view)
         self.session = b""
         """Settings and prepared statements, as a member wrote them down."""
         self.held: Held | None = None
@@ -87,20 +79,24 @@ class Core:
         """Whether it may have one: not where several users share it unknowingly."""
         self._written: dict[str, int] = {}
         """When this client has written to a map last ("": by a statement, to whichever)."""
-        self._lock = threading.Lock()
-        self._turn = itertools.count()
-        self._members: dict[int, MemberPort] = {}
-        self.view: View
-        self._detours: dict[int, float] = {}
-        """Members that cannot be reached from here, and until when they are not tried."""
         self._view_again = Latest(ports, self._learn_view)
         self._learning = False
         forget_in_children(self)
 
     async def open(self) -> None:
         """Learn the view from the first address that answers. MemberUnavailable."""
-        self._install(await first_contact(self.addresses, self.ports, self.settings, self.clock))
+        info = await first_contact(self.addresses, self.ports, self.settings, self.clock)
+        self.members.install(info.view)
         self.clock.on_view = self._heard_of_view
+
+    @property
+    def view(self) -> View:
+        """The newest one that is known here."""
+        return self.members.view
+
+    @property
+    def closed(self) -> bool:
+        return self.members.closed
 
     async def still_described(self, name: str) -> MapDescription | None:  # noqa: ARG002
         """The map as it is known to be now. Only a transaction knows that much: its member said
@@ -124,7 +120,7 @@ class Core:
 
     def ask(self, owner: int, call: Call[T]) -> Coroutine[Any, Any, T]:
         """One try of a request for the owner of its keys. Whoever routes it tries again."""
-        if self._detours and self._detoured(owner):
+        if self.members.detoured(owner):
             return self._round(owner, call)
         return self.pool(owner).call(call)
 
@@ -143,7 +139,7 @@ class Core:
     async def _insist(self, member: int, call: Call[T], read: bool, repeats: int) -> T:
         for attempt in itertools.count():
             try:
-                return await self.pool(member).call(call)
+                return await (await self.reachable(member)).call(call)
             except LOST as error:
                 await self._same_again(attempt, repeats, error if read else of_write(error))
         raise AssertionError("unreachable")
@@ -164,8 +160,8 @@ class Core:
         failed: dict[int, RemudaError] = {}
         for place, (owner, call) in enumerate(calls):
             try:
-                around = self._detours and self._detoured(owner)
-                port = await self._another(owner) if around else self.pool(owner)
+                around = self.members.detoured(owner)
+                port = await self.members.another(owner) if around else self.pool(owner)
                 ports.append((port, call))
             except LOST as error:
                 failed[place] = error
@@ -179,91 +175,32 @@ class Core:
 
     def pool(self, member: int | None) -> MemberPort:
         """The connections to a member; None takes the members in turn."""
-        if member is None:
-            member = self.next_member()
-        try:
-            return self._members[member]
-        except KeyError:
-            if self.closed:
-                raise ConnectionBroken(CLIENT_CLOSED) from None
-            raise self._nobody(member) from None
-
-    def _nobody(self, member: int) -> RemudaError:
-        if member == NOBODY:
-            return PartitionsLost(
-                "every copy of the partition of the request is lost",
-                hint="A map survives the loss of as many members at one time as it has backups.",
-            )
-        members = "members: " + ", ".join(map(str, self._members))
-        if 0 < member <= self.view.last_number:
-            return NotServed(f"member {member} has left the cluster", detail=members)
-        return InputError(f"the cluster has no member {member}", detail=members)
+        return self.members.port(self.next_member() if member is None else member)
 
     async def reachable(self, member: int | None) -> MemberPort:
-        """``pool``; of the members in turn, the first one that takes a connection. Nothing has been
-        sent to those that do not, so whatever the request is, another one may be asked."""
-        if member is not None:
-            return self.pool(member)
-        return await self._another(NOBODY)
-
-    async def _another(self, shunned: int) -> MemberPort:
-        """A member that takes a connection: in turn, and not ``shunned`` nor one that requests go
-        round, unless there is no other."""
-        errors: list[MemberUnavailable] = []
-        passed: list[MemberPort] = []
-        for _ in self.view.members:
-            number = self.next_member()
-            pool = self.pool(number)
-            if number == shunned or number in self._detours:
-                passed.append(pool)
-                continue
-            try:
-                await pool.reach()
-            except MemberUnavailable as error:
-                errors.append(error)
-            else:
-                return pool
-        for pool in passed:
-            try:
-                await pool.reach()
-            except MemberUnavailable as error:
-                errors.append(error)
-            else:
-                return pool
-        raise errors[0]
+        """``pool``, after a look for a newer view if this one cannot have the member (InputError if
+        that one neither); of the members in turn, the first one that takes a connection."""
+        if member is None:
+            return await self.members.another()
+        if member > self.view.last_number and not self.closed:
+            await self.refresh()
+            if member > self.view.last_number:
+                raise self.members.unknown(member)
+        return self.pool(member)
 
     async def _round(self, owner: int, call: Call[T]) -> T:
-        return await (await self._another(owner)).call(call)
-
-    def go_round(self, member: int) -> None:
-        """A member of the newest view cannot be reached from here: others pass its requests on, or
-        know what has become of it. Until the view changes, or for a while."""
-        self._detours = {**self._detours, member: time.monotonic() + _DETOUR}
-
-    def _detoured(self, member: int) -> bool:
-        end = self._detours.get(member)
-        if end is not None and end <= time.monotonic():  # it may be back
-            self._detours = {m: other for m, other in self._detours.items() if m != member}
-            end = None
-        return end is not None
+        return await (await self.members.another(owner)).call(call)
 
     def nearest(self, owner: int | None) -> int:
         """The ``owner`` of a key, or another member: in turn, as far as it is known to be there.
         The one that has the transaction, if one is open."""
         if self.held is not None:
             return self.held.member
-        if owner is not None and owner != NOBODY and not self._detoured(owner):
-            return owner
-        for _ in self.view.members:
-            member = self.next_member()
-            if member != owner and not self._detoured(member):
-                return member
-        return self.next_member()
+        return self.members.nearest(owner)
 
     def next_member(self) -> int:
         """Members in turn, by number."""
-        members = self.view.members
-        return members[next(self._turn) % len(members)].number
+        return self.members.next_number()
 
     def wrote(self, name: str = "") -> None:
         """A write of the map (or of some) has been answered, or may have been carried out."""
@@ -315,7 +252,7 @@ class Core:
             if self.keeps_transactions:
                 body += _NO_TRANSACTION
             try:
-                asked = await self._runner(route) if member is None else self.pool(member)
+                asked = await (self._runner(route) if member is None else self.reachable(member))
                 reader = Reader(await Execution.begin(asked, stream, body, options.timeout))
                 await reader.begin()
             except MAYBE_AGAIN as error:
@@ -374,8 +311,8 @@ class Core:
 
     async def _runner(self, route: Callable[[], int | None] | None) -> MemberPort:
         owner = None if route is None else route()
-        if owner is not None and self._detoured(owner):
-            return await self._another(owner)
+        if owner is not None and self.members.detoured(owner):
+            return await self.members.another(owner)
         return await self.reachable(owner)
 
     async def _same_again(self, attempt: int, repeats: int, error: RemudaError) -> None:
@@ -409,7 +346,7 @@ class Core:
         if is_news(self.view, info.view):
             if info.view.number < self.view.number:  # another cluster, started in its place
                 self.clock.view = info.view.number
-            self._install(info)
+            self.members.install(info.view)
         return info
 
     def _heard_of_view(self) -> None:
@@ -427,39 +364,14 @@ class Core:
 
     def close(self) -> None:
         """Close all connections; requests under way fail with ConnectionBroken."""
-        self.closed = True
         if self.background is not None:
             self.background.close()
-        with self._lock:
-            for pool in self._members.values():
-                pool.close()
-            self._members = {}
+        self.members.close()
 
     def after_fork(self) -> None:
-        """In the child: another thread of the parent may have held the lock."""
-        self._lock = threading.Lock()
+        """In the child: the threads that learned a view are the parent's."""
         self._learning = False
         self.background = None
-
-    def _install(self, info: ClusterInfo) -> None:
-        with self._lock:
-            pools = {}
-            for member in info.view.members:
-                old = self._members.get(member.number)
-                if old is not None and (old.host, old.port) == (member.host, member.user_port):
-                    pools[member.number] = old
-                else:
-                    pool = self.ports.member(
-                        member.number, member.host, member.user_port, self.settings
-                    )
-                    pool.on_silence = self._heard_of_view
-                    pools[member.number] = pool
-            gone = [pool for number, pool in self._members.items() if pools.get(number) is not pool]
-            self.view = info.view
-            self._members = {} if self.closed else pools
-            self._detours = {}
-        for pool in gone:
-            pool.retire()
 
 
 def is_read(text: str) -> bool:

@@ -289,9 +289,7 @@ class TransactionCore(Core):
             ) from error
 
     async def refresh(self) -> ClusterInfo:
-        info = await self._client.refresh()
-        self.view, self._members = self._client.view, self._client._members  # noqa: SLF001 (its own kind)
-        return info
+        return await self._client.refresh()
 
     def told(self, stream: ResultStream) -> None:
         """The transaction may end by a statement; then its handles are of no use any more."""

@@ -102,7 +102,7 @@ class Tries:
             raise error from None
         self._dark = 0
         if core.view.number == before and isinstance(error, NotServed) and error.member:
-            core.go_round(int(error.member))
+            core.members.go_round(int(error.member))
 
 
 def of_write(error: RemudaError) -> RemudaError:

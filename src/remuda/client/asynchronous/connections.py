@@ -204,6 +204,11 @@ class Lines(Contact):
             )
         except (ConnectionRefused, ConnectionBroken, QueryTimeout) as error:
             raise self.unreachable(begin, error) from error
+        try:
+            self.require_member(channel.handshake)
+        except RemudaError:
+            channel.close()
+            raise
         self.backoff.succeeded()
         line.opened(channel)
         channel.on_closed.append(lambda _: self._forget(line))
