@@ -152,6 +152,12 @@ _USER: Final = {
         "hint": "what to do",
         "member": "number of the member that is to blame; empty = none",
         "position": "where in the text",
+        "subject": "objects that it names",
+    },
+    "ErrorSubject": {
+        "table": "map",
+        "column": "column",
+        "constraint": "constraint",
     },
     "ResultColumnMetadata": {
         "label": "name as a heading",

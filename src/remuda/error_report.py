@@ -16,6 +16,15 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrorSubject:
+    """The objects that an error names, for programs that must not read its words; "" for none."""
+
+    table: str = ""
+    column: str = ""
+    constraint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ErrorReport:
     """An error as plain data: what crosses the wire."""
 
@@ -26,6 +35,7 @@ class ErrorReport:
     hint: str = ""
     member: str = ""
     position: Position | None = None
+    subject: ErrorSubject | None = None
 
 
 def caret_lines(statement: str, position: Position) -> list[str]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from remuda.error_report import ErrorReport, Position, caret_lines
+from remuda.error_report import ErrorReport, ErrorSubject, Position, caret_lines
 
 
 class RemudaError(Exception):
     """The root of all errors raised on purpose.
 
     ``message`` says what is wrong, ``detail`` more about it, ``hint`` what to do; ``member`` is the
-    member that is to blame, "" if none is; ``position`` is the place in ``statement``. ``sqlstate``
+    member that is to blame, "" if none is; ``position`` is the place in ``statement``;
+    ``subject`` names the map, the column and the constraint that the error is about, if it is about
+    one. ``sqlstate``
     is PostgreSQL's code, ``retryable`` whether the same call may succeed when it is made again.
     ``str(error)`` has it all, with a caret below the place.
     """
@@ -32,6 +34,7 @@ class RemudaError(Exception):
         position: Position | None = None,
         statement: str | None = None,
         member: str = "",
+        subject: ErrorSubject | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -40,6 +43,7 @@ class RemudaError(Exception):
         self.position = position
         self.statement = statement
         self.member = member
+        self.subject = subject
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -65,4 +69,5 @@ class RemudaError(Exception):
             hint=self.hint,
             member=self.member,
             position=self.position,
+            subject=self.subject,
         )

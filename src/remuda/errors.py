@@ -22,6 +22,7 @@ from __future__ import annotations
 
 # Named again, so that everybody has them from here.
 from remuda.error_report import ErrorReport as ErrorReport  # noqa: PLC0414
+from remuda.error_report import ErrorSubject as ErrorSubject  # noqa: PLC0414
 from remuda.error_report import Position as Position  # noqa: PLC0414
 from remuda.error_report import caret_lines as caret_lines  # noqa: PLC0414
 from remuda.error_root import RemudaError as RemudaError  # noqa: PLC0414
@@ -37,6 +38,7 @@ def from_report(report: ErrorReport, statement: str | None = None) -> RemudaErro
         position=report.position,
         statement=statement,
         member=report.member,
+        subject=report.subject,
     )
 
 

@@ -197,6 +197,22 @@ class TestErrors:
         cursor.connection.rollback()
         assert cursor.execute("SELECT 1").fetchone() == (1,)
 
+    def test_of_a_broken_constraint_name_it(self, cursor):
+        cursor.execute("CREATE TABLE named (id INT PRIMARY KEY, a INT NOT NULL CHECK (a > 0))")
+        try:
+            for row, names in (
+                ("(1, NULL)", ("named", "a", "")),
+                ("(1, -1)", ("named", "", "named_a_check")),
+                ("(1, 1), (1, 2)", ("named", "", "named_pkey")),
+            ):
+                with pytest.raises(dbapi.IntegrityError) as caught:
+                    cursor.execute(f"INSERT INTO named VALUES {row}")
+                found = caught.value
+                assert (found.table_name, found.column_name, found.constraint_name) == names
+                cursor.connection.rollback()
+        finally:
+            cursor.execute("DROP TABLE named")
+
     def test_of_wrong_use(self, cluster, cursor):
         with pytest.raises(dbapi.ProgrammingError, match="no result"):
             cursor.connection.cursor().fetchone()

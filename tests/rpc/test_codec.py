@@ -10,7 +10,7 @@ from remuda import errors
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema, ValueShape
 from remuda.datatypes.view import MemberInfo, View
-from remuda.errors import ErrorReport, Position, ProtocolError, RemudaError
+from remuda.errors import ErrorReport, ErrorSubject, Position, ProtocolError, RemudaError
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, user_pb2
 
@@ -91,7 +91,12 @@ def test_view_round_trip():
 @pytest.mark.parametrize("name", sorted(RemudaError.kinds))
 def test_every_error_is_raised_again_as_the_same_class(name):
     error = RemudaError.kinds[name](
-        "what", detail="why", hint="do this", member="3", position=Position(1, 8, 7, 4)
+        "what",
+        detail="why",
+        hint="do this",
+        member="3",
+        position=Position(1, 8, 7, 4),
+        subject=ErrorSubject("t", "c", "k"),
     )
     got = codec.decode_error(codec.encode_error(error), "SELECT nope")
     assert type(got) is type(error)

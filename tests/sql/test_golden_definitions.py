@@ -242,7 +242,9 @@ def shown(bound: BoundStatement) -> str:
             return f"{definition_of(schema)}\n({filled})"
         case CatalogStatement():
             lines = [f"{bound.tag}:", *map(edit_text, bound.edits)]
-            lines += [f"verify: {v.query}\n  {v.error.__name__}: {v.message}" for v in bound.verify]
+            for found in bound.verify:
+                error = found.refusal([None for _ in found.shown])
+                lines.append(f"verify: {found.query}\n  {type(error).__name__}: {error.message}")
             lines += [f"finally: {edit_text(edit)}" for edit in bound.finally_]
             lines += [f"or else: {edit_text(edit)}" for edit in bound.undo]
             return "\n".join(lines)

@@ -56,12 +56,10 @@ merge into flights using stock on id = item when matched then delete when matche
 merge into flights using stock on id = item when matched then update set delay = 1
 merge into flights using stock on id = item when matched then update set dep_delay = 'x'
 merge into flights using stock on id = item when matched then update set dep_delay = 1, dep_delay = 2
-merge into flights using stock on id = item when matched then update set carrier = null
 merge into flights using stock on id = item when matched and amount then delete
 merge into flights using stock on id = item when matched and count(*) > 1 then delete
 merge into flights using stock on id = item when not matched then insert (id, carrier, origin) values (item, 'a')
 merge into flights using stock on id = item when not matched then insert (id, carrier, origin) values (item, 'a', 'b', 'c')
-merge into flights using stock on id = item when not matched then insert (id, carrier) values (item, 'a')
 merge into flights using stock on id = item when not matched then insert (id, id) values (item, 1)
 merge into flights using stock on id = item when not matched then insert (id, carrier, origin) values (flights.id, 'a', 'b')
 merge into flights using stock on id = item when not matched by source and amount = 1 then delete

@@ -147,7 +147,7 @@ def test_rows_that_do_not_fit_are_refused_and_nothing_is_stored() -> None:
     with pytest.raises(TypeMismatch, match="prices"):
         store.upsert_batch(wrong, 1)
     hole = batch([*range(100)]).set_column(0, "id", pa.array([None, *range(99)], pa.int64()))
-    with pytest.raises(NotNullViolation, match="column id of map prices"):
+    with pytest.raises(NotNullViolation, match='column "id" of relation "prices"'):
         store.upsert_batch(hole, 1)
     with pytest.raises(NotNullViolation):
         store.put((None, "x"), 1)
@@ -284,7 +284,7 @@ def test_a_refusal_found_ahead_is_raised_by_prepare() -> None:
     work()()
     with pytest.raises(UniqueViolation) as raised:
         store.prepare("job", ["t", "u"], overwrite=False, insert_only=False)
-    assert "id = 49999" in str(raised.value.detail)
+    assert "(id)=(49999)" in str(raised.value.detail)
     assert store.resolve("job", None) == 0
     assert store.rows == 0
 
@@ -336,9 +336,9 @@ def test_equal_keys_of_two_tasks_are_refused_by_name() -> None:
     store = MapStore(SCHEMA)
     store.stage("job", "t0", 0, batch(np.arange(1000)))
     store.stage("job", "t1", 0, batch([5000, 321]))
-    with pytest.raises(UniqueViolation, match="map prices") as caught:
+    with pytest.raises(UniqueViolation, match="prices_pkey") as caught:
         store.prepare("job", ["t0", "t1"], overwrite=False, insert_only=False)
-    assert "id = 321" in caught.value.detail
+    assert "(id)=(321)" in caught.value.detail
     assert store.resolve("job", None) == 0
 
 
@@ -350,9 +350,9 @@ def test_insert_only_refuses_an_existing_key_by_name() -> None:
     store.stage("good", "t", 0, batch([41, 43]))
     assert store.prepare("good", ["t"], overwrite=False, insert_only=True) == 2
     store.stage("bad", "t", 0, batch([41, 42]))
-    with pytest.raises(UniqueViolation, match="map prices") as caught:
+    with pytest.raises(UniqueViolation, match="prices_pkey") as caught:
         store.prepare("bad", ["t"], overwrite=False, insert_only=True)
-    assert "id = 42" in caught.value.detail
+    assert "(id)=(42)" in caught.value.detail
 
 
 def test_two_jobs_cannot_insert_one_key() -> None:
@@ -361,9 +361,10 @@ def test_two_jobs_cannot_insert_one_key() -> None:
         store.stage(job, "t", 0, batch([7, 8] if job == "one" else [8, 9]))
     store.prepare("one", ["t"], overwrite=False, insert_only=True)
     store.mark_prepared("one", 5)
-    with pytest.raises(UniqueViolation, match="job one") as caught:
+    with pytest.raises(UniqueViolation, match="prices_pkey") as caught:
         store.prepare("two", ["t"], overwrite=False, insert_only=True)
-    assert "id = 8" in caught.value.detail
+    assert "(id)=(8)" in caught.value.detail
+    assert "one" in caught.value.hint
     store.resolve("two", None)
     assert store.resolve("one", 6) == 2
 

@@ -112,7 +112,7 @@ def test_other_keys_may_not() -> None:
     store.stage("job", "task", 1, rows_to_batch([(1, 7), (3, 7)], NUMBERS))
     with pytest.raises(UniqueViolation) as caught:
         prepare(store, since=12, insert_only=True)
-    assert "id = 3" in caught.value.detail
+    assert "(id)=(3)" in caught.value.detail
 
 
 def test_text_keys() -> None:

@@ -14,7 +14,8 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.coercion import integer_range
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.values import PhysicalValue, arrays_to_rows
+from remuda.datatypes.violations import null_value
 from remuda.errors import (
     NotNullViolation,
     NumericOverflow,
@@ -113,7 +114,7 @@ class RowCheck:
             value = values[position]
             if value is None:
                 if not nullable:
-                    raise not_null(self._schema, self._schema.columns[position])
+                    raise null_value(self._schema, self._schema.columns[position], values)
                 continue
             if type(value) is not wanted:
                 raise self._mismatch(self._schema.columns[position], value)
@@ -186,7 +187,7 @@ def check_batch(batch: pa.RecordBatch, schema: MapSchema) -> None:
         )
     for column, array in zip(schema.columns, batch.columns, strict=True):
         if not column.nullable and array.null_count:
-            raise not_null(schema, column)
+            raise null_in(schema, column, batch)
         if column.type.kind in (Kind.UUID, Kind.INTERVAL):
             _check_width(schema, column, array)
         if column.type.kind in {Kind.DECIMAL, Kind.TIME} and column.type.precision != 38:
@@ -284,8 +285,12 @@ def _spelled(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
-def not_null(schema: MapSchema, column: Column) -> NotNullViolation:
-    return NotNullViolation(f'map "{schema.name}": column "{column.name}" must not be NULL')
+def null_in(schema: MapSchema, column: Column, batch: pa.RecordBatch) -> NotNullViolation:
+    """For the first row of ``batch`` (of ``schema``, in engine form) that has NULL there."""
+    nulls = batch.column(schema.position[column.name]).is_null()
+    row = batch.slice(pc.index(nulls, True).as_py(), 1)
+    types = [each.type for each in schema.columns]
+    return null_value(schema, column, next(iter(arrays_to_rows(row.columns, types))))
 
 
 def overflow(schema: MapSchema, column: Column) -> NumericOverflow:

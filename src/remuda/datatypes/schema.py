@@ -19,6 +19,9 @@ VALUE_COLUMN = "this"
 ROW_ID = "__row_id"
 """The key of a map that was defined without one: a number of its own for each row. It is not part
 of ``*``, and INSERT makes it."""
+NOT_NULL_GUARD = "not null guard of "
+"""With the name of a column: the name of the CHECK that keeps NULLs out while SET NOT NULL verifies
+the rows that are there. Users never see it."""
 
 
 class ValueShape(Enum):

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from remuda.errors import RemudaError
+from remuda.errors import ErrorSubject, RemudaError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -17,11 +17,23 @@ class Warning(Exception):  # noqa: A001  (PEP 249's name)
 
 
 class Error(Exception):
-    """The root of all errors. ``sqlstate``, ``detail`` and ``hint`` say more ("" when there is
+    """The root of all errors. ``sqlstate``, ``detail`` and ``hint`` say more, and ``table_name``,
+    ``column_name`` and ``constraint_name`` tell which constraint is broken ("" when there is
     nothing); ``__cause__`` is the RemudaError, if the error came from the cluster or the client."""
 
-    def __init__(self, *args: object, sqlstate: str = "", detail: str = "", hint: str = "") -> None:
+    def __init__(
+        self,
+        *args: object,
+        sqlstate: str = "",
+        detail: str = "",
+        hint: str = "",
+        subject: ErrorSubject | None = None,
+    ) -> None:
         super().__init__(*args)
+        named = subject or ErrorSubject()
+        self.table_name = named.table
+        self.column_name = named.column
+        self.constraint_name = named.constraint
         self.sqlstate = sqlstate
         self.detail = detail
         self.hint = hint
@@ -93,7 +105,9 @@ def translated(error: RemudaError) -> DatabaseError:
     """The PEP 249 exception that says the same."""
     state = error.sqlstate
     kind = _CLASSES.get(state) or _CLASSES.get(state[:2], DatabaseError)
-    return kind(str(error), sqlstate=state, detail=error.detail, hint=error.hint)
+    return kind(
+        str(error), sqlstate=state, detail=error.detail, hint=error.hint, subject=error.subject
+    )
 
 
 def translating(function: Callable[P, T]) -> Callable[P, T]:

@@ -17,8 +17,9 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import check_batch
 from remuda.datatypes.schema import Check, MapSchema
 from remuda.datatypes.sql import BOOLEAN
-from remuda.datatypes.values import PhysicalValue, array_to_values, from_physical, values_to_array
-from remuda.errors import CheckViolation
+from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
+from remuda.datatypes.violations import broken_check
+from remuda.errors import ConstraintError
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.predicate import Predicate
@@ -27,8 +28,6 @@ from remuda.session.definitions import at_moment
 from remuda.session.parameters import CLOCK_FUNCTIONS, clock_values
 from remuda.sql.constraints import check_condition
 
-SHOWN_LENGTH = 60
-"""Characters of a value in the message about a row."""
 MEMBER_BITS = 11
 """Of a row id; the others count from the microsecond in which the member started."""
 
@@ -81,16 +80,12 @@ class Conditions:
         moments = clock_values(CLOCK_FUNCTIONS, self._wall_micros())
         return at_moment(condition, dict(zip(CLOCK_FUNCTIONS, moments, strict=True)))
 
-    def _violation(self, check: Check, batch: pa.RecordBatch, row: int) -> CheckViolation:
+    def _violation(self, check: Check, batch: pa.RecordBatch, row: int) -> ConstraintError:
         values = [
-            from_physical(array_to_values(array.slice(row, 1), column.type)[0], column.type)
+            array_to_values(array.slice(row, 1), column.type)[0]
             for array, column in zip(batch.columns, self.schema.columns, strict=True)
         ]
-        shown = ", ".join("null" if v is None else str(v)[:SHOWN_LENGTH] for v in values)
-        return CheckViolation(
-            f'new row for map "{self.schema.name}" violates check constraint "{check.name}"',
-            detail=f"Failing row contains ({shown}).",
-        )
+        return broken_check(self.schema, check, values)
 
 
 class Constraints:

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from remuda.catalog.edits import PutMap
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.values import PhysicalValue, arrays_to_rows
 from remuda.errors import DuplicateMap, RemudaError, SchemaChanged
 from remuda.member.catalog_service import CatalogService
 from remuda.member.core import Core
@@ -104,7 +104,9 @@ class Definitions:
         async with contextlib.aclosing(pages):
             async for page in pages:
                 if page.num_rows:
-                    raise verification.error(verification.message)
+                    first = page.slice(0, 1).columns[: len(verification.shown)]
+                    rows = arrays_to_rows(first, verification.shown)
+                    raise verification.refusal(rows[0] if rows else ())
 
     async def _undo(self, found: CatalogStatement, installed: int) -> None:
         """Take the edits back. What others have done to other maps and views since is kept."""

@@ -14,7 +14,8 @@ import pyarrow as pa
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import arrays_to_rows
-from remuda.errors import LimitExceeded, SerializationFailure, UniqueViolation
+from remuda.datatypes.violations import duplicate_key
+from remuda.errors import LimitExceeded, SerializationFailure
 from remuda.execution.memory import Reservation
 from remuda.member.changes import ATTEMPTS, Answer, Changed, Chooser, Source, chosen_rows
 from remuda.member.core import Core
@@ -23,7 +24,6 @@ from remuda.member.transaction_keys import KeyReader
 from remuda.member.transaction_session import BLIND, OpenTransaction, TransactionSessions
 from remuda.member.unique_checks import UniqueChecks
 from remuda.session.planning import PlannedChange, PlannedInsert
-from remuda.storage.keys import KeyRule
 from remuda.transaction.own_writes import Key, Row, canonical_key, size_of
 
 
@@ -48,7 +48,7 @@ class Rows:
         for row in arrays_to_rows(batch.columns, [column.type for column in schema.columns]):
             key = canonical_key(tuple([row[p] for p in schema.key_positions]))
             if key in self.stored:
-                raise violation(schema, key, "two rows of the statement have one key")
+                raise duplicate_key(schema, key)
             self.stored[key] = row
             self._take(size_of(key, row))
 
@@ -71,14 +71,6 @@ class Rows:
     def entries(self) -> dict[Key, Row | None]:
         """A key that is removed and stored is stored."""
         return {**dict.fromkeys(self.removed), **self.stored}
-
-
-def violation(
-    schema: MapSchema, key: Key, what: str = "a row with this key exists"
-) -> UniqueViolation:
-    return UniqueViolation(
-        f"{what} in map {schema.name}", detail=f"key ({KeyRule(schema).show(key)})"
-    )
 
 
 class TransactionChanges:
@@ -231,12 +223,12 @@ class TransactionChanges:
         for key in keys:
             written, row = transaction.own(schema.map_id, key)
             if written and row is not None:
-                raise violation(schema, key)
+                raise duplicate_key(schema, key)
         unknown = [key for key in keys if not transaction.own(schema.map_id, key)[0]]
         found = await self._keys.rows(schema, unknown, at)
         for key, row in zip(unknown, found, strict=True):
             if row is not None:
-                raise violation(schema, key)
+                raise duplicate_key(schema, key)
 
 
 def _read_at(statement: Statement) -> int:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from remuda.catalog.users import Role
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, arrays_to_rows
+from remuda.datatypes.violations import duplicate_key
 from remuda.errors import NotSupported, SchemaChanged
 from remuda.member import arrow_stream
 from remuda.member.core import Call, Core
@@ -19,7 +20,6 @@ from remuda.member.map_reads import read_packed
 from remuda.member.map_writes import ALWAYS, IF_ABSENT
 from remuda.member.maps import Maps
 from remuda.member.open_map import OpenMap
-from remuda.member.transaction_changes import violation
 from remuda.member.transaction_keys import KeyReader
 from remuda.member.transaction_openings import Openings
 from remuda.member.transaction_session import BLIND, OpenTransaction, TransactionSessions
@@ -295,7 +295,7 @@ class TransactionMaps:
                 for row in arrays_to_rows(batch.slice(start, ROWS_AT_A_TIME).columns, types):
                     key = canonical_key(found.key_of(row))
                     if key in rows:
-                        raise violation(found.schema, key, "two rows have one key")
+                        raise duplicate_key(found.schema, key)
                     rows[key] = row
                 await asyncio.sleep(0)
         return rows

@@ -25,8 +25,9 @@ from remuda.catalog.unique_guards import (
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.values import PhysicalValue, arrays_to_rows, from_physical
-from remuda.errors import SchemaChanged, SerializationFailure, UniqueViolation
+from remuda.datatypes.values import PhysicalValue, arrays_to_rows
+from remuda.datatypes.violations import duplicate_values
+from remuda.errors import SchemaChanged, SerializationFailure
 from remuda.member.catalog_service import CatalogService
 from remuda.member.core import Core
 from remuda.member.membership import Membership
@@ -78,25 +79,12 @@ class _New:
             return
         same = self.same(values)
         if same in self.by_values:
-            raise violation(self.schema, self.index, values)
+            raise duplicate_values(self.schema, self.index, values)
         self.by_values[same] = key, values
 
     def same(self, values: Values) -> Values:
         types = tuple([self.schema.column(name).type for name in self.index.names])
         return same_values(values, types)
-
-
-def violation(schema: MapSchema, index: IndexDefinition, values: Values) -> UniqueViolation:
-    """As PostgreSQL words it."""
-    types = [schema.column(name).type for name in index.names]
-    shown = [
-        "null" if value is None else str(from_physical(value, sql_type))
-        for value, sql_type in zip(values, types, strict=True)
-    ]
-    return UniqueViolation(
-        f'duplicate key value violates unique constraint "{index.name}"',
-        detail=f"Key ({', '.join(index.names)})=({', '.join(shown)}) already exists.",
-    )
 
 
 class UniqueChecks:
@@ -171,7 +159,7 @@ class UniqueChecks:
                     if same not in new.by_values:
                         continue
                     if key not in entries:
-                        raise violation(new.schema, new.index, values)
+                        raise duplicate_values(new.schema, new.index, values)
                     if new.by_values[same][0] == key:
                         kept.add(same)
         return kept

@@ -25,7 +25,14 @@ from remuda.datatypes.schema import (
 from remuda.datatypes.sql import Kind, SqlType, array, decimal, row
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import MemberInfo, View
-from remuda.errors import ErrorReport, Position, ProtocolError, RemudaError, from_report
+from remuda.errors import (
+    ErrorReport,
+    ErrorSubject,
+    Position,
+    ProtocolError,
+    RemudaError,
+    from_report,
+)
 from remuda.rpc.messages import common_pb2, user_pb2
 
 _INT64_MIN = -(2**63)
@@ -405,6 +412,11 @@ def encode_error(error: RemudaError) -> user_pb2.PBError:
         message.position.column = place.column
         message.position.offset = place.offset
         message.position.length = place.length
+    if report.subject is not None:
+        subject = report.subject
+        message.subject.table = subject.table
+        message.subject.column = subject.column
+        message.subject.constraint = subject.constraint
     return message
 
 
@@ -414,6 +426,10 @@ def decode_error(message: user_pb2.PBError, statement: str | None = None) -> Rem
     if message.HasField("position"):
         place = message.position
         position = Position(place.line, place.column, place.offset, place.length)
+    subject = None
+    if message.HasField("subject"):
+        named = message.subject
+        subject = ErrorSubject(named.table, named.column, named.constraint)
     report = ErrorReport(
         kind=message.kind,
         sqlstate=message.sqlstate,
@@ -422,5 +438,6 @@ def decode_error(message: user_pb2.PBError, statement: str | None = None) -> Rem
         hint=message.hint,
         member=message.member,
         position=position,
+        subject=subject,
     )
     return from_report(report, statement)

@@ -16,7 +16,8 @@ from remuda.datatypes.schema import ROW_ID, Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.text import parse_text
 from remuda.datatypes.values import PhysicalValue, values_to_array
-from remuda.errors import DataError, InputError, NotNullViolation
+from remuda.datatypes.violations import null_value
+from remuda.errors import DataError, InputError
 from remuda.spark.fit import MADE
 
 Convert = Callable[[pa.Array, SqlType], pa.Array]
@@ -85,10 +86,7 @@ def _engine_array(schema: MapSchema, column: Column, array: pa.Array) -> pa.Arra
             hint=error.hint,
         ) from error
     if not column.nullable and made.null_count:
-        raise NotNullViolation(
-            f"column {column.name} of map {schema.name} may not be NULL: "
-            f"{made.null_count} of {len(made)} rows are"
-        )
+        raise null_value(schema, column)
     return made
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from remuda.catalog.edits import DropView, Edit, PutMap, PutView
 from remuda.catalog.indexes import without_index
 from remuda.datatypes.identifiers import quoted_name
-from remuda.datatypes.schema import Check, Column, Default, MapSchema
+from remuda.datatypes.schema import NOT_NULL_GUARD, Check, Column, Default, MapSchema
 from remuda.datatypes.sql import Kind
+from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.widening import widening
 from remuda.errors import (
     CheckViolation,
@@ -22,6 +24,7 @@ from remuda.errors import (
     DuplicateColumn,
     DuplicateMap,
     DuplicateObject,
+    ErrorSubject,
     InvalidDefinition,
     NotNullViolation,
     NotSupported,
@@ -54,8 +57,6 @@ from remuda.sql.syntax import (
 )
 from remuda.sql.unique_constraints import verification, with_uniques
 from remuda.sql.views import BindQuery, placed, relation, renamed, with_dependents
-
-GUARD = "not null guard of "
 
 
 @dataclass
@@ -129,7 +130,9 @@ def _verified(
     uniques = [index for index in schema.uniques if index.name in work.uniques]
     if not (not_null or checks or uniques):
         return CatalogStatement(tag, catalog.version, edits)
-    guards = tuple(Check(GUARD + name, f"{quoted_name(name)} IS NOT NULL") for name in not_null)
+    guards = tuple(
+        Check(NOT_NULL_GUARD + name, f"{quoted_name(name)} IS NOT NULL") for name in not_null
+    )
     guarded = replace(
         schema,
         columns=tuple(
@@ -142,16 +145,14 @@ def _verified(
     verify = [
         Verification(
             some_row + f"{quoted_name(name)} IS NULL LIMIT 1",
-            NotNullViolation,
-            f'column "{name}" of map "{schema.name}" contains null values',
+            partial(_stored_null, schema.name, name),
         )
         for name in not_null
     ]
     verify += [
         Verification(
             some_row + f"({check.text}) IS FALSE LIMIT 1",
-            CheckViolation,
-            f'check constraint "{check.name}" of map "{schema.name}" is violated by some row',
+            partial(_stored_break, schema.name, check.name),
         )
         for check in checks
     ]
@@ -164,6 +165,20 @@ def _verified(
         verify=tuple(verify),
         finally_=(PutMap(schema),) if not_null else (),
         undo=(PutMap(before), *(PutView(view) for view in views if view is not None)),
+    )
+
+
+def _stored_null(table: str, column: str, _: Sequence[PhysicalValue]) -> NotNullViolation:
+    return NotNullViolation(
+        f'column "{column}" of relation "{table}" contains null values',
+        subject=ErrorSubject(table=table, column=column),
+    )
+
+
+def _stored_break(table: str, check: str, _: Sequence[PhysicalValue]) -> CheckViolation:
+    return CheckViolation(
+        f'check constraint "{check}" of relation "{table}" is violated by some row',
+        subject=ErrorSubject(table=table, constraint=check),
     )
 
 

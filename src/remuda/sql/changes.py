@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.schema import ROW_ID, Column, MapSchema
+from remuda.datatypes.violations import null_value
 from remuda.errors import (
-    NotNullViolation,
     SqlSyntaxError,
 )
 from remuda.plan.expression import ColumnRef, Expression, Literal
@@ -23,7 +23,7 @@ from remuda.sql.output import project
 from remuda.sql.queries import ValuesBinder, analyze_query, rows_plan
 from remuda.sql.relations import Environment
 from remuda.sql.returning import Outcome, returned
-from remuda.sql.rows import insert_positions, require_key
+from remuda.sql.rows import insert_positions
 from remuda.sql.scope import Scope, column_refs
 from remuda.sql.statements import ChangeStatement, InsertStatement, Repeats
 from remuda.sql.syntax import InsertTree
@@ -42,15 +42,16 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
         names, target = list(target.expressions), target.this
     schema, alias = target_of(context, target, "this", "alias")
     if node.args.get("default"):
-        require_key(context, schema, [], target)
         source = _rows(context, schema, [[default_of(column) for column in schema.columns]])
     elif node.expression is None:
         raise context.unsupported("INSERT without VALUES or a query", target)
     else:
         _move_common_tables(context, node)
         positions = insert_positions(context, schema, names)
-        require_key(context, schema, positions, target)
-        source = _source(context, schema, positions, node.expression, names or [target])
+        refused = bool(node.args.get("conflict") or node.args.get("alternative"))
+        source = _source(
+            context, schema, positions, node.expression, names or [target], refuse_nulls=refused
+        )
     conflict, clause = node.args.get("conflict"), node.args.get("returning")
     alternative = str(node.args.get("alternative") or "").upper()
     if alternative and conflict is not None:
@@ -109,7 +110,11 @@ def _source(
     positions: Sequence[int],
     node: exp.Expr,
     places: Sequence[exp.Expr],
+    *,
+    refuse_nulls: bool,
 ) -> Logical:
+    """``refuse_nulls``: a row of VALUES may not have NULL in a NOT NULL column even if the
+    statement then leaves the row out, because one with its key exists."""
     if isinstance(node, exp.Values) and node.args.get("alias") is not None:
         raise context.unsupported("an alias for the rows of INSERT", node.args["alias"])
     columns = [schema.columns[position] for position in positions]
@@ -125,10 +130,12 @@ def _source(
             SqlSyntaxError, "INSERT has more target columns than expressions", places[given]
         )
     if given < len(columns):
-        require_key(context, schema, list(positions[:given]), places[0])
         columns, positions = columns[:given], positions[:given]
     if isinstance(pending, ValuesBinder):
-        return _values(context, schema, pending, columns, positions, defaults)
+        rows = _values(schema, pending, columns, positions, defaults)
+        if refuse_nulls:
+            _refuse_nulls(context, schema, rows, places[0])
+        return _rows(context, schema, rows)
     plan = pending.build([column.type for column in columns])
     return _converted(context, schema, plan, columns, positions)
 
@@ -149,14 +156,13 @@ def _without_defaults(node: exp.Expr) -> tuple[exp.Expr, set[tuple[int, int]]]:
     return rows, found
 
 
-def _values(  # noqa: PLR0917 (where the rows come from and where they go)
-    context: Context,
+def _values(
     schema: MapSchema,
     pending: ValuesBinder,
     columns: Sequence[Column],
     positions: Sequence[int],
     defaults: set[tuple[int, int]],
-) -> Logical:
+) -> list[list[Expression]]:
     """VALUES cell by cell, so that every literal is checked against its column at its place."""
     convert = pending.binder.convert
     rows: list[list[Expression]] = []
@@ -169,20 +175,22 @@ def _values(  # noqa: PLR0917 (where the rows come from and where they go)
                 value = row[position]
             else:
                 value = convert.assigned(cell, column.type, node, f'column "{column.name}"')
-            if (
-                isinstance(value, Literal)
-                and value.value is None
-                and (not column.nullable or position in schema.key_positions)
-            ):
-                raise context.error(
-                    NotNullViolation,
-                    f'null value in column "{column.name}" of map "{schema.name}" '
-                    "violates not-null constraint",
-                    node,
-                )
             row[position] = value
         rows.append(row)
-    return _rows(context, schema, rows)
+    return rows
+
+
+def _refuse_nulls(
+    context: Context, schema: MapSchema, rows: Sequence[Sequence[Expression]], place: exp.Expr
+) -> None:
+    for row in rows:
+        for position, column in enumerate(schema.columns):
+            value = row[position]
+            required = not column.nullable and column.name != ROW_ID
+            if required and isinstance(value, Literal) and value.value is None:
+                values = [each.value for each in row if isinstance(each, Literal)]
+                known = values if len(values) == len(row) else None
+                raise context.located(null_value(schema, column, known), place)
 
 
 def _rows(context: Context, schema: MapSchema, rows: Sequence[Sequence[Expression]]) -> Logical:

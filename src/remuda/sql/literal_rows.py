@@ -23,7 +23,7 @@ from remuda.plan.expression import Literal
 from remuda.plan.logical import OutputColumn, Values
 from remuda.sql.constraints import default_of
 from remuda.sql.context import Context
-from remuda.sql.rows import insert_positions, require_key
+from remuda.sql.rows import insert_positions
 from remuda.sql.statements import CatalogReader, InsertStatement
 
 LEAST_LENGTH: Final = 4096
@@ -79,8 +79,10 @@ def _statement(
         exp.to_identifier(_folded(name), quoted=True) for name in _NAMES.findall(head[2] or "")
     ]
     positions = insert_positions(context, schema, list(names))
-    require_key(context, schema, positions, exp.Null())
     defaults = [_default(column) for column in schema.columns]
+    for position, column in enumerate(schema.columns):
+        if not column.nullable and position not in positions and defaults[position] is None:
+            raise NotPlain  # a row that has no value for it is refused, with its place
     readers = [
         _reader(schema.columns[position], position in schema.key_positions)
         for position in positions

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import BOOLEAN, INTEGER, VARCHAR
-from remuda.errors import NotNullViolation, Position, SqlSyntaxError
+from remuda.errors import Position, SqlSyntaxError
 from remuda.plan.expression import Call, Case, ColumnRef, Expression, Literal
 from remuda.plan.logical import Filter, Logical
 from remuda.sql.calls import function_name
@@ -29,7 +29,7 @@ from remuda.sql.places import position_of_token
 from remuda.sql.queries import bind_query
 from remuda.sql.relations import CommonTable, Environment
 from remuda.sql.returning import Outcome, returned
-from remuda.sql.rows import insert_positions, require_key
+from remuda.sql.rows import insert_positions
 from remuda.sql.scope import Scope
 from remuda.sql.statements import ChangeStatement, MergeAction, Repeats
 from remuda.sql.tokens import tokenize
@@ -222,7 +222,6 @@ class _Merge:
         names, values = then.args.get("this"), then.args.get("expression")
         columns = list(names.expressions) if isinstance(names, exp.Tuple) else []
         if values is None and len(columns) == 1 and _is_default(columns[0]):
-            require_key(context, schema, [], clause.node)
             clause.values = {p: default_of(column) for p, column in enumerate(schema.columns)}
             return
         if not isinstance(values, exp.Tuple):
@@ -240,7 +239,6 @@ class _Merge:
                 columns[len(cells)],
             )
         positions = positions[: len(cells)]
-        require_key(context, schema, positions, columns[0] if columns else cells[0])
         clause.values = {p: default_of(column) for p, column in enumerate(schema.columns)}
         for position, cell in zip(positions, cells, strict=True):
             clause.values[position] = self._value(
@@ -251,18 +249,9 @@ class _Merge:
         column = self.schema.columns[position]
         if node is None:
             return default_of(column)
-        value = binder.convert.assigned(
+        return binder.convert.assigned(
             binder.bind(node), column.type, node, f'column "{column.name}"'
         )
-        required = not column.nullable or position in self.schema.key_positions
-        if isinstance(value, Literal) and value.value is None and required:
-            raise self.context.error(
-                NotNullViolation,
-                f'null value in column "{column.name}" of map "{self.schema.name}" '
-                "violates not-null constraint",
-                node,
-            )
-        return value
 
     # --- what becomes of a row ----------------------------------------------------------------
 

@@ -1,11 +1,11 @@
-"""Rows to be inserted: which columns they give, and which they may leave out."""
+"""Rows to be inserted: the columns that they give."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from remuda.datatypes.schema import ROW_ID, MapSchema
-from remuda.errors import DuplicateColumn, NotNullViolation, UndefinedColumn
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import DuplicateColumn, UndefinedColumn
 from remuda.sql.context import Context, identifier
 from remuda.sql.suggest import did_you_mean
 
@@ -28,19 +28,3 @@ def insert_positions(context: Context, schema: MapSchema, names: list[exp.Expr])
             raise context.error(DuplicateColumn, f'column "{name}" specified more than once', node)
         found.append(position)
     return found
-
-
-def require_key(context: Context, schema: MapSchema, positions: list[int], node: exp.Expr) -> None:
-    """Columns that are left out get their default: keys and NOT NULL columns need one."""
-    for position, column in enumerate(schema.columns):
-        if (
-            position not in positions
-            and column.default is None
-            and column.name != ROW_ID
-            and (not column.nullable or position in schema.key_positions)
-        ):
-            raise context.error(
-                NotNullViolation,
-                f'column "{column.name}" of map "{schema.name}" is NOT NULL and gets no value',
-                node,
-            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -11,6 +11,7 @@ from remuda.catalog.edits import Edit
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.plan.logical import Logical
 from remuda.sql.cluster_trees import AcceptLossTree
@@ -96,12 +97,13 @@ class CreateAsStatement:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """No row of a map that ``edits`` have changed may fulfil ``query``, a SELECT: ``message`` says
-    what is wrong if one does."""
+    """No row of a map that ``edits`` have changed may fulfil ``query``, a SELECT: ``refusal`` makes
+    the error of the first row of its result (physical values of the types ``shown``)."""
 
     query: str
-    error: type[RemudaError]
-    message: str
+    refusal: Callable[[Sequence[PhysicalValue]], RemudaError]
+    shown: tuple[SqlType, ...] = ()
+    """The types of the first columns of the result; the others tell nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from remuda.catalog.indexes import with_index
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import DuplicateObject, InvalidDefinition, RemudaError, UniqueViolation
+from remuda.datatypes.violations import stored_twice
+from remuda.errors import DuplicateObject, InvalidDefinition, RemudaError
 from remuda.sql.context import Context
 from remuda.sql.names import known_name, no_repeats
 from remuda.sql.statements import Verification
@@ -92,13 +94,12 @@ def _added(context: Context, schema: MapSchema, index: IndexDefinition, place: N
 def verification(schema: MapSchema, index: IndexDefinition) -> Verification:
     """Finds rows that are there and have the same values."""
     columns = ", ".join(map(quoted_name, index.names))
-    text = f"SELECT 1 FROM {quoted_name(schema.name)}"  # noqa: S608 (quoted names)
+    text = f"SELECT {columns} FROM {quoted_name(schema.name)}"  # noqa: S608 (quoted names)
     if index.nulls_distinct:
         present = [f"{quoted_name(name)} IS NOT NULL" for name in index.names]
         text += f" WHERE {' AND '.join(present)}"
     return Verification(
         f"{text} GROUP BY {columns} HAVING count(*) > 1 LIMIT 1",
-        UniqueViolation,
-        f'could not create unique index "{index.name}": several rows of map "{schema.name}" have '
-        f"the same ({columns})",
+        partial(stored_twice, schema, index),
+        tuple(schema.column(name).type for name in index.names),
     )

@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.conformance import null_in
 from remuda.datatypes.keyhash import hash_arrays, hasher, is_injective, partition_of, partitions_of
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, from_physical
-from remuda.errors import NotNullViolation, TypeMismatch
+from remuda.datatypes.violations import null_value
+from remuda.errors import TypeMismatch
 from remuda.storage.chunk import Chunk, Flags, Offsets, Row
 from remuda.storage.readers import reader
 
@@ -60,7 +62,8 @@ class KeyRule:
                 return (value,)
         key = tuple([row[position] for position in self.positions])
         if None in key:
-            self._refuse_null(self.positions[key.index(None)])
+            position = self.positions[key.index(None)]
+            raise null_value(self.schema, self.schema.columns[position], row)
         return key
 
     def partition(self, row: Row, key_hash: int) -> int:
@@ -80,10 +83,6 @@ class KeyRule:
             for name, value, sql_type in zip(self.schema.key, key, self._types, strict=True)
         )
 
-    def _refuse_null(self, position: int) -> None:
-        name = self.schema.columns[position].name
-        raise NotNullViolation(f"column {name} of map {self.schema.name} cannot be NULL")
-
     # --- many rows ---
 
     def check(self, batch: pa.RecordBatch) -> None:
@@ -98,7 +97,7 @@ class KeyRule:
             )
         for position in self._required:
             if batch.column(position).null_count:
-                self._refuse_null(position)
+                raise null_in(self.schema, self.schema.columns[position], batch)
 
     def columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
         return [batch.column(position) for position in self.positions]

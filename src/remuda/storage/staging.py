@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from remuda.errors import InternalError, JobAborted, RemudaError, UniqueViolation
+from remuda.datatypes.violations import duplicate_key
+from remuda.errors import InternalError, JobAborted, RemudaError
 from remuda.storage.chunk import OFFSET_BITS, Chunk, Offsets
 from remuda.storage.chunk_table import pieces
 from remuda.storage.hash_order import hash_order
@@ -291,10 +292,7 @@ class Staging:
             return
         columns, keys = prepared.key_columns(), prepared.keys
         for _, key in keys.repeats(columns, prepared.hashes, prepared.order):
-            raise UniqueViolation(
-                f"two of the rows for map {self._name} have the same key",
-                detail=f"key ({self.keys.show(key)})",
-            )
+            raise duplicate_key(keys.schema, key)
 
     def refuse_pending(self, job_id: str, rows: PreparedRows) -> None:
         """Raise when another job that is about to commit holds one of the keys."""
@@ -305,9 +303,8 @@ class Staging:
             if len(common):
                 mine = rows.keys_with(common)
                 for key in mine & other.prepared.keys_with(common):
-                    raise UniqueViolation(
-                        f"job {other_id} is inserting a row with this key into map {self._name}",
-                        detail=f"key ({self.keys.show(key)})",
+                    raise duplicate_key(
+                        self.keys.schema, key, f"Job {other_id} is about to commit a row with it."
                     )
 
     def mark(self, job_id: str, prepare_timestamp: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import EXPIRY_MARK, ended_by_write
+from remuda.datatypes.violations import duplicate_key
 from remuda.errors import SerializationFailure, SnapshotTooOld, UniqueViolation
 from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk
 from remuda.storage.keys import Key, KeyRule
@@ -43,10 +44,7 @@ def refuse_existing(
             gone = removed.keys_with(rows.hashes)
             held = [key for key in held if key not in gone]
         if held:
-            raise UniqueViolation(
-                f"a row with this key exists in map {keys.schema.name}",
-                detail=f"key ({keys.show(held[0])})",
-            )
+            raise duplicate_key(keys.schema, held[0])
 
 
 def removed_once(rows: PreparedRows, removed: PreparedRows | None) -> int:

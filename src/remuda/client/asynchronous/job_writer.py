@@ -15,12 +15,12 @@ from remuda.client.ports import REQUEST_TIMEOUT, Conversation, MemberPort
 from remuda.client.requests import Call, JobTask
 from remuda.client.routing import Router
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.conformance import of_keys
+from remuda.datatypes.conformance import null_in, of_keys
 from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.violations import null_value
 from remuda.errors import (
     ConnectionBroken,
     InternalError,
-    NotNullViolation,
     QueryTimeout,
     TypeMismatch,
 )
@@ -78,10 +78,7 @@ class JobWriter:
         rows = of_keys(batch.columns, schema)
         for position in schema.key_positions:
             if rows.column(position).null_count:
-                raise NotNullViolation(
-                    f'map "{schema.name}", field "{schema.columns[position].name}": '
-                    "NULL in a NOT NULL column"
-                )
+                raise null_value(schema, schema.columns[position])
         self.rows += batch.num_rows
         for member, part in self._router.split(rows):
             link = await self._link(member, removal=True)
@@ -132,9 +129,7 @@ def check_not_null(schema: MapSchema, batch: pa.RecordBatch) -> None:
     """NotNullViolation when a NOT NULL column of an engine-form batch holds a NULL."""
     for column, array in zip(schema.columns, batch.columns, strict=True):
         if not column.nullable and array.null_count:
-            raise NotNullViolation(
-                f'map "{schema.name}", field "{column.name}": NULL in a NOT NULL column'
-            )
+            raise null_in(schema, column, batch)
 
 
 class _Link:

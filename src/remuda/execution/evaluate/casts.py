@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from remuda.datatypes.arraytext import array_text, row_text
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.buffers import list_over, validity_of
-from remuda.datatypes.intervals import clock_text, interval_text, unpack
 from remuda.datatypes.jsons import json_type, parse_json
-from remuda.datatypes.sql import INTEGER_KINDS, TEXT_KINDS, Kind, SqlType, decimal
+from remuda.datatypes.sql import Kind, SqlType, decimal
 from remuda.datatypes.text import parse_text, type_name
-from remuda.datatypes.uuids import uuid_text, uuid_texts
-from remuda.datatypes.values import array_to_values, from_physical, values_to_array
+from remuda.datatypes.uuids import uuid_texts
+from remuda.datatypes.values import array_to_values, values_to_array
+from remuda.datatypes.valuetext import text_of
 from remuda.errors import InvalidParameterValue, NumericOverflow, TypeMismatch
 from remuda.execution.arrays import Data, array_from, boolean_array, data_of, mask_of
 from remuda.execution.evaluate.arithmetic import decimal_to_float
-from remuda.execution.evaluate.calendar import civil
 from remuda.execution.evaluate.decimals import canonical, compact, to_precision
 from remuda.execution.evaluate.intervals import interval_to_time, time_to_interval
 from remuda.execution.evaluate.kernel import Kernel
@@ -339,98 +337,3 @@ def _to_text(source: SqlType, target: SqlType) -> Conversion:
     if target.length is None:
         return convert
     return lambda array: pc.utf8_slice_codeunits(convert(array), 0, target.length)
-
-
-def text_of(source: SqlType) -> Callable[[Any], str]:
-    """The function from a physical value (not NULL) to its text; for every type."""
-    simple = _TEXTS.get(source.kind)
-    if simple is not None:
-        return simple
-    match source.kind:
-        case Kind.INTERVAL:
-            return lambda value: interval_text(*unpack(value))
-        case Kind.ARRAY:
-            assert source.element is not None
-            element = part_text(source.element)
-            return lambda value: array_text([None if v is None else element(v) for v in value])
-        case Kind.ROW:
-            fields = [part_text(t) for _, t in source.fields]
-            return lambda value: row_text(
-                [None if v is None else text(v) for v, text in zip(value, fields, strict=True)]
-            )
-        case kind if kind in (*TEXT_KINDS, *INTEGER_KINDS, Kind.JSON):
-            return str
-        case Kind.REAL:
-            return lambda value: float_text(value, np.format_float_scientific(np.float32(value)))
-        case Kind.DOUBLE:
-            return lambda value: float_text(value, np.format_float_scientific(value))
-        case Kind.DECIMAL:
-            scale = source.scale or 0
-            return lambda value: decimal_text(value, scale)
-        case Kind.BYTEA:
-            return lambda value: "\\x" + value.hex()
-        case _:
-            return lambda value: str(from_physical(value, source))
-
-
-def part_text(source: SqlType) -> Callable[[Any], str]:
-    """Inside arrays and rows a truth value is one letter, as in PostgreSQL."""
-    if source.kind is Kind.BOOLEAN:
-        return lambda value: "t" if value else "f"
-    return text_of(source)
-
-
-def _zoned_text(micros: int) -> str:
-    text = timestamp_text(micros)
-    return text + "+00" if not text.endswith(" BC") else text.removesuffix(" BC") + "+00 BC"
-
-
-def timestamp_text(micros: int) -> str:
-    days, time = divmod(micros, DAY)
-    text, *era = date_text(days).split(" ")
-    return " ".join([text, clock_text(time), *era])
-
-
-def date_text(days: int) -> str:
-    """Years before 1 are counted back from 1 BC."""
-    year, month, day = civil(days)
-    era = "" if year > 0 else " BC"
-    return f"{year if year > 0 else 1 - year:04d}-{month:02d}-{day:02d}{era}"
-
-
-_TEXTS: Final[dict[Kind, Callable[[Any], str]]] = {
-    Kind.BOOLEAN: lambda value: "true" if value else "false",
-    Kind.UUID: uuid_text,
-    Kind.DATE: date_text,
-    Kind.TIME: clock_text,
-    Kind.TIMESTAMP: timestamp_text,
-    Kind.TIMESTAMPTZ: _zoned_text,
-}
-
-
-def decimal_text(unscaled: int, scale: int) -> str:
-    sign = "-" if unscaled < 0 else ""
-    digits = str(abs(unscaled)).rjust(scale + 1, "0")
-    return sign + (f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits)
-
-
-def float_text(value: float, scientific: str) -> str:
-    """PostgreSQL's output of floats: shortest digits, exponent form outside of 1e-4 .. 1e15."""
-    if np.isnan(value):
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "Infinity" if value > 0 else "-Infinity"
-    mantissa, exponent_text = scientific.split("e")
-    exponent = int(exponent_text)
-    sign = "-" if mantissa.startswith("-") else ""
-    digits = mantissa.lstrip("-").replace(".", "").rstrip("0") or "0"
-    if value == 0:
-        return sign + "0"
-    if exponent < -4 or exponent >= 15:
-        fraction = f".{digits[1:]}" if len(digits) > 1 else ""
-        return f"{sign}{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-    if exponent < 0:
-        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
-    if len(digits) <= exponent + 1:
-        return sign + digits.ljust(exponent + 1, "0")
-    return f"{sign}{digits[: exponent + 1]}.{digits[exponent + 1 :]}"

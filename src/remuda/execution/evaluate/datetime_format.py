@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from remuda.datatypes.calendar import Moment, ordinal_suffix
 from remuda.errors import NotSupported
-from remuda.execution.evaluate.calendar import Moment, ordinal_suffix
 
 MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August",
                  "September", "October", "November", "December")  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from remuda.datatypes.calendar import days_from_civil, days_in_month
 from remuda.errors import DatetimeOverflow, InvalidDatetime
-from remuda.execution.evaluate.calendar import days_from_civil, days_in_month
 from remuda.execution.evaluate.datetime_format import (
     DAYS,
     MONTHS,

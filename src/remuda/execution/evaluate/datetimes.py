@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
+from remuda.datatypes.calendar import Moment, days_from_civil, days_in_month
 from remuda.datatypes.intervals import unpack
 from remuda.datatypes.sql import Kind
 from remuda.datatypes.text import decimal_to_unscaled
 from remuda.datatypes.values import array_to_values, values_to_array
 from remuda.errors import DatetimeOverflow, NotSupported
 from remuda.execution.arrays import boolean_array, shared_validity
-from remuda.execution.evaluate.calendar import Moment, days_from_civil, days_in_month
 from remuda.execution.evaluate.datetime_format import to_char
 from remuda.execution.evaluate.datetime_parse import parsed_days, parsed_micros
 from remuda.execution.evaluate.decimals import compact

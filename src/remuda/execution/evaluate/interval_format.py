@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from remuda.datatypes.calendar import ordinal_suffix
 from remuda.datatypes.intervals import unpack
 from remuda.errors import InvalidDatetime, NotSupported
-from remuda.execution.evaluate.calendar import ordinal_suffix
 from remuda.execution.evaluate.datetime_format import NUMERIC_FIELDS, ROMAN, Field, fields_of
 
 _SECOND: Final = 1_000_000

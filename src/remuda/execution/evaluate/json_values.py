@@ -16,13 +16,13 @@ import pyarrow as pa
 from remuda.datatypes.jsons import json_text, json_type, ordered_keys, parse_json, quoted
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.valuetext import text_of
 from remuda.errors import (
     ArraySubscript,
     InvalidParameterValue,
     InvalidText,
     NullNotAllowed,
 )
-from remuda.execution.evaluate.casts import text_of
 from remuda.execution.evaluate.json_paths import PATH_FUNCTIONS
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.lists import OwnNulls, by_row, strict_by_row

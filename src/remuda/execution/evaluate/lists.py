@@ -13,6 +13,7 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.orderkeys import value_key
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
+from remuda.datatypes.valuetext import part_text
 from remuda.errors import (
     ArraySubscript,
     InternalError,
@@ -32,7 +33,6 @@ from remuda.execution.arrays import (
     take_or_null,
     validity_mask,
 )
-from remuda.execution.evaluate.casts import part_text
 from remuda.execution.evaluate.comparison import COMPARISONS, comparison
 from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.kernel import Kernel, column

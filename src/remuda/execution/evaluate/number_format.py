@@ -12,8 +12,8 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
+from remuda.datatypes.calendar import ordinal_suffix
 from remuda.errors import InvalidText, NumericOverflow, SqlSyntaxError
-from remuda.execution.evaluate.calendar import ordinal_suffix
 
 _TOKEN: Final = re.compile(
     r'"((?:[^"\\]|\\.)*)"?|(EEEE|FM|MI|PL|PR|SG|RN|TH|[90.,DGSLVB])|(rn|th|fm|mi|pl|pr|sg|eeee|'

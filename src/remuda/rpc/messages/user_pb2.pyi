@@ -505,7 +505,7 @@ class ExceptionWrapper(_message.Message):
     def __init__(self, exception_class: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class PBError(_message.Message):
-    __slots__ = ("error_id", "endpoint", "error_type", "message", "exception", "parsing_error", "kind", "sqlstate", "detail", "hint", "member", "position")
+    __slots__ = ("error_id", "endpoint", "error_type", "message", "exception", "parsing_error", "kind", "sqlstate", "detail", "hint", "member", "position", "subject")
     class ErrorType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         CONNECTION: _ClassVar[PBError.ErrorType]
@@ -548,6 +548,7 @@ class PBError(_message.Message):
     HINT_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
     error_id: str
     endpoint: DrillbitEndpoint
     error_type: PBError.ErrorType
@@ -560,7 +561,18 @@ class PBError(_message.Message):
     hint: str
     member: str
     position: _common_pb2.Position
-    def __init__(self, error_id: _Optional[str] = ..., endpoint: _Optional[_Union[DrillbitEndpoint, _Mapping]] = ..., error_type: _Optional[_Union[PBError.ErrorType, str]] = ..., message: _Optional[str] = ..., exception: _Optional[_Union[ExceptionWrapper, _Mapping]] = ..., parsing_error: _Optional[_Iterable[_Union[ParsingError, _Mapping]]] = ..., kind: _Optional[str] = ..., sqlstate: _Optional[str] = ..., detail: _Optional[str] = ..., hint: _Optional[str] = ..., member: _Optional[str] = ..., position: _Optional[_Union[_common_pb2.Position, _Mapping]] = ...) -> None: ...
+    subject: ErrorSubject
+    def __init__(self, error_id: _Optional[str] = ..., endpoint: _Optional[_Union[DrillbitEndpoint, _Mapping]] = ..., error_type: _Optional[_Union[PBError.ErrorType, str]] = ..., message: _Optional[str] = ..., exception: _Optional[_Union[ExceptionWrapper, _Mapping]] = ..., parsing_error: _Optional[_Iterable[_Union[ParsingError, _Mapping]]] = ..., kind: _Optional[str] = ..., sqlstate: _Optional[str] = ..., detail: _Optional[str] = ..., hint: _Optional[str] = ..., member: _Optional[str] = ..., position: _Optional[_Union[_common_pb2.Position, _Mapping]] = ..., subject: _Optional[_Union[ErrorSubject, _Mapping]] = ...) -> None: ...
+
+class ErrorSubject(_message.Message):
+    __slots__ = ("table", "column", "constraint")
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    CONSTRAINT_FIELD_NUMBER: _ClassVar[int]
+    table: str
+    column: str
+    constraint: str
+    def __init__(self, table: _Optional[str] = ..., column: _Optional[str] = ..., constraint: _Optional[str] = ...) -> None: ...
 
 class ResultColumnMetadata(_message.Message):
     __slots__ = ("catalog_name", "schema_name", "table_name", "column_name", "label", "data_type", "is_nullable", "precision", "scale", "signed", "display_size", "is_aliased", "searchability", "updatability", "auto_increment", "case_sensitivity", "sortable", "class_name", "is_currency")
