@@ -49,10 +49,10 @@ def program(monkeypatch):
 
         def command(plan, index, log, lifeline):
             found = real(plan, index, log, lifeline)
-            assert found[1:3] == ["-m", "remuda.member"]
+            assert found[1:4] == ["-P", "-m", "remuda.member"]
             assert ("--control-fd" in found) == (index == 0)
             assert ("--join" in found) == (index != 0)
-            return [found[0], "-c", programs[index], "--number", str(index + 1), *found[3:]]
+            return [found[0], "-c", programs[index], "--number", str(index + 1), *found[4:]]
 
         monkeypatch.setattr(embedded._Plan, "command", command)
 

@@ -7,7 +7,6 @@ import contextlib
 import os
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remuda.client.address import format_address
+from remuda.client.member_command import member_command, safe_environment
 from remuda.client.ready import Ready, ReadyLines
 from remuda.client.started import StartedCluster
 from remuda.config import MemberConfig, check_exposure, member_config
@@ -221,7 +221,7 @@ class _Plan:
         if self.data:
             place += ["--data-dir", str(Path(self.data) / f"member-{index + 1}")]
         return [
-            sys.executable, "-m", "remuda.member",
+            *member_command(),
             "--cluster-size", str(self.members),
             "--host", self.host,
             "--user-port", str(user),
@@ -305,6 +305,7 @@ def _spawn(plan: _Plan, index: int) -> _MemberProcess:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 pass_fds=inherited,
+                env=safe_environment(),
                 start_new_session=True,  # Ctrl-C is for this process, which stops the members
             )
     except BaseException:

@@ -26,6 +26,7 @@ from typing import Final, Self
 
 import remuda
 from remuda.client.address import format_address
+from remuda.client.member_command import member_command, safe_environment
 from remuda.client.ready import Ready, parse_ready
 from remuda.errors import ConnectionBroken, InputError, MemberUnavailable
 from remuda.rpc.tls import TlsFiles
@@ -249,7 +250,7 @@ class HostTask:
         if join:
             settings["join"] = join
         flags = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
-        return [sys.executable, "-m", "remuda.member", *flags]
+        return [*member_command(), *flags]
 
     def _stop(self, timeout: float) -> None:
         if self._lifeline >= 0:
@@ -315,10 +316,10 @@ def _labels(given: str, host: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Packages that Spark has brought along are found by the member, too."""
-    found = dict(os.environ)
-    found["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    return found
+    """Packages that Spark has brought along are found by the member, too, but not the folder in
+    which the worker was started: it is that of the driver's caller where Spark runs locally."""
+    paths = [path for path in sys.path if path and Path(path) != Path.cwd()]
+    return safe_environment({**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
 
 
 def _die_with(parent: int) -> None:

@@ -43,6 +43,10 @@ SOURCE_SETTINGS: Final[Mapping[str, str]] = {
 }
 """What the data source uses: filters may be pushed to it, and maps may have TIME columns."""
 
+SAFE_PATH: Final = "PYTHONSAFEPATH"
+"""Without it, Spark's workers import from the folder in which the driver was started: a file csv.py
+there would run in each of them in place of Python's own module."""
+
 SETTINGS: Final[Mapping[str, str]] = {
     **SOURCE_SETTINGS,
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -57,6 +61,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.python.authenticate.socketTimeout": "120s",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    f"spark.executorEnv.{SAFE_PATH}": "1",
 }
 
 QUICK_START: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -98,7 +103,7 @@ def session(
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     _check_standalone(master or default_master())
     try:
-        with _errors_to(log):
+        with _errors_to(log), _safe_paths():
             return builder.getOrCreate()
     except Exception as error:  # the gateway's, Java's and PySpark's own, without a common class
         raise _not_started(error, master or default_master(), log) from error
@@ -144,6 +149,22 @@ def _not_started(error: Exception, master: str, log: Path | None) -> SparkNotSta
         detail=found[1] if found is not None else f"{first_line} {last_line}".strip(),
         hint=hint,
     )
+
+
+@contextmanager
+def _safe_paths() -> Iterator[None]:
+    """Of what the Java process starts by itself: it looks for data sources in a worker without the
+    environment of executors. Only for that moment: what else this process starts is its caller's.
+    """
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 @contextmanager

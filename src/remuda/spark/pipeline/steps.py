@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import sysconfig
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,7 +40,8 @@ def make_view(context: Context, step: Step) -> DataFrame:
         assert step.python is not None
         function = find_function(context.pipeline.folder, step.python)
         frames = [context.spark.table(name) for name in step.inputs]
-        return _called(function, frames, arguments, step.python)
+        with _beside(context.pipeline.folder):
+            return _called(function, frames, arguments, step.python)
 
 
 def find_function(folder: Path, text: str) -> Callable[..., Any]:
@@ -46,7 +49,8 @@ def find_function(folder: Path, text: str) -> Callable[..., Any]:
     match = PYTHON.match(text)
     assert match is not None
     place, name = match["module"], match["function"]
-    module = _of_file(folder / place) if place.endswith(".py") else _of_name(folder, place)
+    with _beside(folder):
+        module = _of_file(folder / place) if place.endswith(".py") else _of_name(place)
     found = getattr(module, name, None)
     if not callable(found):
         functions = [key for key, value in vars(module).items() if callable(value)]
@@ -70,15 +74,14 @@ def _of_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         raise _failed(error, str(path)) from error
-    # The workers cannot import it: what it defines travels with the tasks.
+    # A second run loads it under the same name, which is not new then.
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return module
 
 
-def _of_name(folder: Path, name: str) -> ModuleType:
-    sys.path.insert(0, str(folder))
+def _of_name(name: str) -> ModuleType:
     try:
-        module = importlib.import_module(name)
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and name.startswith(error.name):
             raise PipelineInvalid(
@@ -88,12 +91,31 @@ def _of_name(folder: Path, name: str) -> ModuleType:
         raise _failed(error, name) from error
     except Exception as error:
         raise _failed(error, name) from error
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[None]:
+    """Modules beside the pipeline can be imported inside. Workers cannot import them: what such a
+    module defines travels with the tasks."""
+    before = set(sys.modules)
+    sys.path.insert(_after_standard_library(), str(folder))
+    try:
+        yield
     finally:
         sys.path.remove(str(folder))
-    origin = getattr(module, "__file__", None)
-    if origin and Path(origin).resolve().is_relative_to(folder.resolve()):
-        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
-    return module
+        place = folder.resolve()
+        for name in sys.modules.keys() - before:
+            origin = getattr(sys.modules[name], "__file__", None)
+            if origin and Path(origin).resolve().is_relative_to(place):
+                cloudpickle.register_pickle_by_value(sys.modules[name])  # type: ignore[no-untyped-call]
+
+
+def _after_standard_library() -> int:
+    """The place in ``sys.path`` behind Python's own modules and in front of installed packages: a
+    file csv.py beside a pipeline does not stand in for Python's."""
+    own = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+    own |= {str(Path(path) / "lib-dynload") for path in own}
+    return max((place + 1 for place, path in enumerate(sys.path) if path in own), default=0)
 
 
 def _called(
