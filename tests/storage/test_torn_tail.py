@@ -13,9 +13,10 @@ from sim_disk import SimulatedDisk
 
 from remuda.errors import DataCorrupted, DiskFull
 from remuda.storage.format import records as log
-from remuda.storage.format.segment import HEADER_SIZE
+from remuda.storage.format.segment import HEADER_SIZE, encode_frame
 from remuda.storage.log.files import open_log
 from remuda.storage.log.reader import LogReader
+from remuda.storage.log.torn_tail import changed as changed_since
 from remuda.storage.log.writer import SyncMode
 
 SECTOR = 64
@@ -134,3 +135,17 @@ def test_bytes_that_begin_no_record_are_refused() -> None:
     end = len(disk.read(PATH))
     with pytest.raises(DataCorrupted, match="damaged at its end"):
         records_of(changed(disk, end, b"something else"))
+
+
+@pytest.mark.parametrize("behind", [-1, 0, 1, 5])
+def test_a_record_that_says_that_it_was_itself_on_the_disk_is_damage(behind: int) -> None:
+    """A frame names the last record that was on the disk when it was written, which lies before it.
+    One that names itself or a later one is no torn frame, although the file ends in it."""
+    salt, sequence = 7, 4
+    frame = encode_frame(salt, sequence, sequence + behind, 2, b"x" * 40)
+    torn = frame[:-10]
+    why = changed_since(torn, 0, None, sequence, salt=salt, sector=SECTOR)
+    if behind < 0:
+        assert why == ""
+    else:
+        assert why == f"it says that record {sequence + behind} was on the disk"
