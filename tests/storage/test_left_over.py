@@ -69,6 +69,33 @@ def test_with_the_record_gone_too_objects_tell() -> None:
         assert mine - others
 
 
+@pytest.mark.parametrize("version", [1, 3, 5])
+@pytest.mark.parametrize("being_made", [False, True])
+def test_a_deleted_record_is_named_and_written_again(version: int, being_made: bool) -> None:
+    """Of the first cut, too, before which none has a record."""
+    grid = filled(1)
+    key, cuts = record_key(NAME, version), sorted(grid.chain().manifests)
+    whole = grid.store.get(key)
+    if being_made:
+        begin(grid.store, NAME, 6, now=1_000)
+    grid.store.delete(key)
+    [finding] = verify(grid.store, NAME, Level.OBJECTS, now=2_000).findings
+    assert (finding.kind, finding.place) == (DAMAGE, f"cut {version}")
+    assert key in finding.problem
+    carry_out(grid.store, plan_expire(grid.chain(), before=grid.cuts[1]))
+    assert grid.store.get(key) == whole
+    assert sorted(grid.chain().manifests) == cuts
+    assert found(grid, now=2_000) == []
+
+
+def test_records_of_a_snapshot_that_has_lost_them_all_are_missed() -> None:
+    grid = filled(1)
+    cuts = sorted(grid.chain().manifests)
+    for version in cuts:
+        grid.store.delete(record_key(NAME, version))
+    assert found(grid) == [(DAMAGE, f"cut {version}") for version in cuts]
+
+
 def test_a_cut_that_is_being_made_is_no_finding() -> None:
     grid = filled(1)
     begin(grid.store, NAME, 6, now=1_000)

@@ -163,8 +163,7 @@ def test_a_missing_object_is_found_and_the_cut_is_not_restorable() -> None:
         kept = grid.store.get(key)
         grid.store.delete(key)
         report = verify(grid.store, NAME, Level.OBJECTS)
-        first_record = key == record_key(NAME, 1)
-        assert report.ok == first_record, "a store of before there were records has none either"
+        assert not report.ok, key
         grid.store.put(key, kept)
     assert verify(grid.store, NAME).ok
 

@@ -70,6 +70,13 @@ def decode_record(data: bytes) -> CutRecord:
         raise DataCorrupted(f"the record of a cut cannot be read: {problem}") from problem
 
 
+def put_record(store: ObjectStore, name: str, record: CutRecord) -> None:
+    """Say again what the record of a cut has said. One that is there stays as it is."""
+    key = record_key(name, record.version)
+    if key not in store.keys(key):
+        store.put(key, encode_record(record))
+
+
 def put_mark(store: ObjectStore, name: str, version: int) -> None:
     """Number ``version`` is not given out again; lower marks say nothing more and go."""
     marks = [key for key in store.keys(f"{name}/tried-") if mark_version(key)]

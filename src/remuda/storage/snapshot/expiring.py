@@ -14,7 +14,13 @@ from typing import Final
 
 from remuda.errors import DependentObjects, InputError
 from remuda.storage.snapshot.chain import Chain
-from remuda.storage.snapshot.cut_records import mark_version, put_mark, record_key
+from remuda.storage.snapshot.cut_records import (
+    CutRecord,
+    mark_version,
+    put_mark,
+    put_record,
+    record_key,
+)
 from remuda.storage.snapshot.object_store import ObjectStore, remove_unfinished
 from remuda.storage.snapshot.writing import begun, data_folder, manifest_key, pending_key
 
@@ -27,7 +33,8 @@ class ExpirePlan:
     """``cuts``, ``kept`` and ``unfinished`` are versions; the cuts and the unfinished ones go (of
     these, or those that have lost their manifests, whatever they have left). ``objects`` are keys
     that no kept cut needs. ``mark``: the highest number that goes, which is not to be given out
-    again; 0: a higher one stays, or all goes that there is."""
+    again; 0: a higher one stays, or all goes that there is. ``records``: those of kept cuts that
+    somebody deleted; they are written again."""
 
     cuts: tuple[int, ...]
     kept: tuple[int, ...]
@@ -35,6 +42,7 @@ class ExpirePlan:
     name: str
     unfinished: tuple[int, ...] = ()
     mark: int = 0
+    records: tuple[CutRecord, ...] = ()
 
     def __str__(self) -> str:
         return (
@@ -99,6 +107,8 @@ def carry_out(store: ObjectStore, plan: ExpirePlan) -> None:
     """A record goes before what it speaks for: without one, nothing is missed."""
     if plan.mark:
         put_mark(store, plan.name, plan.mark)
+    for record in plan.records:
+        put_record(store, plan.name, record)
     for version in plan.unfinished:
         store.delete(record_key(plan.name, version))
     for version in plan.cuts:
@@ -155,7 +165,14 @@ def _plan(chain: Chain, going: frozenset[int], unfinished: frozenset[int]) -> Ex
         chain.name,
         tuple(sorted(unfinished)),
         _mark(chain, set(kept.manifests), unfinished),
+        _lacking(kept),
     )
+
+
+def _lacking(kept: Chain) -> tuple[CutRecord, ...]:
+    """The records that cuts should have and do not, as their manifests say them."""
+    lacking = sorted(set(kept.manifests) - kept.records())
+    return tuple(CutRecord(v, kept.digests[v], kept.manifests[v].created) for v in lacking)
 
 
 def _mark(chain: Chain, kept: set[int], unfinished: frozenset[int]) -> int:

@@ -27,8 +27,8 @@ Found = tuple[str, str]
 
 
 def lost_cuts(store: ObjectStore, chain: Chain) -> list[Found]:
-    """What the records of cuts say that is not so."""
-    found: list[Found] = []
+    """What the records of cuts say that is not so, and cuts that have none."""
+    found = list(_without_records(chain))
     for version in sorted(chain.records()):
         key = record_key(chain.name, version)
         try:
@@ -74,7 +74,6 @@ def left_over(store: ObjectStore, chain: Chain, *, now: int) -> list[Found]:
         found.append((f"cut {version}", text))
     if not being_made and not chain.pending():
         found += _objects(store, chain)
-        found += _without_records(chain)
     for each in unfinished_files(store, f"{chain.name}/"):
         if not being_made or 0 < each.modified < now - LEFT_AFTER:
             text = (
@@ -106,12 +105,13 @@ def _objects(store: ObjectStore, chain: Chain) -> Iterator[Found]:
 
 
 def _without_records(chain: Chain) -> Iterator[Found]:
-    """Those that follow one that has a record were made by a version that makes them."""
+    """A record is put before its manifest, so each manifest has one, also while others are made."""
     records = chain.records()
-    for version in sorted(chain.manifests):
-        if version not in records and any(each < version for each in records):
-            text = (
-                f"the record of cut {version} is missing. The cut is there; only that somebody"
-                " deletes its manifest would not be found"
-            )
-            yield record_key(chain.name, version), text
+    for version in sorted(set(chain.manifests) - records):
+        key = record_key(chain.name, version)
+        text = (
+            f"its record {key} is missing: somebody deleted it, or gave the cut up and was"
+            " interrupted. The cut can be restored, but the loss of its manifest would not be"
+            f" noticed. EXPIRE SNAPSHOT {chain.name} writes the record again"
+        )
+        yield f"cut {version}", text
