@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from remuda.cluster.replicas import Groups
+from remuda.cluster.spread import Groups
 from remuda.datatypes.view import MemberInfo
 
 KINDS = ("zone", "rack", "host")
