@@ -42,11 +42,14 @@ def test_one_member_comes_back_with_everything() -> None:
             await client.sql("CREATE TABLE gone (id BIGINT PRIMARY KEY)")
             await client.sql("DROP TABLE gone")
             expected = await client.sql("SELECT * FROM t ORDER BY id")
+            numbers = await client.sql("SELECT relname, oid FROM pg_class ORDER BY oid")
             killed = picture(disk)
         for after in (disk, killed):
             async with logged_cluster(folders, on_disk(after)) as cluster:
                 client = await cluster.client()
                 assert await client.sql("SELECT * FROM t ORDER BY id") == expected
+                again = await client.sql("SELECT relname, oid FROM pg_class ORDER BY oid")
+                assert again == numbers
                 assert await client.sql("SELECT count(*) FROM v") == [
                     (sum(1 for row in expected if row[2] > 1),)
                 ]

@@ -51,6 +51,12 @@ async def contents(client: TestClient, prefix: str = "") -> list[Any]:
     return [await client.sql(query.format(prefix)) for query in QUERIES]
 
 
+NUMBERS = (
+    "SELECT relname, oid FROM pg_class WHERE oid >= 16384 "
+    "UNION ALL SELECT conname, oid FROM pg_constraint ORDER BY 2"
+)
+
+
 async def names(client: TestClient) -> list[str]:
     return [row[0] for row in await client.sql("SHOW TABLES")]
 
@@ -86,9 +92,11 @@ def run(store: Path, scenario: Scenario, members: int = 2, **settings: Any) -> N
 
 def test_a_snapshot_restores_on_another_number_of_members(tmp_path: Path) -> None:
     before: list[Any] = []
+    numbers: list[Any] = []
 
     async def make(client: TestClient, _cluster: TestCluster) -> None:
         await filled(client)
+        numbers.extend(await client.sql(NUMBERS))
         before.extend(await contents(client))
         [row] = await client.sql("CREATE SNAPSHOT nightly")
         assert row[:3] == ("nightly", 1, "base")
@@ -106,10 +114,16 @@ def test_a_snapshot_restores_on_another_number_of_members(tmp_path: Path) -> Non
             ("by_price", "orders"),
             ("by_price_2", "old_orders"),
         ]
+        now = await client.sql(NUMBERS)
+        assert set(numbers) < set(now)
+        assert len({oid for _, oid in now}) == len(now)  # what was there before keeps its own
 
     async def restore(client: TestClient, _cluster: TestCluster) -> None:
+        await client.sql("CREATE TABLE other (id INTEGER PRIMARY KEY)")
+        await client.sql("DROP TABLE other")
         await client.sql("RESTORE SNAPSHOT nightly")
         assert await contents(client) == before
+        assert await client.sql(NUMBERS) == numbers
         assert await client.sql("SELECT count(*) FROM dear") == [(400,)]
         [index] = await client.sql("SHOW INDEXES")
         assert (index[0], index[4]) == ("by_price", "ready")

@@ -14,6 +14,7 @@ from typing import Final
 
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.catalog.indexes import carried, same_rows
+from remuda.catalog.oids import FIRST_OID, allotted
 from remuda.catalog.staged_maps import is_staged
 from remuda.catalog.unique_guards import is_guards
 from remuda.datatypes.keyhash import is_key_type
@@ -44,6 +45,8 @@ class Catalog:
     version: int = 0
     maps: tuple[MapSchema, ...] = ()
     views: tuple[ViewDefinition, ...] = ()
+    following_oid: int = FIRST_OID
+    """The next OID that was never allotted."""
 
     @cached_property
     def _by_name(self) -> dict[str, MapSchema]:
@@ -101,7 +104,8 @@ class Catalog:
         # There are no rows, so each member has built them.
         indexes = tuple(replace(i, index_id=next(ids), ready=True) for i in schema.indexes)
         made = replace(schema, map_id=version, version=1, indexes=indexes)
-        return replace(self, version=version, maps=(*self.maps, made)), made
+        changed = self._with(version, (*self.maps, made), self.views)
+        return changed, changed.get(made.name)
 
     def without_map(self, name: str, *, if_exists: bool) -> tuple[Catalog, MapSchema | None]:
         """The catalog without the map, and the map that was dropped. Raises UndefinedMap,
@@ -158,7 +162,14 @@ class Catalog:
         for name in set(names):
             if names.count(name) > 1:
                 raise DuplicateMap(f'a map or view of the name "{name}" exists already')
-        return Catalog(version, tuple(maps.values()), tuple(views.values()))
+        return self._with(version, tuple(maps.values()), tuple(views.values()))
+
+    def _with(
+        self, version: int, maps: tuple[MapSchema, ...], views: tuple[ViewDefinition, ...]
+    ) -> Catalog:
+        """The next version: what is new in it gets OIDs."""
+        known = {s.map_id for s in self.maps} | {v.view_id for v in self.views}
+        return Catalog(version, *allotted(maps, views, self.following_oid, known))
 
 
 def undefined_map(name: str, names: Sequence[str]) -> UndefinedMap:

@@ -15,32 +15,50 @@ from remuda.catalog.system_relations import (
     all_system_relations,
 )
 from remuda.datatypes.identifiers import quoted_name
-from remuda.datatypes.index import IndexDefinition
-from remuda.datatypes.schema import Check, Column, MapSchema, ViewDefinition
+from remuda.datatypes.index import IndexDefinition, IndexKind
+from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
 
 SCHEMAS: Final = {PG_CATALOG: 11, PUBLIC: 2200, INFORMATION_SCHEMA: 13000, SYS: 13500}
 OWNER_OID: Final = 10
 DATABASE_OID: Final = 5
-_FIRST: Final = 16384
-_STEP: Final = 8
-"""Numbers per map: itself, its primary key as an index and as a constraint."""
-_VIEW, _KEY_INDEX, _KEY, _INDEX, _UNIQUE = 1, 2, 3, 4, 5
 _SYSTEM_FIRST: Final = 14000
 _KNOWN: Final = {
-    "pg_type": 1247,
-    "pg_attribute": 1249,
-    "pg_proc": 1255,
-    "pg_class": 1259,
-    "pg_database": 1262,
+    "pg_am": 2601,
     "pg_attrdef": 2604,
+    "pg_attribute": 1249,
+    "pg_auth_members": 1261,
+    "pg_cast": 2605,
+    "pg_class": 1259,
+    "pg_collation": 3456,
     "pg_constraint": 2606,
+    "pg_database": 1262,
+    "pg_depend": 2608,
     "pg_description": 2609,
+    "pg_enum": 3501,
+    "pg_extension": 3079,
+    "pg_foreign_server": 1417,
+    "pg_foreign_table": 3118,
     "pg_index": 2610,
+    "pg_inherits": 2611,
+    "pg_language": 2612,
     "pg_namespace": 2615,
+    "pg_opclass": 2616,
+    "pg_operator": 2617,
+    "pg_partitioned_table": 3350,
+    "pg_policy": 3256,
+    "pg_proc": 1255,
+    "pg_publication": 6104,
+    "pg_publication_rel": 6106,
+    "pg_range": 3541,
+    "pg_rewrite": 2618,
+    "pg_sequence": 2224,
+    "pg_shdescription": 2396,
+    "pg_statistic_ext": 3381,
+    "pg_tablespace": 1213,
+    "pg_trigger": 2620,
+    "pg_type": 1247,
 }
-"""Numbers that clients know by heart."""
-_CHECKS: Final = 1 << 40
-_DEFAULTS: Final = 1 << 41
+"""PostgreSQL's own numbers, which clients know by heart."""
 
 
 class Holder(Protocol):
@@ -77,35 +95,6 @@ class Index:
     definition: IndexDefinition | None
 
 
-def map_oid(schema: MapSchema) -> int:
-    return _FIRST + _STEP * schema.map_id
-
-
-def key_oid(schema: MapSchema) -> int:
-    return map_oid(schema) + _KEY
-
-
-def key_index_oid(schema: MapSchema) -> int:
-    return map_oid(schema) + _KEY_INDEX
-
-
-def check_oid(schema: MapSchema, check: Check) -> int:
-    return _CHECKS + schema.map_id * 4096 + schema.checks.index(check)
-
-
-def unique_oid(index: IndexDefinition) -> int:
-    """Of a UNIQUE constraint."""
-    return index_oid(index) + _UNIQUE - _INDEX
-
-
-def index_oid(index: IndexDefinition) -> int:
-    return _FIRST + _STEP * index.index_id + _INDEX
-
-
-def default_oid(schema: MapSchema, column: Column) -> int:
-    return _DEFAULTS + schema.map_id * 4096 + column.id
-
-
 def number_of(schema: MapSchema, name: str) -> int:
     """``attnum`` of a column: from 1 on, without the hidden one."""
     return [column.name for column in schema.shown].index(name) + 1
@@ -113,10 +102,9 @@ def number_of(schema: MapSchema, name: str) -> int:
 
 def relations(holder: Holder) -> Iterator[Relation]:
     for schema in holder.maps:
-        yield Relation(map_oid(schema), PUBLIC, schema.name, "r", schema.shown, schema)
+        yield Relation(schema.oid, PUBLIC, schema.name, "r", schema.shown, schema)
     for view in holder.views:
-        oid = _FIRST + _STEP * view.view_id + _VIEW
-        yield Relation(oid, PUBLIC, view.name, "v", view.columns, view)
+        yield Relation(view.oid, PUBLIC, view.name, "v", view.columns, view)
     for place, found in enumerate(all_system_relations()):
         kind = "v" if found.schema != PG_CATALOG else "r"
         oid = _KNOWN.get(found.name, _SYSTEM_FIRST + place)
@@ -125,24 +113,33 @@ def relations(holder: Holder) -> Iterator[Relation]:
 
 def indexes(holder: Holder) -> Iterator[Index]:
     for schema in holder.maps:
-        table = map_oid(schema)
+        table = schema.oid
         if not schema.has_row_ids:
-            yield Index(key_index_oid(schema), table, schema.primary_key, schema, schema.key, None)
+            yield Index(schema.key_index_oid, table, schema.primary_key, schema, schema.key, None)
         for index in schema.indexes:
-            yield Index(index_oid(index), table, index.name, schema, index.names, index)
+            yield Index(index.oid, table, index.name, schema, index.names, index)
 
 
-def index_text(index: Index) -> str:
-    """The CREATE INDEX that makes it (of a primary key: that would make one like it)."""
+def access_method(index: Index) -> str:
+    """PostgreSQL's name for the kind of an index. Keys are unique, as only a btree is there."""
+    if index.definition is None or index.definition.kind is IndexKind.SORTED:
+        return "btree"
+    return str(index.definition.kind.value)
+
+
+def index_text(index: Index, *, pretty: bool = False) -> str:
+    """The CREATE INDEX that makes it (of a primary key: that would make one like it). ``pretty``
+    leaves the schema out, which every session searches."""
     name, table = quoted_name(index.name), quoted_name(index.schema.name)
-    if index.definition is None:
+    where = table if pretty else f"{PUBLIC}.{table}"
+    definition, kind = index.definition, access_method(index)
+    if definition is None:
         columns = ", ".join(quoted_name(column) for column in index.columns)
-        return f"CREATE UNIQUE INDEX {name} ON {PUBLIC}.{table} USING hash ({columns})"
+        return f"CREATE UNIQUE INDEX {name} ON {where} USING {kind} ({columns})"
     columns = ", ".join(
         quoted_name(column.name) + (" DESC" if column.descending else "")
-        for column in index.definition.columns
+        for column in definition.columns
     )
-    kind = index.definition.kind.value
-    unique = "UNIQUE " if index.definition.unique else ""
-    nulls = "" if index.definition.nulls_distinct else " NULLS NOT DISTINCT"
-    return f"CREATE {unique}INDEX {name} ON {PUBLIC}.{table} USING {kind} ({columns}){nulls}"
+    unique = "UNIQUE " if definition.unique else ""
+    nulls = "" if definition.nulls_distinct else " NULLS NOT DISTINCT"
+    return f"CREATE {unique}INDEX {name} ON {where} USING {kind} ({columns}){nulls}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -46,6 +46,9 @@ class IndexDefinition:
     """Of a unique one: UNIQUE in the definition of the map has made it."""
     nulls_distinct: bool = True
     """Of a unique one: rows with a NULL among the values are never the same."""
+    oid: int = field(default=0, compare=False, repr=False)
+    constraint_oid: int = field(default=0, compare=False, repr=False)
+    """Of the constraint that has made it."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -47,6 +47,9 @@ class Check:
 
     name: str
     text: str
+    oid: int = field(default=0, compare=False, repr=False)
+    """Of the constraint. The catalog gives all OIDs (``catalog.oids``); two definitions that differ
+    in them only are equal."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Column:
     comment: str = ""
     id: int = field(default=0, compare=False)
     missing: PhysicalValue = field(default=None, compare=False)
+    default_oid: int = field(default=0, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.name} {self.type}" + ("" if self.nullable else " NOT NULL")
@@ -99,6 +103,10 @@ class MapSchema:
     ``version``."""
     columns_made: int = field(default=0, compare=False)
     """The highest id that a column has had."""
+    oid: int = field(default=0, compare=False, repr=False)
+    key_oid: int = field(default=0, compare=False, repr=False)
+    """Of the primary key's constraint."""
+    key_index_oid: int = field(default=0, compare=False, repr=False)
 
     @property
     def primary_key(self) -> str:
@@ -162,3 +170,4 @@ class ViewDefinition:
     uses: tuple[str, ...]
     comment: str = ""
     view_id: int = 0
+    oid: int = field(default=0, compare=False, repr=False)

@@ -202,6 +202,7 @@ class CatalogService:
             version=catalog.version,
             maps=[codec.encode_schema(schema) for schema in catalog.maps],
             views=[codec.encode_view_definition(view) for view in catalog.views],
+            following_oid=catalog.following_oid,
         )
 
     def _install(self, state: control_pb2.CatalogState) -> None:
@@ -214,6 +215,7 @@ class CatalogService:
             state.version,
             tuple(codec.decode_schema(m) for m in state.maps),
             tuple(codec.decode_view_definition(v) for v in state.views),
+            state.following_oid,
         )
         gone = [map_id for map_id in core.stores if catalog.find_id(map_id) is None]
         # All stores are made before anything is taken over: a schema that cannot be stored must

@@ -15,6 +15,7 @@ def catalog_text(catalog: Catalog) -> str:
         version=catalog.version,
         maps=[codec.encode_schema(schema) for schema in catalog.shown.maps],
         views=[codec.encode_view_definition(view) for view in catalog.views],
+        following_oid=catalog.following_oid,
     )
     return json_format.MessageToJson(state, preserving_proto_field_name=True, indent=None)
 
@@ -27,6 +28,7 @@ def read_catalog(text: str) -> Catalog:
             state.version,
             tuple(codec.decode_schema(each) for each in state.maps),
             tuple(codec.decode_view_definition(each) for each in state.views),
+            state.following_oid,
         )
     except (json_format.ParseError, RemudaError, ValueError, KeyError) as problem:
         raise DataCorrupted(

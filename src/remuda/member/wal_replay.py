@@ -50,6 +50,7 @@ def decode_catalog(state: bytes) -> Catalog:
         message.version,
         tuple(codec.decode_schema(m) for m in message.maps),
         tuple(codec.decode_view_definition(v) for v in message.views),
+        message.following_oid,
     )
 
 

@@ -184,6 +184,7 @@ def encode_column(column: Column) -> common_pb2.Column:
         nullable=column.nullable,
         comment=column.comment or None,
         id=column.id or None,
+        default_oid=column.default_oid or None,
     )
     if column.default is not None:
         message.default_text = column.default.text
@@ -207,6 +208,7 @@ def decode_column(message: common_pb2.Column) -> Column:
         comment=message.comment,
         id=message.id,
         missing=decode_value(message.missing),
+        default_oid=message.default_oid,
     )
 
 
@@ -221,6 +223,8 @@ def _encode_index(index: IndexDefinition) -> common_pb2.Index:
         unique=index.unique or None,
         constraint=index.constraint or None,
         nulls_equal=not index.nulls_distinct or None,
+        oid=index.oid or None,
+        constraint_oid=index.constraint_oid or None,
     )
 
 
@@ -242,6 +246,8 @@ def _decode_index(message: common_pb2.Index) -> IndexDefinition:
         unique=message.unique,
         constraint=message.constraint,
         nulls_distinct=not message.nulls_equal,
+        oid=message.oid,
+        constraint_oid=message.constraint_oid,
     )
 
 
@@ -284,12 +290,18 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
         value_shape=schema.value_shape.value,
         map_id=schema.map_id,
         version=schema.version,
-        checks=[common_pb2.Check(name=check.name, text=check.text) for check in schema.checks],
+        checks=[
+            common_pb2.Check(name=check.name, text=check.text, oid=check.oid or None)
+            for check in schema.checks
+        ],
         comment=schema.comment or None,
         columns_made=schema.columns_made,
         key_name=schema.key_name or None,
         indexes=[_encode_index(index) for index in schema.indexes],
         options=encode_map_options(schema.options),
+        oid=schema.oid or None,
+        key_oid=schema.key_oid or None,
+        key_index_oid=schema.key_index_oid or None,
     )
 
 
@@ -303,12 +315,15 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
         value_shape=ValueShape(message.value_shape or ValueShape.ROW.value),
         map_id=message.map_id,
         version=message.version,
-        checks=tuple(Check(check.name, check.text) for check in message.checks),
+        checks=tuple(Check(check.name, check.text, check.oid) for check in message.checks),
         comment=message.comment,
         columns_made=message.columns_made,
         key_name=message.key_name,
         indexes=tuple(_decode_index(index) for index in message.indexes),
         options=decode_map_options(message.options),
+        oid=message.oid,
+        key_oid=message.key_oid,
+        key_index_oid=message.key_index_oid,
     )
 
 
@@ -321,6 +336,7 @@ def encode_view_definition(view: ViewDefinition) -> common_pb2.ViewDefinition:
         uses=view.uses,
         comment=view.comment or None,
         view_id=view.view_id,
+        oid=view.oid or None,
     )
 
 
@@ -333,6 +349,7 @@ def decode_view_definition(message: common_pb2.ViewDefinition) -> ViewDefinition
         uses=tuple(message.uses),
         comment=message.comment,
         view_id=message.view_id,
+        oid=message.oid,
     )
 
 

@@ -6,7 +6,7 @@ A view has no rights of its own: who reads it needs what its query needs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
@@ -147,4 +147,4 @@ def visible(catalog: Catalog, user: User) -> Catalog:
     )
     if len(maps) == len(catalog.maps) and len(views) == len(catalog.views):
         return catalog
-    return Catalog(catalog.version, maps, views)
+    return replace(catalog, maps=maps, views=views)

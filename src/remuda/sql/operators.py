@@ -335,12 +335,12 @@ def _case(binder: ExpressionBinder, node: exp.Case) -> Expression:
 def _cast(binder: ExpressionBinder, node: exp.Cast) -> Expression:
     place = _type_position(binder.context, node)
     to, digits = type_without_precision(node.args["to"])
-    inner = _object_type(node.this.args["to"]) if isinstance(node.this, exp.Cast) else ""
-    if inner == "regclass" and type_from_tree(to, place).is_text:
-        return regclass_text(binder, node.this)
     catalog_object = object_cast(binder, node, _object_type(to))
     if catalog_object is not None:
         return catalog_object
+    inner = _object_type(node.this.args["to"]) if isinstance(node.this, exp.Cast) else ""
+    if inner == "regclass" and type_from_tree(to, place).is_text:
+        return regclass_text(binder, node.this)
     if empty_array(node.this) and (target := type_from_tree(to, place)).element is not None:
         return Literal(target, ())
     operand = binder.bind(node.this)

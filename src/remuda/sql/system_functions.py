@@ -16,12 +16,9 @@ from sqlglot import exp
 from remuda.catalog.definition_text import constraint_text, unique_text
 from remuda.catalog.pg_objects import (
     SCHEMAS,
-    check_oid,
     index_text,
     indexes,
-    key_oid,
     relations,
-    unique_oid,
 )
 from remuda.catalog.pg_types import BY_NAME, PG_TYPES
 from remuda.catalog.system_relations import DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC, SYS
@@ -203,12 +200,12 @@ def _constraints(holder: _Holder) -> dict[int, str]:
     found: dict[int, str] = {}
     for schema in holder.maps:
         if not schema.has_row_ids:
-            found[key_oid(schema)] = constraint_text(schema, None)
+            found[schema.key_oid] = constraint_text(schema, None)
         for check in schema.checks:
-            found[check_oid(schema, check)] = constraint_text(schema, check)
+            found[check.oid] = constraint_text(schema, check)
         for index in schema.uniques:
             if index.constraint:
-                found[unique_oid(index)] = unique_text(index)
+                found[index.constraint_oid] = unique_text(index)
     return found
 
 
@@ -220,6 +217,30 @@ def _views(holder: _Holder) -> dict[int, str]:
     }
 
 
+def _either(
+    binder: ExpressionBinder, node: exp.Expr, true: Expression, false: Expression
+) -> Expression:
+    condition = binder.condition(node, "pretty")
+    if isinstance(condition, Literal):
+        return true if condition.value else false
+    return Case(VARCHAR, ((condition, true),), false)
+
+
+def _constraint_definition(
+    binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr
+) -> Expression:
+    """``pg_get_constraintdef(constraint [, pretty])``"""
+    key, texts = _number(binder, nodes[0]), _constraints(_Holder(binder.context))
+    plain = _looked_up(key, texts)
+    if len(nodes) == 1:
+        return plain
+    short = {
+        oid: f"CHECK {text[7:-1]}" if text.startswith("CHECK ((") else text
+        for oid, text in texts.items()
+    }
+    return _either(binder, nodes[1], _looked_up(key, short), plain)
+
+
 def _index_definition(
     binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr
 ) -> Expression:
@@ -229,6 +250,8 @@ def _index_definition(
     whole = _looked_up(key, {index.oid: index_text(index) for index in found})
     if len(nodes) == 1:
         return whole
+    pretty = _looked_up(key, {index.oid: index_text(index, pretty=True) for index in found})
+    whole = _either(binder, nodes[2], pretty, whole)
     place = binder.convert.implicit(binder.bind(nodes[1]), BIGINT, nodes[1])
     if isinstance(place, Literal) and place.value == 0:
         return whole
@@ -238,7 +261,9 @@ def _index_definition(
         for number, name in enumerate(index.columns, 1)
     }
     times = Call(BIGINT, "*", (key, Literal(BIGINT, _COLUMNS)))
-    column = _looked_up(Call(BIGINT, "+", (times, place)), columns)
+    none = _looked_up(key, dict.fromkeys([index.oid for index in found], ""))
+    looked_up = _looked_up(Call(BIGINT, "+", (times, place)), columns)
+    column = Call(VARCHAR, "coalesce", (looked_up, none))
     is_zero = Call(BOOLEAN, "=", (place, Literal(BIGINT, 0)))
     return Case(VARCHAR, ((is_zero, whole),), column)
 
@@ -379,7 +404,7 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "format_type": ((2,), _format_type),
     "pg_get_expr": ((2, 3), _first),
     "pg_get_userbyid": ((1,), _constant(_text(OWNER))),
-    "pg_get_constraintdef": ((1, 2), _by_oid(_constraints)),
+    "pg_get_constraintdef": ((1, 2), _constraint_definition),
     "pg_get_indexdef": ((1, 3), _index_definition),
     "pg_get_viewdef": ((1, 2), _by_oid(_views)),
     "pg_get_partkeydef": ((1,), _NO_TEXT),

@@ -13,17 +13,11 @@ from remuda.catalog.pg_objects import (
     SCHEMAS,
     Index,
     Relation,
-    check_oid,
-    default_oid,
-    index_oid,
+    access_method,
     index_text,
     indexes,
-    key_index_oid,
-    key_oid,
-    map_oid,
     number_of,
     relations,
-    unique_oid,
 )
 from remuda.catalog.pg_types import PG_TYPES, modifier, type_length, type_oid
 from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
@@ -33,7 +27,7 @@ from remuda.sql.constraints import condition_columns
 Row = tuple[Any, ...]
 CLASS_OID: Final = 1259
 """``pg_class`` itself, in ``pg_description.classoid``."""
-HEAP, BTREE, HASH = 2, 403, 405
+HEAP, BTREE, HASH, BITMAP = 2, 403, 405, 13900
 UTF8: Final = 6
 
 
@@ -61,8 +55,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
 
 
 def _method(index: Index) -> int:
-    definition = index.definition
-    return BTREE if definition is not None and definition.kind.value == "sorted" else HASH
+    return {"btree": BTREE, "hash": HASH, "bitmap": BITMAP}[access_method(index)]
 
 
 def _class(  # noqa: PLR0917 (the parts of one row)
@@ -113,8 +106,8 @@ def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
         for column in schema.shown:
             if column.default is not None:
                 yield (
-                    default_oid(schema, column),
-                    map_oid(schema),
+                    column.default_oid,
+                    schema.oid,
                     number_of(schema, column.name),
                     column.default.text,
                 )
@@ -140,23 +133,22 @@ def pg_type(_catalog: Catalog) -> Iterator[Row]:
 
 def pg_constraint(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.maps:
-        table = map_oid(schema)
+        table = schema.oid
         if not schema.has_row_ids:
             key = [number_of(schema, name) for name in schema.key]
-            index = key_index_oid(schema)
-            yield _constraint(key_oid(schema), schema.primary_key, "p", table, index, key, None)
+            index = schema.key_index_oid
+            yield _constraint(schema.key_oid, schema.primary_key, "p", table, index, key, None)
         for unique in schema.uniques:
             if unique.constraint:
                 columns = [number_of(schema, name) for name in unique.names]
-                oid, index = unique_oid(unique), index_oid(unique)
+                oid, index = unique.constraint_oid, unique.oid
                 yield _constraint(oid, unique.name, "u", table, index, columns, None)
         for check in schema.checks:
             read = [
                 number_of(schema, schema.columns[position].name)
                 for position in condition_columns(schema, check)
             ]
-            oid = check_oid(schema, check)
-            yield _constraint(oid, check.name, "c", table, 0, read, check.text)
+            yield _constraint(check.oid, check.name, "c", table, 0, read, check.text)
 
 
 def _constraint(  # noqa: PLR0917 (the parts of one row)
@@ -247,8 +239,9 @@ def pg_indexes(catalog: Catalog) -> Iterator[Row]:
 
 def pg_am(_catalog: Catalog) -> Iterator[Row]:
     yield HEAP, "heap", "heap_tableam_handler", "t"
-    yield BTREE, "sorted", "sortedhandler", "i"
+    yield BTREE, "btree", "bthandler", "i"
     yield HASH, "hash", "hashhandler", "i"
+    yield BITMAP, "bitmap", "bitmaphandler", "i"
 
 
 def pg_tablespace(_catalog: Catalog) -> Iterator[Row]:

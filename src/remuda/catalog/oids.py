@@ -1,0 +1,94 @@
+"""Object identifiers (OIDs): the numbers by which PostgreSQL's clients know maps, views, indexes,
+constraints and defaults.
+
+The catalog allots an OID when it first holds a definition, and keeps it with the definition: in
+messages, logs and snapshots. An OID is never given to another object, and lies below 2^31, because
+clients keep OIDs in 32-bit integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from remuda.catalog.staged_maps import is_staged
+from remuda.catalog.unique_guards import is_guards
+from remuda.datatypes.schema import MapSchema, ViewDefinition
+
+FIRST_OID: Final = 16384
+"""PostgreSQL's first one for the objects of users."""
+OID_LIMIT: Final = 1 << 31
+
+
+@dataclass
+class Allotment:
+    """``following`` is the next OID that was never allotted."""
+
+    following: int
+    taken: set[int] = field(default_factory=set)
+
+    def keep(self, oid: int) -> int:
+        """``oid``, if it is one and no other object has it; else a new one."""
+        if not FIRST_OID <= oid < OID_LIMIT or oid in self.taken:
+            oid = self._new()
+        self.taken.add(oid)
+        self.following = max(self.following, oid + 1)
+        return oid
+
+    def _new(self) -> int:
+        oid = self.following
+        while oid in self.taken or oid >= OID_LIMIT:
+            oid = FIRST_OID if oid >= OID_LIMIT else oid + 1
+        return oid
+
+    def map(self, schema: MapSchema) -> MapSchema:
+        return replace(
+            schema,
+            oid=self.keep(schema.oid),
+            key_oid=0 if schema.has_row_ids else self.keep(schema.key_oid),
+            key_index_oid=0 if schema.has_row_ids else self.keep(schema.key_index_oid),
+            columns=tuple(
+                column
+                if column.default is None
+                else replace(column, default_oid=self.keep(column.default_oid))
+                for column in schema.columns
+            ),
+            checks=tuple(replace(check, oid=self.keep(check.oid)) for check in schema.checks),
+            indexes=tuple(
+                replace(
+                    index,
+                    oid=self.keep(index.oid),
+                    constraint_oid=self.keep(index.constraint_oid) if index.constraint else 0,
+                )
+                for index in schema.indexes
+            ),
+        )
+
+    def view(self, view: ViewDefinition) -> ViewDefinition:
+        return replace(view, oid=self.keep(view.oid))
+
+
+def allotted(
+    maps: Sequence[MapSchema],
+    views: Sequence[ViewDefinition],
+    following: int,
+    known: Collection[int] = (),
+) -> tuple[tuple[MapSchema, ...], tuple[ViewDefinition, ...], int]:
+    """All maps and views with OIDs, and the next OID that was never allotted.
+
+    An object that brings an OID (from a snapshot, or as a copy of another one) keeps it if nothing
+    else has it. The objects of ``known``, the ids of maps and views that the catalog held before,
+    come first. Maps that users do not see yet get theirs when they are shown.
+    """
+    allotment = Allotment(max(following, FIRST_OID))
+    shown = [schema for schema in maps if not (is_staged(schema) or is_guards(schema))]
+    shown.sort(key=lambda schema: schema.map_id not in known)
+    made = {schema.map_id: allotment.map(schema) for schema in shown}
+    ordered = sorted(views, key=lambda view: view.view_id not in known)
+    seen = {view.view_id: allotment.view(view) for view in ordered}
+    return (
+        tuple(made.get(schema.map_id, schema) for schema in maps),
+        tuple(seen[view.view_id] for view in views),
+        allotment.following,
+    )
