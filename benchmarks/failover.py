@@ -18,7 +18,7 @@ from collections.abc import Callable
 import remuda
 from remuda.client.client import Client
 from remuda.client.embedded import Cluster
-from remuda.errors import RemudaError
+from remuda.errors import OutcomeUnknown, RemudaError
 
 MEMBERS = 3
 KEYS = 10_000
@@ -133,7 +133,7 @@ def first_write(numbers: remuda.client.map.Map, key: int) -> int:
         try:
             numbers.put(key, {"v": -2})
         except RemudaError as error:
-            if not error.retryable:
+            if not isinstance(error, OutcomeUnknown) and not error.retryable:
                 raise
             unknown += 1
         else:

@@ -36,6 +36,8 @@ class ErrorReport:
     member: str = ""
     position: Position | None = None
     subject: ErrorSubject | None = None
+    may_have_run: bool | None = None
+    """None: as the class says."""
 
 
 def caret_lines(statement: str, position: Position) -> list[str]:

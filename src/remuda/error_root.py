@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from remuda.error_report import ErrorReport, ErrorSubject, Position, caret_lines
 
@@ -13,16 +13,21 @@ class RemudaError(Exception):
     ``message`` says what is wrong, ``detail`` more about it, ``hint`` what to do; ``member`` is the
     member that is to blame, "" if none is; ``position`` is the place in ``statement``;
     ``subject`` names the map, the column and the constraint that the error is about, if it is about
-    one. ``sqlstate``
-    is PostgreSQL's code, ``retryable`` whether the same call may succeed when it is made again.
-    ``str(error)`` has it all, with a caret below the place.
+    one. ``sqlstate`` is PostgreSQL's code. ``str(error)`` has it all, with a caret below the place.
+
+    ``may_have_run`` says whether the request may have changed something, or still may. False is a
+    promise: nothing was changed. The class decides, unless the constructor is told: the client
+    knows that a read changes nothing, and a member knows that a statement had not begun to commit.
+
+    ``retryable`` is True if the same call may succeed when it is made again, and if nothing was
+    changed. An error of a write that may have run is never retryable.
     """
 
     sqlstate: ClassVar[str] = "XX000"
-    retryable: ClassVar[bool] = False
-    may_have_run: ClassVar[bool] = True
-    """Whether a write that ended with this error may have taken effect, or still may. False is a
-    promise: nothing was done, so the same request may be sent again without a second thought."""
+    transient: ClassVar[bool] = False
+    """Whether the cause may be gone when the same call is made again."""
+    may_have_run: bool = True
+    retryable: bool = False
     kinds: ClassVar[dict[str, type[RemudaError]]] = {}
 
     def __init__(
@@ -35,6 +40,7 @@ class RemudaError(Exception):
         statement: str | None = None,
         member: str = "",
         subject: ErrorSubject | None = None,
+        may_have_run: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -44,9 +50,13 @@ class RemudaError(Exception):
         self.statement = statement
         self.member = member
         self.subject = subject
+        if may_have_run is not None:
+            self.may_have_run = may_have_run
+            self.retryable = self.transient and not may_have_run
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        cls.retryable = cls.transient and not cls.may_have_run
         RemudaError.kinds[cls.__name__] = cls
 
     def __str__(self) -> str:
@@ -61,6 +71,7 @@ class RemudaError(Exception):
 
     def to_report(self) -> ErrorReport:
         """The error as plain data, to be raised again in another process."""
+        known = self.may_have_run
         return ErrorReport(
             kind=type(self).__name__,
             sqlstate=self.sqlstate,
@@ -70,4 +81,20 @@ class RemudaError(Exception):
             member=self.member,
             position=self.position,
             subject=self.subject,
+            may_have_run=known if known != type(self).may_have_run else None,
+        )
+
+    def knowing(self, may_have_run: bool) -> Self:
+        """This error, or a copy of it that knows whether the request may have changed something."""
+        if self.may_have_run == may_have_run:
+            return self
+        return type(self)(
+            self.message,
+            detail=self.detail,
+            hint=self.hint,
+            position=self.position,
+            statement=self.statement,
+            member=self.member,
+            subject=self.subject,
+            may_have_run=may_have_run,
         )

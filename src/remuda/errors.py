@@ -7,7 +7,7 @@ The tree is cut by what the caller should do::
     │   ├── SqlSyntaxError, UndefinedColumn, UndefinedMap, TypeMismatch, ...
     │   ├── DataError         a value is wrong: overflow, division by zero, bad text
     │   └── ConstraintError   a value breaks a constraint of the map
-    ├── TransientError        the same call may succeed when it is made again
+    ├── TransientError        the grid could not serve the request now
     │   ├── MemberUnavailable (NotServed: nothing was done), ConnectionBroken (OutcomeUnknown),
     │   ├── ViewChanged, QueryTimeout, QueryCanceled, SerializationFailure, ...
     ├── ResourceError         memory, disk or a limit: change the limit or the work
@@ -39,6 +39,7 @@ def from_report(report: ErrorReport, statement: str | None = None) -> RemudaErro
         statement=statement,
         member=report.member,
         subject=report.subject,
+        may_have_run=report.may_have_run,
     )
 
 
@@ -430,10 +431,13 @@ class CardinalityViolation(InputError):
 
 
 class TransientError(RemudaError):
-    """Nothing is wrong with the request; the grid could not serve it now."""
+    """Nothing is wrong with the request; the grid could not serve it now.
+
+    A read may be sent again (``retryable``). A write may, if the error says that nothing was done.
+    """
 
     sqlstate = "40000"
-    retryable = True
+    transient = True
 
 
 class MemberUnavailable(TransientError):
@@ -475,7 +479,7 @@ class PartitionsLost(MemberUnavailable):
     """Every copy of a partition that the request needs is lost, for good."""
 
     sqlstate = "58000"
-    retryable = False
+    transient = False
     may_have_run = False
 
 
@@ -484,10 +488,19 @@ class ConnectionBroken(TransientError):
 
 
 class OutcomeUnknown(ConnectionBroken):
-    """A write was sent and no answer came: it may have taken effect, or still may. Whoever writes
-    again may write twice."""
+    """A write was sent and no answer came: it may have taken effect, or still may. A client that
+    sends it again may write twice, so it is not retryable."""
 
     sqlstate = "08007"
+    transient = False
+
+
+class ClientClosed(ConnectionBroken):
+    """The client was closed, here. Connect again; the same client never answers again."""
+
+    sqlstate = "08003"
+    transient = False
+    may_have_run = False
 
 
 class ConnectionRefused(TransientError):
@@ -556,11 +569,14 @@ class TooManyQueries(ResourceError):
 
     sqlstate = "53400"
     may_have_run = False
-    retryable = True
+    transient = True
 
 
 class DiskFull(ResourceError):
+    """A disk has no room for what a request needs. It was refused before anything was done."""
+
     sqlstate = "53100"
+    may_have_run = False
 
 
 class LimitExceeded(ResourceError):

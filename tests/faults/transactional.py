@@ -10,7 +10,7 @@ from histories import Append, Read
 from workload import KINDS, Work
 
 from remuda.client.transaction import Transaction
-from remuda.errors import PartitionsLost, RemudaError
+from remuda.errors import PartitionsLost, RemudaError, TransientError
 
 
 class Appends(Work):
@@ -52,7 +52,8 @@ class Appends(Work):
             else:
                 ended = self.journal.now()
             self.journal.errors[f"append {committing=}: {type(error).__name__}"] += 1
-            if not (error.retryable or (self.journal.lossy and isinstance(error, PartitionsLost))):
+            lost = self.journal.lossy and isinstance(error, PartitionsLost)
+            if not (lost or isinstance(error, TransientError)):
                 self.journal.problem(f"append {committing=}: {type(error).__name__}: {error}")
             self.give_up(transaction, committing)
         else:

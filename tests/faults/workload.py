@@ -20,7 +20,7 @@ import registers
 from registers import Operation, Outcome
 
 from remuda.client.client import Client
-from remuda.errors import PartitionsLost, RemudaError
+from remuda.errors import PartitionsLost, RemudaError, TransientError
 
 REQUEST_TIMEOUT = 30.0
 HANG = REQUEST_TIMEOUT * 2 + 15
@@ -63,7 +63,7 @@ class Journal:
             answer = error
             self.errors[f"{what}: {type(error).__name__}"] += 1
             lost = isinstance(error, PartitionsLost)
-            if (lost and not self.lossy) or not (lost or error.retryable):
+            if (lost and not self.lossy) or not (lost or isinstance(error, TransientError)):
                 self.problem(f"{what}: {type(error).__name__}: {error}")
         except Exception as error:  # noqa: BLE001  (whatever it is, it is a finding)
             outcome, answer = Outcome.UNKNOWN, error

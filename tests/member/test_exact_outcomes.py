@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from remuda.errors import NotServed
+from remuda.errors import MemberUnavailable, NotServed, QueryTimeout, RemudaError
 from remuda.member import arrow_stream
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -70,3 +70,44 @@ def test_nothing_is_written_when_an_owner_is_lost(
         assert not any(store.rows or store.job_pending for store in copies)
 
     in_cluster(scenario, members=3, backups=backups)
+
+
+ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"INSERT INTO t {ENDLESS} n, n FROM r", f"UPDATE t SET v = ({ENDLESS} count(*) FROM r)"],
+)
+def test_a_statement_that_had_not_begun_to_commit_has_not_run(
+    in_cluster: InCluster, text: str
+) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await client.sql(CREATE)
+        await client.sql("INSERT INTO t VALUES (1, 1)")
+        result = await client.run(text, timeout=0.1)
+        assert isinstance(result.error, QueryTimeout), result.error
+        assert not result.error.may_have_run
+        assert result.error.retryable
+
+    in_cluster(scenario)
+
+
+def test_a_statement_whose_commit_has_begun_may_have_run(
+    in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await client.sql(CREATE)
+
+        async def lost(*_: Any, **__: Any) -> int:
+            raise MemberUnavailable("member 3 is lost", member="3")
+
+        monkeypatch.setattr(cluster.member(1).commits, "_commit", lost)
+        for text in ("INSERT INTO t SELECT 1, 1", "TRUNCATE t"):
+            result = await client.run(text)
+            assert isinstance(result.error, RemudaError)
+            assert (result.error.may_have_run, result.error.retryable) == (True, False), text
+
+    in_cluster(scenario)

@@ -129,7 +129,7 @@ class TransactionStorm:
             except RemudaError as error:
                 self.ends[f"{work.name} {type(error).__name__}"] += 1
                 self.sim.note(f"u{number}, {work.name}: {error!r}")
-                if not error.retryable:
+                if not isinstance(error, TransientError):
                     self.sim.violations.append(f"u{number}, {work.name}: {error!r}")
             await asyncio.sleep(chance.uniform(0, self.pause))
 

@@ -13,9 +13,8 @@ from concurrent.futures import TimeoutError as NotYet
 from typing import Any, TypeVar
 
 from remuda.client.asynchronous.connections import AsyncioPorts
-from remuda.client.contact import CLIENT_CLOSED
+from remuda.client.contact import client_closed
 from remuda.client.core import Core
-from remuda.errors import ConnectionBroken
 
 T = TypeVar("T")
 
@@ -67,7 +66,7 @@ class Background:
         """The result of a coroutine that runs there; the caller waits."""
         if self._closed:
             work.close()
-            raise ConnectionBroken(CLIENT_CLOSED)
+            raise client_closed()
         if hasattr(self, "core"):
             self.core.clock.value = max(self.core.clock.value, self._front.clock.value)
         future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -76,12 +75,12 @@ class Background:
                 try:
                     return future.result(_LOOK)
                 except (CancelledError, asyncio.CancelledError):
-                    raise ConnectionBroken(CLIENT_CLOSED) from None
+                    raise client_closed() from None
                 except NotYet:
                     if future.done():  # it was the work that raised TimeoutError
                         raise
                     if self._closed:
-                        raise ConnectionBroken(CLIENT_CLOSED) from None
+                        raise client_closed() from None
         except BaseException:
             future.cancel()
             raise
@@ -113,7 +112,7 @@ def background(front: Core) -> Background:
         found = front.background
         if found is None or found.closed:
             if front.closed:
-                raise ConnectionBroken(CLIENT_CLOSED)
+                raise client_closed()
             found = front.background = Background(front)
         assert isinstance(found, Background)
         return found

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from remuda.client.contact import Contact
+from remuda.client.deadline import NEVER, Deadline
 from remuda.client.driving import finish
 from remuda.client.forking import forget_in_children
 from remuda.client.ports import RETIREMENT, SILENCE, Settings
@@ -34,6 +35,7 @@ its end has one to itself."""
 _IDLE_CONNECTIONS_KEPT = 16
 _IDLE = 0.1
 """Seconds: a look at a connection costs a system call, so not before every request."""
+_GLANCE = 0.001
 _LOOK_AGAIN = 0.05
 """Seconds: a connection that was closed, not given back, makes room without a word."""
 
@@ -78,6 +80,13 @@ class ThreadLock:
         """In the child: a thread of the parent may have held it."""
         self._lock = threading.Lock()
 
+    async def take(self, deadline: Deadline) -> bool:
+        left = deadline.remaining()
+        return self._lock.acquire() if left is None else self._lock.acquire(timeout=left)
+
+    def release(self) -> None:
+        self._lock.release()
+
     async def __aenter__(self) -> None:
         self._lock.acquire()
 
@@ -106,20 +115,20 @@ class Pool(Contact):
         self._freed = threading.Condition()
         forget_in_children(self)
 
-    def take(self) -> BlockingChannel:
+    def take(self, deadline: Deadline = NEVER) -> BlockingChannel:
         """An idle connection, or a new one. MemberUnavailable when nobody answers; LimitExceeded
         when all are in use and none is given back."""
         while True:
             try:
                 channel = self._idle.pop()
             except IndexError:
-                return self._another()
+                return self._another(deadline)
             if not channel.closed and not _ended(channel):
                 return channel
 
-    async def reach(self) -> None:
+    async def reach(self, deadline: Deadline = NEVER) -> None:
         """Make a connection unless an idle one is there. MemberUnavailable when nobody answers."""
-        self.give(self.take())
+        self.give(self.take(deadline))
 
     def give(self, channel: BlockingChannel) -> None:
         """Take back a connection on which nothing is under way."""
@@ -170,12 +179,15 @@ class Pool(Contact):
         self._idle.clear()
 
     async def call(self, call: Call[T], timeout: float | None = None) -> T:
-        """Send one request, wait for its answer (``request_timeout`` unless told) and read it."""
+        """Connect if need be, send one request, wait for its answer and read it: all of that in
+        ``timeout`` seconds (``request_timeout`` unless told)."""
         if timeout is None:
             timeout = self.request_timeout
-        channel = self.take()
+        deadline = Deadline(timeout)
+        channel = self.take(deadline)
         try:
-            reply = channel.request(call.rpc_type, call.body, call.dbody, timeout=timeout)
+            left = deadline.left(timeout)
+            reply = channel.request(call.rpc_type, call.body, call.dbody, timeout=left)
         except (ConnectionBroken, QueryTimeout) as error:
             channel.close()
             raise self.broken(error, timeout) from error
@@ -188,22 +200,21 @@ class Pool(Contact):
         self.give(channel)
         return call.parse(reply.pbody)
 
-    async def converse(self) -> Talk:
+    async def converse(self, deadline: Deadline = NEVER) -> Talk:
         """A connection of its own for several messages."""
-        return Talk(self, self.take())
+        return Talk(self, self.take(deadline))
 
     def broken(self, error: RemudaError, timeout: float | None = None) -> RemudaError:
         """The error of a lost connection or an unanswered request, naming the member."""
         self.drop_idle()
         return super().broken(error, timeout)
 
-    def _another(self) -> BlockingChannel:
+    def _another(self, deadline: Deadline) -> BlockingChannel:
         """A new connection, or one that is given back while no more may be opened."""
-        deadline = time.monotonic() + self.settings.connect_timeout
+        patience = Deadline(deadline.left(self.settings.connect_timeout))
         with self._freed:
             while len(self._open) + self._connecting >= self._limit and self._full():
-                remaining = deadline - time.monotonic()
-                if remaining <= 0:
+                if patience.passed:
                     raise LimitExceeded(
                         f"all {self._limit} connections to {self.name} are in use",
                         hint="Close cursors that are not read to their end, or raise "
@@ -211,7 +222,7 @@ class Pool(Contact):
                     )
                 self._waiting += 1
                 try:
-                    self._freed.wait(min(remaining, _LOOK_AGAIN))
+                    self._freed.wait(patience.left(_LOOK_AGAIN))
                 finally:
                     self._waiting -= 1
                 if self._idle:
@@ -221,7 +232,7 @@ class Pool(Contact):
                             return channel
             self._connecting += 1
         try:
-            return self._connect()
+            return self._connect(patience)
         finally:
             with self._freed:
                 self._connecting -= 1
@@ -232,19 +243,20 @@ class Pool(Contact):
                 self._open.discard(channel)
         return len(self._open) + self._connecting >= self._limit
 
-    def _connect(self) -> BlockingChannel:
+    def _connect(self, deadline: Deadline) -> BlockingChannel:
         begin = self.require_reachable()
+        patience = deadline.left(self.settings.connect_timeout)
         try:
             channel = BlockingChannel(
                 self.host,
                 self.port,
                 self.hello(),
-                timeout=self.settings.connect_timeout,
+                timeout=patience,
                 tls=self.security.client_tls(),
                 login=self.security.exchange(),
             )
         except (ConnectionRefused, ConnectionBroken, QueryTimeout) as error:
-            raise self.unreachable(begin, error) from error
+            raise self.unreachable(begin, error, patience) from error
         try:
             self.require_member(channel.handshake)
         except RemudaError:
@@ -274,8 +286,12 @@ class Talk:
         self._pool = pool
         self._channel = channel
 
-    async def send(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> int:
-        return self._channel.send_request(rpc_type, body, dbody)
+    async def send(
+        self, rpc_type: int, body: Body, dbody: Buffers = (), deadline: Deadline = NEVER
+    ) -> int:
+        left = deadline.remaining()
+        ends = None if left is None else time.monotonic() + left
+        return self._channel.send_request(rpc_type, body, dbody, ends=ends)
 
     async def receive(self, timeout: float | None) -> Incoming:
         return self._channel.receive(timeout)
@@ -309,17 +325,18 @@ async def scatter(calls: Sequence[tuple[Pool, Call[T]]]) -> list[T | RemudaError
             return [error]
     found: dict[int, T | RemudaError] = {}
     under_way: dict[int, BlockingChannel] = {}
+    deadlines = [Deadline(pool.request_timeout) for pool, _ in calls]
     try:
         for place, (pool, call) in enumerate(calls):
             try:
-                under_way[place] = _send(pool, call)
+                under_way[place] = _send(pool, call, deadlines[place])
             except RemudaError as error:
                 found[place] = error
         while under_way:
             place = next(iter(under_way))
             pool, call = calls[place]
             try:
-                found[place] = _answer(pool, call, under_way[place])
+                found[place] = _answer(pool, call, under_way[place], deadlines[place])
             except RemudaError as error:
                 found[place] = error
             del under_way[place]
@@ -329,11 +346,12 @@ async def scatter(calls: Sequence[tuple[Pool, Call[T]]]) -> list[T | RemudaError
     return [found[place] for place in range(len(calls))]
 
 
-def _send(pool: Pool, call: Call[T]) -> BlockingChannel:
-    channel = pool.take()
+def _send(pool: Pool, call: Call[T], deadline: Deadline) -> BlockingChannel:
+    channel = pool.take(deadline)
     try:
-        channel.send_request(call.rpc_type, call.body, call.dbody)
-    except ConnectionBroken as error:
+        ends = time.monotonic() + deadline.left(pool.request_timeout)
+        channel.send_request(call.rpc_type, call.body, call.dbody, ends=ends)
+    except (ConnectionBroken, QueryTimeout) as error:
         raise pool.broken(error) from error
     except BaseException:
         channel.close()
@@ -341,9 +359,10 @@ def _send(pool: Pool, call: Call[T]) -> BlockingChannel:
     return channel
 
 
-def _answer(pool: Pool, call: Call[T], channel: BlockingChannel) -> T:
+def _answer(pool: Pool, call: Call[T], channel: BlockingChannel, deadline: Deadline) -> T:
     try:
-        incoming = channel.receive(pool.request_timeout)
+        # What has arrived while other answers were read counts, however late it is now.
+        incoming = channel.receive(max(deadline.left(pool.request_timeout), _GLANCE))
     except RemudaError as error:
         channel.close()
         raise pool.broken(error) from error

@@ -11,7 +11,14 @@ from remuda.client.address import format_address
 from remuda.client.backoff import Backoff
 from remuda.client.ports import Settings
 from remuda.client.requests import hello
-from remuda.errors import ConnectionBroken, NoAnswer, NotServed, QueryTimeout, RemudaError
+from remuda.errors import (
+    ClientClosed,
+    ConnectionBroken,
+    NoAnswer,
+    NotServed,
+    QueryTimeout,
+    RemudaError,
+)
 from remuda.rpc.messages import user_pb2
 
 CLIENT_CLOSED = "the client is closed"
@@ -59,7 +66,7 @@ class Contact:
         if self.retired:
             raise NotServed(f"{self.name} has left the cluster", member=self.member)
         if self.closed:
-            raise ConnectionBroken(CLIENT_CLOSED)
+            raise client_closed()
 
     def require_reachable(self) -> float:
         """When the attempt to connect that may begin now begins. Raises when none may."""
@@ -72,21 +79,37 @@ class Contact:
             )
         return now
 
-    def unreachable(self, begin: float, error: RemudaError) -> NotServed:
-        """The error of an attempt to connect that has failed now."""
-        self.backoff.failed(begin, time.monotonic())
+    def unreachable(self, begin: float, error: RemudaError, patience: float) -> NotServed:
+        """The error of an attempt to connect that has failed now. Of one that had ``patience``
+        seconds, less than usual, for its caller had no more: others may try at once."""
+        now = time.monotonic()
+        if patience >= self.settings.connect_timeout or now - begin < patience:
+            self.backoff.failed(begin, now)
         return NotServed(f"{self.name} is not reachable: {error.message}", member=self.member)
 
     def broken(self, error: RemudaError, timeout: float | None = None) -> RemudaError:
         """The error of a lost connection or an unanswered request, naming the member."""
         if isinstance(error, QueryTimeout):
+            if not error.may_have_run:
+                return NotServed(f"{self.name} took nothing: {error.message}", member=self.member)
             waited = self.request_timeout if timeout is None else timeout
             return NoAnswer(f"{self.name} did not answer within {waited:g} s", member=self.member)
         if self.closed and not self.retired:
-            return ConnectionBroken(CLIENT_CLOSED)
+            return client_closed(may_have_run=error.may_have_run)
         return ConnectionBroken(
-            f"the connection to {self.name} broke: {error.message}", member=self.member
+            f"the connection to {self.name} broke: {error.message}",
+            member=self.member,
+            may_have_run=error.may_have_run,
         )
+
+
+def client_closed(*, may_have_run: bool = False) -> ClientClosed:
+    """What requests of a closed client meet; ``may_have_run`` if it was closed meanwhile."""
+    return ClientClosed(
+        CLIENT_CLOSED,
+        hint="Connect again: a closed client never answers.",
+        may_have_run=may_have_run,
+    )
 
 
 def _nothing() -> None:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from remuda.client import backoff, requests
 from remuda.client.address import Address
+from remuda.client.deadline import NEVER, Deadline
 from remuda.client.execution import Execution
 from remuda.client.forking import forget_in_children
 from remuda.client.held import Held, ends_transaction, run_held
@@ -24,7 +25,7 @@ from remuda.client.ports import MemberPort, Ports, Settings
 from remuda.client.reader import Reader
 from remuda.client.requests import Call, Clock, ClusterInfo, MapDescription, Route, RunOptions
 from remuda.client.result_stream import ResultStream
-from remuda.client.tries import LOST, MAYBE_AGAIN, Tries, of_write
+from remuda.client.tries import LOST, MAYBE_AGAIN, Tries, closed_with, of_write, told
 from remuda.client.view_source import first_contact, is_news, newest_view
 from remuda.datatypes.keyhash import partition_of
 from remuda.datatypes.sql import SqlType
@@ -109,14 +110,22 @@ class Core:
 
     # --- one request ---
 
-    def call(self, member: int | None, call: Call[T], read: bool = False) -> Coroutine[Any, Any, T]:
+    def call(
+        self,
+        member: int | None,
+        call: Call[T],
+        read: bool = False,
+        deadline: Deadline | None = None,
+    ) -> Coroutine[Any, Any, T]:
         """Ask ``member``, and nobody else, once (a ``read`` as often as ``retry_reads`` says); or
         any member (None), again until somebody serves it. For what the owner of a key must answer
-        see ``ask``."""
+        see ``ask``. ``deadline``: ``request_timeout`` from now, unless told."""
         repeats = self.settings.retry_reads if read else 0
+        if deadline is None:
+            deadline = Deadline(self.settings.request_timeout)
         if member is not None:
-            return self._insist(member, call, read, repeats)
-        return self._anybody(call, read, repeats)
+            return self._insist(member, call, read, repeats, deadline)
+        return self._anybody(call, read, repeats, deadline)
 
     def ask(self, owner: int, call: Call[T]) -> Coroutine[Any, Any, T]:
         """One try of a request for the owner of its keys. Whoever routes it tries again."""
@@ -136,22 +145,27 @@ class Core:
         finally:
             self.wrote(name)
 
-    async def _insist(self, member: int, call: Call[T], read: bool, repeats: int) -> T:
+    async def _insist(
+        self, member: int, call: Call[T], read: bool, repeats: int, deadline: Deadline
+    ) -> T:
         for attempt in itertools.count():
             try:
-                return await (await self.reachable(member)).call(call)
+                port = await self.reachable(member, deadline)
+                return await port.call(call, deadline.left(port.request_timeout))
             except LOST as error:
-                await self._same_again(attempt, repeats, error if read else of_write(error))
+                lost = told(error, reads=read)
+                await self._same_again(attempt, repeats, lost, deadline)
         raise AssertionError("unreachable")
 
-    async def _anybody(self, call: Call[T], read: bool, repeats: int) -> T:
+    async def _anybody(self, call: Call[T], read: bool, repeats: int, deadline: Deadline) -> T:
         tries: Tries | None = None
         while True:
             try:
-                return await (await self.reachable(None)).call(call)
+                port = await self.reachable(None, deadline)
+                return await port.call(call, deadline.left(port.request_timeout))
             except MAYBE_AGAIN as error:
-                tries = tries or self.tries(repeats)
-                await tries.after(error if read else of_write(error))
+                tries = tries or Tries(self, repeats, deadline, reads=read)
+                await tries.after(told(error, reads=read))
 
     async def scatter(self, calls: Sequence[tuple[int, Call[T]]]) -> list[T | RemudaError]:
         """One try of several requests for owners of keys at the same time: the answers or errors,
@@ -169,21 +183,26 @@ class Core:
         found = iter(answers)
         return [failed[place] if place in failed else next(found) for place in range(len(calls))]
 
-    def tries(self, repeats: int, timeout: float | None = None) -> Tries:
-        """The further tries of a request, which has ``request_timeout`` seconds for them."""
-        return Tries(self, repeats, self.settings.request_timeout if timeout is None else timeout)
+    def tries(
+        self, repeats: int, deadline: Deadline | None = None, *, reads: bool = False
+    ) -> Tries:
+        """The further tries of a request, until ``deadline``, or for ``request_timeout`` seconds;
+        ``reads``: it changes nothing."""
+        if deadline is None or deadline.seconds is None:
+            deadline = Deadline(self.settings.request_timeout)
+        return Tries(self, repeats, deadline, reads=reads)
 
     def pool(self, member: int | None) -> MemberPort:
         """The connections to a member; None takes the members in turn."""
         return self.members.port(self.next_member() if member is None else member)
 
-    async def reachable(self, member: int | None) -> MemberPort:
+    async def reachable(self, member: int | None, deadline: Deadline = NEVER) -> MemberPort:
         """``pool``, after a look for a newer view if this one cannot have the member (InputError if
         that one neither); of the members in turn, the first one that takes a connection."""
         if member is None:
-            return await self.members.another()
+            return await self.members.another(deadline=deadline)
         if member > self.view.last_number and not self.closed:
-            await self.refresh()
+            await self.refresh(deadline)
             if member > self.view.last_number:
                 raise self.members.unknown(member)
         return self.pool(member)
@@ -241,6 +260,9 @@ class Core:
                 self.wrote()  # it may have been the COMMIT
         start = requests.prologue(handle or text, types, header.form if header else 0)
         tries: Tries | None = None
+        reads = is_read(text)
+        repeats = self.settings.retry_reads if reads else 0
+        deadline = Deadline(options.timeout)
         whole, began = options, time.monotonic()
         for attempt in itertools.count():
             if attempt:
@@ -252,24 +274,26 @@ class Core:
             if self.keeps_transactions:
                 body += _NO_TRANSACTION
             try:
-                asked = await (self._runner(route) if member is None else self.reachable(member))
-                reader = Reader(await Execution.begin(asked, stream, body, options.timeout))
+                asked = await (
+                    self._runner(route, deadline)
+                    if member is None
+                    else self.reachable(member, deadline)
+                )
+                execution = await Execution.begin(asked, stream, body, deadline, reads=reads)
+                reader = Reader(execution)
                 await reader.begin()
             except MAYBE_AGAIN as error:
-                read = is_read(text)
-                repeats = self.settings.retry_reads if read else 0
-                lost = error if read else of_write(error)
+                lost = told(error, reads=reads)
                 if handle is not None:
                     raise lost from error.__cause__
                 if member is not None:
-                    await self._same_again(attempt, repeats, lost)
+                    await self._same_again(attempt, repeats, lost, deadline)
                     continue
-                left = whole.after(time.monotonic() - began)
-                tries = tries or self.tries(repeats, left.timeout)
+                tries = tries or self.tries(repeats, deadline, reads=reads)
                 await tries.after(lost)
             else:
                 self.told(stream)
-                if not is_read(text):
+                if not reads:
                     self.wrote()
                 return reader
         raise AssertionError("unreachable")
@@ -309,17 +333,24 @@ class Core:
             name = status.transaction
             self.held = Held(name, status.member, status.state) if name else None
 
-    async def _runner(self, route: Callable[[], int | None] | None) -> MemberPort:
+    async def _runner(
+        self, route: Callable[[], int | None] | None, deadline: Deadline
+    ) -> MemberPort:
         owner = None if route is None else route()
         if owner is not None and self.members.detoured(owner):
-            return await self.members.another(owner)
-        return await self.reachable(owner)
+            return await self.members.another(owner, deadline)
+        return await self.reachable(owner, deadline)
 
-    async def _same_again(self, attempt: int, repeats: int, error: RemudaError) -> None:
+    async def _same_again(
+        self, attempt: int, repeats: int, error: RemudaError, deadline: Deadline
+    ) -> None:
         """Before a request for one certain member is sent again; raises ``error`` if it is not."""
-        if attempt >= repeats or self.closed or not isinstance(error, LOST):
+        if self.closed:
+            raise closed_with(error) from error
+        pause = backoff.pause(attempt)
+        if attempt >= repeats or not isinstance(error, LOST) or deadline.left(pause) < pause:
             raise error
-        await self.ports.pause(backoff.pause(attempt))
+        await self.ports.pause(pause)
 
     def owner(self, route: Route, values: Sequence[Any]) -> int | None:
         """The member that answers a statement alone, by its parameters as the user gave them; None
@@ -337,12 +368,15 @@ class Core:
 
     # --- the cluster ---
 
-    async def refresh(self) -> ClusterInfo:
-        """Learn the view again, from members that answer. MemberUnavailable when none does."""
-        return await self._view_again.get()
+    async def refresh(self, deadline: Deadline = NEVER) -> ClusterInfo:
+        """Learn the view again, from members that answer. MemberUnavailable when none does before
+        the deadline."""
+        return await self._view_again.get(deadline)
 
-    async def _learn_view(self) -> ClusterInfo:
-        info = await newest_view(self.view, self.addresses, self.ports, self.settings, self.clock)
+    async def _learn_view(self, deadline: Deadline) -> ClusterInfo:
+        info = await newest_view(
+            self.view, self.addresses, self.ports, self.settings, self.clock, deadline
+        )
         if is_news(self.view, info.view):
             if info.view.number < self.view.number:  # another cluster, started in its place
                 self.clock.view = info.view.number

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
-
+from remuda.client.deadline import GRACE, Deadline
 from remuda.client.pages import Page
 from remuda.client.ports import Conversation, MemberPort
 from remuda.client.requests import cancel_query
 from remuda.client.result_stream import Outcome, ResultStream
+from remuda.client.tries import told
 from remuda.errors import ConnectionBroken, InputError, QueryTimeout, RemudaError
 from remuda.rpc.blocking import Incoming
 from remuda.rpc.messages import user_pb2
 
 # Read once: an enumeration's attribute is a slow lookup.
 RUN_QUERY, QUERY_ANSWER = user_pb2.RUN_QUERY, user_pb2.QUERY_ANSWER
-TIMEOUT_GRACE = 5.0
-"""Seconds that a member has to report its own timeout before the client gives up on it."""
 _GLANCE = 0.001
 """Seconds to look whether the end has arrived already."""
 DRAIN_TIMEOUT = 5.0
@@ -29,28 +27,42 @@ class Execution:
     """
 
     def __init__(
-        self, member: MemberPort, talk: Conversation, stream: ResultStream, timeout: float | None
+        self,
+        member: MemberPort,
+        talk: Conversation,
+        stream: ResultStream,
+        deadline: Deadline,
+        *,
+        reads: bool,
     ) -> None:
         self.stream = stream
         self._member = member
-        self._deadline = time.monotonic() + timeout + TIMEOUT_GRACE if timeout else None
-        self._timeout = timeout
+        self._deadline = deadline
+        self._answered_by = deadline.later(GRACE)
+        self._reads = reads
         self._talk: Conversation | None = talk
         self._handle = 0
         self._reading = False
 
     @classmethod
     async def begin(
-        cls, member: MemberPort, stream: ResultStream, body: bytes, timeout: float | None
+        cls,
+        member: MemberPort,
+        stream: ResultStream,
+        body: bytes,
+        deadline: Deadline,
+        *,
+        reads: bool,
     ) -> Execution:
-        """Ask ``member`` to run the statement of the RUN_QUERY ``body``."""
-        talk = await member.converse()
-        execution = cls(member, talk, stream, timeout)
+        """Ask ``member`` to run the statement of the RUN_QUERY ``body``; ``reads``: it changes
+        nothing, and its errors say so."""
+        talk = await member.converse(deadline)
+        execution = cls(member, talk, stream, deadline, reads=reads)
         try:
-            execution._handle = await talk.send(RUN_QUERY, body)
+            execution._handle = await talk.send(RUN_QUERY, body, (), deadline)
         except BaseException as error:
             execution.lose()
-            if isinstance(error, ConnectionBroken):
+            if isinstance(error, ConnectionBroken | QueryTimeout):
                 raise member.broken(error) from error
             raise
         return execution
@@ -70,9 +82,15 @@ class Execution:
         self._reading = True
         try:
             while self._talk is not None:
-                event = await self._step(self._talk, self._remaining())
+                event = await self._step(self._talk, self._answered_by.remaining())
                 if event is not None and not isinstance(event, Outcome):
                     return event
+        except RemudaError as error:
+            self.lose()
+            heard = told(error, reads=self._reads)
+            if heard is error:
+                raise
+            raise heard from error
         except BaseException:
             self.lose()
             raise
@@ -80,14 +98,15 @@ class Execution:
             self._reading = False
         outcome = self.stream.outcome
         if outcome is not None and outcome.error is not None:
-            raise outcome.error
+            raise told(outcome.error, reads=self._reads)
         return None
 
     async def cancel(self) -> None:
         """Ask the member to cancel, beside the conversation. The reader then gets QueryCanceled."""
         query = self.stream.query_id
         if query is not None and self.stream.outcome is None:
-            await self._member.call(cancel_query(query))
+            patience = self._answered_by.left(self._member.request_timeout)
+            await self._member.call(cancel_query(query), patience)
 
     async def close(self) -> None:
         """Give up the rest: cancel, and read what is under way. Whoever reads meanwhile gets an
@@ -97,9 +116,9 @@ class Execution:
         if self._talk is None or await self._finished_already():
             return
         try:
-            deadline = time.monotonic() + DRAIN_TIMEOUT
+            deadline = Deadline(self._answered_by.left(DRAIN_TIMEOUT))
             while self.stream.query_id is None and self._talk is not None:
-                await self._step(self._talk, max(0.0, deadline - time.monotonic()))
+                await self._step(self._talk, deadline.remaining())
             if self._talk is not None:
                 await self._drain(self._talk, deadline)
         except RemudaError:
@@ -130,7 +149,7 @@ class Execution:
         except QueryTimeout as error:
             raise QueryTimeout(
                 f"{self._member.name} did not end the statement in time",
-                detail=f"timeout: {self._timeout} s",
+                detail=f"timeout: {self._deadline.seconds:g} s" if self._deadline.seconds else "",
                 member=self._member.member,
             ) from error
         if incoming.is_reply:
@@ -173,14 +192,14 @@ class Execution:
             self.lose()
         return True
 
-    async def _drain(self, talk: Conversation, deadline: float) -> None:
+    async def _drain(self, talk: Conversation, deadline: Deadline) -> None:
         query = self.stream.query_id
         assert query is not None
         call = cancel_query(query)
-        canceled = await talk.send(call.rpc_type, call.body)
+        canceled = await talk.send(call.rpc_type, call.body, (), deadline)
         answered = False
         while self.stream.outcome is None or not answered:
-            incoming = await talk.receive(max(0.0, deadline - time.monotonic()))
+            incoming = await talk.receive(deadline.remaining())
             if incoming.is_reply:
                 answered = answered or incoming.coordination_id == canceled
                 continue
@@ -188,11 +207,6 @@ class Execution:
                 self.stream.on_request(incoming.rpc_type, incoming.pbody, incoming.dbody)
             talk.acknowledge(incoming)
         self._release()
-
-    def _remaining(self) -> float | None:
-        if self._deadline is None:
-            return None
-        return max(0.0, self._deadline - time.monotonic())
 
     def _release(self) -> None:
         if self._talk is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from remuda.client import requests
+from remuda.client.deadline import Deadline
 from remuda.client.execution import Execution
 from remuda.client.pages import Header
 from remuda.client.reader import Reader
@@ -106,7 +107,11 @@ async def run_held(  # noqa: PLR0917 (as Core.execute)
     body += requests.session_part(core.session) + requests.transaction_part(held.name)
     try:
         asked = core.pool(held.member)
-        reader = Reader(await Execution.begin(asked, stream, body, options.timeout))
+        # What does not commit changes nothing that stays.
+        reads = ends_transaction(text) != "COMMIT"
+        deadline = Deadline(options.timeout)
+        execution = await Execution.begin(asked, stream, body, deadline, reads=reads)
+        reader = Reader(execution)
         await reader.begin()
     except GONE:
         held.state = user_pb2.MARKED_ROLLBACK

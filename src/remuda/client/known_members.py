@@ -10,12 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Collection
 
-from remuda.client.contact import CLIENT_CLOSED
+from remuda.client.contact import client_closed
+from remuda.client.deadline import NEVER, Deadline
 from remuda.client.forking import forget_in_children
 from remuda.client.ports import MemberPort, Ports, Settings
 from remuda.datatypes.view import NOBODY, View
 from remuda.errors import (
-    ConnectionBroken,
     InputError,
     MemberUnavailable,
     NotServed,
@@ -84,8 +84,8 @@ class KnownMembers:
 
     def port(self, member: int) -> MemberPort:
         """Raises NotServed for a member that has left, or that a newer view may have;
-        PartitionsLost for NOBODY, InputError for what is no member's number, ConnectionBroken when
-        the client is closed."""
+        PartitionsLost for NOBODY, InputError for what is no member's number, ClientClosed when the
+        client is closed."""
         try:
             return self._by_number[member]
         except KeyError:
@@ -93,7 +93,7 @@ class KnownMembers:
 
     def _absent(self, member: int) -> RemudaError:
         if self.closed:
-            return ConnectionBroken(CLIENT_CLOSED)
+            return client_closed()
         if member == NOBODY:
             return PartitionsLost(
                 "every copy of the partition of the request is lost",
@@ -129,7 +129,7 @@ class KnownMembers:
                 return member
         return self.next_number()
 
-    async def another(self, shunned: int = NOBODY) -> MemberPort:
+    async def another(self, shunned: int = NOBODY, deadline: Deadline = NEVER) -> MemberPort:
         """A member that takes a connection: in turn, and not ``shunned`` nor one that requests go
         round, unless there is no other. Nothing is sent to those that take none, so whatever the
         request is, another one may be asked. MemberUnavailable when none does."""
@@ -142,14 +142,14 @@ class KnownMembers:
                 if number == shunned or number in self._detours:
                     passed.append(port)
                     continue
-                await port.reach()
+                await port.reach(deadline)
             except MemberUnavailable as error:
                 errors.append(error)
             else:
                 return port
         for port in passed:
             try:
-                await port.reach()
+                await port.reach(deadline)
             except MemberUnavailable as error:
                 errors.append(error)
             else:

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from remuda.client.deadline import NEVER, Deadline
 from remuda.client.login import NO_SECURITY, Security
 from remuda.client.requests import Buffers, Call
 from remuda.errors import InputError, RemudaError
@@ -85,8 +86,11 @@ class Conversation(Protocol):
     """Several messages in both directions that belong together: a statement, or the frames of a
     bulk write. Whoever began it ends it by ``release`` or ``abandon``."""
 
-    async def send(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> int:
-        """Send a request; its answer comes from ``receive`` under the returned number."""
+    async def send(
+        self, rpc_type: int, body: Body, dbody: Buffers = (), deadline: Deadline = NEVER
+    ) -> int:
+        """Send a request; its answer comes from ``receive`` under the returned number. QueryTimeout
+        when the member does not take it in time: then it was not carried out."""
         ...
 
     async def receive(self, timeout: float | None) -> Incoming:
@@ -119,14 +123,15 @@ class MemberPort(Protocol):
     """Called now and then while a request waits and the member says nothing."""
 
     async def call(self, call: Call[T], timeout: float | None = None) -> T:
-        """Send one request, wait for its answer (``request_timeout`` unless told) and read it."""
+        """Connect if need be, send one request, wait for its answer and read it: all of that in
+        ``timeout`` seconds (``request_timeout`` unless told)."""
         ...
 
-    async def reach(self) -> None:
+    async def reach(self, deadline: Deadline = NEVER) -> None:
         """Make a connection unless one is there. MemberUnavailable when nobody answers."""
         ...
 
-    async def converse(self) -> Conversation:
+    async def converse(self, deadline: Deadline = NEVER) -> Conversation:
         """Begin a conversation. MemberUnavailable when nobody answers."""
         ...
 
@@ -142,6 +147,16 @@ class MemberPort(Protocol):
         """The member has left the view: nothing new goes there. What is under way may be answered
         for a short while yet, and fails with ConnectionBroken then."""
         ...
+
+
+class Lock(AbstractAsyncContextManager[object], Protocol):
+    """A lock, for ``async with``."""
+
+    async def take(self, deadline: Deadline) -> bool:
+        """Whether it was free before the deadline; then ``release`` must follow."""
+        ...
+
+    def release(self) -> None: ...
 
 
 class Ports(Protocol):
@@ -164,8 +179,8 @@ class Ports(Protocol):
         then: what it began at a member must not stay there."""
         ...
 
-    def lock(self) -> AbstractAsyncContextManager[object]:
-        """A lock, for ``async with``, among the threads or the tasks that use the client."""
+    def lock(self) -> Lock:
+        """A lock among the threads or the tasks that use the client."""
         ...
 
     async def together(self, calls: Sequence[tuple[Any, Call[T]]]) -> list[T | RemudaError]:

@@ -12,6 +12,7 @@ from typing import Any, Final, Self, TypeVar
 
 from remuda.client import transaction_requests
 from remuda.client.core import Core
+from remuda.client.deadline import NEVER, Deadline
 from remuda.client.held import GONE, Held
 from remuda.client.objects import PhysicalRow
 from remuda.client.reader import Reader
@@ -213,11 +214,17 @@ class TransactionCore(Core):
 
     # --- requests -----------------------------------------------------------------------------
 
-    def call(self, member: int | None, call: Call[T], read: bool = False) -> Coroutine[Any, Any, T]:
+    def call(
+        self,
+        member: int | None,
+        call: Call[T],
+        read: bool = False,
+        deadline: Deadline | None = None,
+    ) -> Coroutine[Any, Any, T]:
         if not self.held.name and call.rpc_type == RpcType.DESCRIBE_MAP:
             self.require_open()
-            return self._client.call(member, call, read)
-        return self._ask(call)
+            return self._client.call(member, call, read, deadline)
+        return self._ask(call, deadline)
 
     def ask(self, owner: int, call: Call[T]) -> Coroutine[Any, Any, T]:  # noqa: ARG002
         return self._ask(call)
@@ -225,10 +232,16 @@ class TransactionCore(Core):
     async def write(self, owner: int, call: Call[T], name: str = "") -> T:  # noqa: ARG002
         return await self._ask(call)
 
-    def tries(self, repeats: int, timeout: float | None = None) -> Tries:  # noqa: ARG002
+    def tries(
+        self,
+        repeats: int,  # noqa: ARG002
+        deadline: Deadline | None = None,
+        *,
+        reads: bool = False,
+    ) -> Tries:
         """What is lost with its connection is lost with the transaction: there is no sense in
         sending it again."""
-        return super().tries(0, timeout)
+        return super().tries(0, deadline, reads=reads)
 
     async def scatter(self, calls: Sequence[tuple[int, Call[T]]]) -> list[T | RemudaError]:
         """One after the other: they go to one member."""
@@ -241,7 +254,7 @@ class TransactionCore(Core):
             answers.append(answer)
         return answers
 
-    async def _ask(self, call: Call[T]) -> T:
+    async def _ask(self, call: Call[T], deadline: Deadline | None = None) -> T:
         self.require_open()
         if self.held.broken is not None:
             raise self.held.lost()
@@ -254,7 +267,7 @@ class TransactionCore(Core):
             await self.begin()
         if call.rpc_type in _AFTER_WRITES:
             await self.send_unsent()
-        return await self._send(call)
+        return await self._send(call, deadline)
 
     async def ask_first(self, call: Call[T]) -> T:
         """Without what is not sent yet."""
@@ -263,12 +276,13 @@ class TransactionCore(Core):
             raise self.held.lost()
         return await self._send(call)
 
-    async def _send(self, call: Call[T]) -> T:
+    async def _send(self, call: Call[T], deadline: Deadline | None = None) -> T:
         if call.rpc_type in _NAMED:
             body = bytes(serialized(call.body)) + transaction_part(self.held.name)
             call = replace(call, body=body)
+        patience = None if deadline is None else deadline.left(self.settings.request_timeout)
         try:
-            answer = await self.pool(self.held.member).call(call)
+            answer = await self.pool(self.held.member).call(call, patience)
             self._heard = time.monotonic()
             return answer
         except GONE:
@@ -276,7 +290,7 @@ class TransactionCore(Core):
             raise
         except (ConnectionBroken, NoAnswer) as error:
             self.held.lost_with(error)
-            raise
+            raise error.knowing(may_have_run=False) from error.__cause__  # nothing is committed
         except NotServed as error:
             if self.held.member in self.view.by_number:
                 raise  # it is asked again
@@ -288,8 +302,8 @@ class TransactionCore(Core):
                 member=str(self.held.member),
             ) from error
 
-    async def refresh(self) -> ClusterInfo:
-        return await self._client.refresh()
+    async def refresh(self, deadline: Deadline = NEVER) -> ClusterInfo:
+        return await self._client.refresh(deadline)
 
     def told(self, stream: ResultStream) -> None:
         """The transaction may end by a statement; then its handles are of no use any more."""

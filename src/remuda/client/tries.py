@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from remuda.client import backoff
+from remuda.client.contact import client_closed
+from remuda.client.deadline import Deadline
 from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
@@ -14,6 +15,7 @@ from remuda.errors import (
     NotServed,
     OutcomeUnknown,
     PartitionsLost,
+    QueryTimeout,
     RemudaError,
     SchemaChanged,
     UndefinedMap,
@@ -49,12 +51,23 @@ class Tries:
     is sent again once.
     """
 
-    __slots__ = ("_core", "_dark", "_ends", "_left", "_lost_partition", "_pauses", "_stale")
+    __slots__ = (
+        "_core",
+        "_dark",
+        "_deadline",
+        "_left",
+        "_lost_partition",
+        "_pauses",
+        "_reads",
+        "_stale",
+    )
 
-    def __init__(self, core: Core, repeats: int, timeout: float) -> None:
+    def __init__(self, core: Core, repeats: int, deadline: Deadline, *, reads: bool) -> None:
+        """``reads``: the request changes nothing, and its errors say so."""
         self._core = core
         self._left = repeats
-        self._ends = time.monotonic() + timeout
+        self._deadline = deadline
+        self._reads = reads
         self._pauses = 0
         self._dark = 0
         self._stale = False
@@ -62,10 +75,12 @@ class Tries:
 
     async def after(self, error: RemudaError) -> None:
         """Wait until the request may be sent again, and learn the view; raises ``error`` when it
-        may not."""
+        may not, and ClientClosed in its place when the client was closed."""
         core = self._core
+        if self._reads:
+            error = error.knowing(may_have_run=False)
         if core.closed:
-            raise error
+            raise closed_with(error) from error
         if isinstance(error, STALE):
             if self._stale:
                 raise error
@@ -80,7 +95,7 @@ class Tries:
                 raise error
             self._left -= 1
         pause = min(backoff.pause(self._pauses), _LONGEST_PAUSE)
-        if time.monotonic() + pause >= self._ends:
+        if self._deadline.left(pause) < pause:
             raise error
         self._pauses += 1
         # The first time somebody else's view is the remedy, and it is there already.
@@ -92,7 +107,7 @@ class Tries:
         core = self._core
         before = core.view.number
         try:
-            await core.refresh()
+            await core.refresh(self._deadline)
         except LOST as dark:
             self._dark += 1
             if self._dark < _DARK:
@@ -105,9 +120,24 @@ class Tries:
             core.members.go_round(int(error.member))
 
 
+def closed_with(error: RemudaError) -> RemudaError:
+    """What a request hears that ended with ``error`` while its client was closed: that the client
+    will not answer again, or, of a write, that its outcome is not known."""
+    if not error.transient or isinstance(error, OutcomeUnknown):
+        return error
+    return client_closed(may_have_run=error.may_have_run)
+
+
+def told(error: RemudaError, *, reads: bool) -> RemudaError:
+    """What the caller of a request hears of ``error``. A read has changed nothing."""
+    return error.knowing(may_have_run=False) if reads else of_write(error)
+
+
 def of_write(error: RemudaError) -> RemudaError:
-    """What the caller of a write hears: a lost connection leaves open whether it was done."""
-    if not isinstance(error, ConnectionBroken | NoAnswer) or isinstance(error, OutcomeUnknown):
+    """What the caller of a write hears: a lost connection, or an answer that did not come in time,
+    leaves open whether it was done."""
+    in_doubt = isinstance(error, ConnectionBroken | NoAnswer | QueryTimeout) and error.may_have_run
+    if not in_doubt or isinstance(error, OutcomeUnknown):
         return error
     return OutcomeUnknown(
         error.message,

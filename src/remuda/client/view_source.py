@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from remuda.client import requests
 from remuda.client.address import Address, format_address
+from remuda.client.deadline import NEVER, Deadline
 from remuda.client.ports import Ports, Settings
 from remuda.client.requests import Clock, ClusterInfo
 from remuda.client.tries import LOST
@@ -42,24 +43,31 @@ async def first_contact(
     )
 
 
-async def newest_view(
-    view: View, addresses: Sequence[Address], ports: Ports, settings: Settings, clock: Clock
+async def newest_view(  # noqa: PLR0917 (what a client knows)
+    view: View,
+    addresses: Sequence[Address],
+    ports: Ports,
+    settings: Settings,
+    clock: Clock,
+    deadline: Deadline = NEVER,
 ) -> ClusterInfo:
     """What a member says that is in the newest view that this client has heard of.
 
     The members of ``view`` are asked first, then ``addresses``, where a cluster that was started
-    again may be. MemberUnavailable when nobody answers.
+    again may be. MemberUnavailable when nobody answers before the deadline.
     """
     known = [(member.host, member.user_port) for member in view.members]
-    hasty = replace(
-        settings,
-        connect_timeout=min(PATIENCE, settings.connect_timeout),
-        request_timeout=min(PATIENCE, settings.request_timeout),
-    )
     best: ClusterInfo | None = None
     answered = 0
     errors: list[RemudaError] = []
     for address in _unique((*known, *addresses)):
+        if deadline.passed:
+            break
+        hasty = replace(
+            settings,
+            connect_timeout=deadline.left(min(PATIENCE, settings.connect_timeout)),
+            request_timeout=deadline.left(min(PATIENCE, settings.request_timeout)),
+        )
         found = await _ask(address, ports, hasty, clock)
         if not isinstance(found, ClusterInfo):
             errors.append(found)

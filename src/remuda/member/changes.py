@@ -67,22 +67,25 @@ class Changes:
         self._peers = peers
         self._commits = commits
 
-    async def run(
+    async def run(  # noqa: PLR0917 (a statement, and how it runs)
         self,
         change: PlannedChange,
         source: Callable[[int], Awaitable[Source]],
         check: Callable[[], None],
+        commits: Callable[[], None],
         answer: Answer | None,
         held: Reservation,
     ) -> Changed:
         """``source(attempt)`` runs the query of the statement; ``check`` raises when the statement
-        is not wanted any more; ``held`` counts what is kept until its end. Raises what the owners
-        refuse, and OutOfMemory."""
+        is not wanted any more; ``commits`` is called before the commit begins; ``held`` counts what
+        is kept until its end. Raises what the owners refuse, and OutOfMemory."""
         if not change.reads_target:
 
             async def again(attempt: int) -> Changed:
                 check()
-                return await self._attempt(change, await source(attempt), check, answer, held)
+                return await self._attempt(
+                    change, await source(attempt), check, commits, answer, held
+                )
 
             return await through_views(again)
         schema = change.schema
@@ -92,7 +95,9 @@ class Changes:
             for attempt in range(ATTEMPTS):
                 check()
                 try:
-                    return await self._attempt(change, await source(attempt), check, answer, held)
+                    return await self._attempt(
+                        change, await source(attempt), check, commits, answer, held
+                    )
                 except (SerializationFailure, ViewChanged):
                     if attempt == ATTEMPTS - 1:
                         raise
@@ -100,11 +105,12 @@ class Changes:
             self._commits.end_turn(schema.map_id, job)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _attempt(
+    async def _attempt(  # noqa: PLR0917
         self,
         change: PlannedChange,
         source: Source,
         check: Callable[[], None],
+        commits: Callable[[], None],
         answer: Answer | None,
         held: Reservation,
     ) -> Changed:
@@ -139,6 +145,7 @@ class Changes:
             if answer is not None:
                 changed = await answer(at, changed)
             check()
+            commits()
             await write.commit(
                 insert_only=change.insert_only,
                 in_turn=change.reads_target,

@@ -158,7 +158,7 @@ class Commits:
 
         def voted(reply: Reply | RemudaError) -> None:
             if isinstance(reply, RemudaError):
-                if not reply.retryable:
+                if not reply.transient:
                     self._lead(leading, tx.Refused(member, reply))
                 return  # asked again by the tick, unless the member is lost
             self._vote(leading, member, control_pb2.CommitPrepared.FromString(reply.pbody))
@@ -203,7 +203,7 @@ class Commits:
         def answered(reply: Reply | RemudaError) -> None:
             if not isinstance(reply, RemudaError):
                 kept(control_pb2.CommitPrepared.FromString(reply.pbody))
-            elif not reply.retryable:
+            elif not reply.transient:
                 self._lead(leading, tx.Refused(member, reply))
 
         if member == self._core.number:

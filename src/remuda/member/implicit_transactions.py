@@ -55,6 +55,7 @@ class ImplicitTransactions:
             timeout=statement.timeout,
         )
         transaction.implicit = True
+        statement.begins()
         # A query id serves once; the first one is what the client may cancel.
         query = self._queries.new_id() if attempt else statement.query
         try:
@@ -63,6 +64,7 @@ class ImplicitTransactions:
             statement.attempt = query
             result = await write(run)
             statement.check()
+            statement.commits()
         except BaseException as error:
             sessions.roll_back(transaction, error if isinstance(error, RemudaError) else None)
             raise

@@ -50,6 +50,8 @@ class Progress:
     planning: float = 0.0
     only_reads: bool = False
     """It is a SELECT, and its query has begun."""
+    undone: bool = True
+    """Nothing that it does has taken effect, or may: no commit of it has begun."""
     spares_transaction: bool = False
     """Its failure does not fail its transaction."""
     runs: deque[Initiated] = field(default_factory=lambda: deque(maxlen=RUNS_KEPT))
@@ -136,6 +138,19 @@ class Statement:
     def user(self) -> str:
         """Who sent it; "" where members know no users."""
         return self.request.user
+
+    def runs(self, found: Planned) -> None:
+        """It is about to run. What changes maps by a query says itself when it commits."""
+        if not isinstance(found, PlannedQuery | PlannedInsert | PlannedChange | PlannedExplain):
+            self.commits()
+
+    def begins(self) -> None:
+        """It has changed nothing yet: an earlier attempt, if there was one, was undone."""
+        self.progress.undone = True
+
+    def commits(self) -> None:
+        """From now on it may take effect, whatever error it ends with."""
+        self.progress.undone = False
 
     def close(self) -> None:
         """It is over: free what is kept for it."""

@@ -14,6 +14,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     ConnectionBroken,
+    OutcomeUnknown,
     QueryCanceled,
     RemudaError,
 )
@@ -362,7 +363,11 @@ class Statements:
         return again
 
     def _failed(self, statement: Statement, error: RemudaError) -> None:
-        self._results(statement).finish(statement.error or error)
+        if not isinstance(error, OutcomeUnknown):
+            error = statement.error or error
+        if statement.progress.undone:
+            error = error.knowing(may_have_run=False)
+        self._results(statement).finish(error)
         self._closed(statement)
 
     def _closed(self, statement: Statement) -> None:
@@ -399,6 +404,7 @@ class Statements:
             raise statement.error
         self._core.access.check(statement.user, found)
         await self._transactions.enter(statement, found)
+        statement.runs(found)
         match found:
             case PlannedQuery():
                 await self._select(statement, found, values)

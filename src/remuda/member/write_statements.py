@@ -82,6 +82,7 @@ class WriteStatements:
         values: tuple[PhysicalValue, ...],
         profiles: list[FragmentProfile] | None,
     ) -> int:
+        statement.begins()
         schema = found.schema
         arrow = engine_schema(schema)
         start = await self._runs.start(statement, found.source, values, INTERNAL_PAGE_ROWS)
@@ -95,6 +96,7 @@ class WriteStatements:
                 async for page in pages:
                     await write.add(pa.record_batch(page.columns, schema=arrow))
             statement.check()
+            statement.commits()
             return await write.commit(insert_only=found.insert_only)
         except BaseException:
             write.abort()
@@ -117,6 +119,7 @@ class WriteStatements:
             # A query id serves once; the first one is what the client may cancel.
             run = replace(statement, query=self._queries.new_id()) if attempt else statement
             statement.attempt = run.query
+            statement.begins()
             start = await self._runs.start(run, found.source, values, INTERNAL_PAGE_ROWS)
             statement.check()
             start = replace(start, analyze=profiles is not None)
@@ -135,7 +138,9 @@ class WriteStatements:
             if statement.transaction is not None:
                 own = statement.transaction
                 return await self._own.change(statement, own, found, source, answer, held)
-            return await self.changes.run(found, source, statement.check, answer, held)
+            return await self.changes.run(
+                found, source, statement.check, statement.commits, answer, held
+            )
         finally:
             self.reading.pop(statement.query, None)
 

@@ -45,6 +45,9 @@ from remuda.rpc.tls_socket import TlsSocket
 _ACK = b"\x08\x01"  # Ack{ok = true}
 _now = time.monotonic
 SEND_TIMEOUT = 60.0
+_EARLY = 0.1
+_EXACT = 0.95
+"""A bound of the system that is so near to what is wanted stays: setting it costs a call."""
 _GATHER_MAX = 512
 """Buffers per sendmsg; systems allow 1024."""
 
@@ -94,21 +97,24 @@ class BlockingChannel:
         self._awaited = 0  # the request that ``request`` waits for
         self._answer: Reply | RemudaError | None = None
         self._receive_timeout = 0.0  # seconds; what SO_RCVTIMEO is set to, 0 = not set
+        self._send_timeout = SEND_TIMEOUT  # the same of SO_SNDTIMEO
         self._patience = silence / 2
         self._on_silence: Callable[[], None] | None = None
+        deadline = _now() + timeout
         self._socket: socket.socket | TlsSocket = _open(host, port, timeout)
         if tls is not None:
-            self._socket = TlsSocket(self._socket, tls, host, self.peer, timeout)
+            self._socket = TlsSocket(
+                self._socket, tls, host, self.peer, timeout=timeout, deadline=deadline
+            )
         if isinstance(hello, user_pb2.UserToBitHandshake):
             # Nobody sends heartbeats while the caller is elsewhere: the server must not expect any.
             hello = _without_heartbeats(hello)
         self._connection: Connection[None] = Connection(
             kind, self.peer, _now(), hello=hello, silence=silence, login=login
         )
-        self._shake_hands(timeout)
+        self._shake_hands(timeout, deadline)
 
-    def _shake_hands(self, timeout: float) -> None:
-        deadline = _now() + timeout
+    def _shake_hands(self, timeout: float, deadline: float) -> None:
         for effect in self._connection.start():
             self._transmit(effect.data[0], effect.data[1:])
         while self._connection.state is not State.OPEN:
@@ -169,10 +175,11 @@ class BlockingChannel:
 
         Raises the server's typed error, QueryTimeout after ``timeout`` seconds, ConnectionBroken.
         """
-        identifier = self.send_request(rpc_type, body, dbody)
+        ends = None if timeout is None else _now() + timeout
+        identifier = self.send_request(rpc_type, body, dbody, ends=ends)
         self._awaited = identifier
         try:
-            deadline = self._listen(timeout)
+            deadline = self._listen(timeout) if ends is None else self._listen_until(ends)
             while self._answer is None:
                 if not self._read(deadline):
                     raise QueryTimeout(f"{self.peer} did not answer within {timeout:g} s")
@@ -187,11 +194,26 @@ class BlockingChannel:
             raise answer
         return answer
 
-    def send_request(self, rpc_type: int, body: Body, dbody: Sequence[Buffer] = ()) -> int:
-        """Send without waiting; ``receive`` gives the answer under the returned number."""
+    def send_request(
+        self,
+        rpc_type: int,
+        body: Body,
+        dbody: Sequence[Buffer] = (),
+        *,
+        ends: float | None = None,
+    ) -> int:
+        """Send without waiting; ``receive`` gives the answer under the returned number.
+
+        ``ends``: monotonic seconds until which the other side must have taken it. Raises
+        QueryTimeout, ConnectionBroken; both know that the request was not carried out, since no
+        whole frame of it has left.
+        """
         size = sum(map(len, dbody)) if dbody else 0
         identifier, head = self._connection.request(rpc_type, serialized(body), size, None)
-        self._transmit(head, dbody)
+        try:
+            self._transmit(head, dbody, ends)
+        except (ConnectionBroken, QueryTimeout) as error:
+            raise error.knowing(may_have_run=False) from error.__cause__
         return identifier
 
     def receive(self, timeout: float | None = None) -> Incoming:
@@ -245,6 +267,10 @@ class BlockingChannel:
         now = _now()
         self._connection.last_heard = now
         return None if timeout is None else now + timeout
+
+    def _listen_until(self, deadline: float) -> float:
+        self._connection.last_heard = _now()
+        return deadline
 
     def _read(self, deadline: float | None) -> bool:
         """Receive once, or do what is due after a silence; False when ``deadline`` has passed."""
@@ -316,13 +342,15 @@ class BlockingChannel:
         elif isinstance(effect, Close):
             raise self._break(effect.error)
 
-    def _transmit(self, head: Buffer, dbody: Sequence[Buffer]) -> None:
-        """Write a whole frame; an interrupted one breaks the connection."""
+    def _transmit(self, head: Buffer, dbody: Sequence[Buffer], ends: float | None = None) -> None:
+        """Write a whole frame; an interrupted one breaks the connection, and so does one that the
+        other side has not taken at ``ends``."""
         if self._owed:
             owed, self._owed = self._owed, b""
             head = b"".join((owed, head))
         started = False
         try:
+            self._bound_sending(ends)
             if not dbody:
                 pending = [head]
                 sent = self._socket.send(head)
@@ -331,8 +359,11 @@ class BlockingChannel:
                 started = True
             else:
                 pending, sent = [head, *dbody], 0
-            self._transmit_rest(pending, sent)
+            self._transmit_rest(pending, sent, ends)
         except (BlockingIOError, TimeoutError):  # SO_SNDTIMEO
+            if ends is not None and ends - _now() <= _EARLY:
+                self._break(self._broken("the other side took nothing for too long"))
+                raise QueryTimeout(f"{self.peer} did not take the request in time") from None
             why = f"the other side took nothing for {SEND_TIMEOUT:g} s"
             raise self._break(self._broken(why)) from None
         except OSError as cause:
@@ -344,7 +375,18 @@ class BlockingChannel:
                 self._break(self._broken("interrupted while sending"))
             raise
 
-    def _transmit_rest(self, pending: list[Buffer], sent: int) -> None:
+    def _bound_sending(self, ends: float | None) -> None:
+        """Have the system end a send that the other side does not take. Raises TimeoutError when
+        there is no time left."""
+        bound = SEND_TIMEOUT if ends is None else min(SEND_TIMEOUT, ends - _now())
+        if bound <= 0:
+            raise TimeoutError
+        if not bound * _EXACT <= self._send_timeout <= bound + _EARLY:
+            bound = max(bound, 0.001)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(bound))
+            self._send_timeout = bound
+
+    def _transmit_rest(self, pending: list[Buffer], sent: int, ends: float | None) -> None:
         views = deque(memoryview(part).cast("B") for part in pending if len(part))
         while True:
             while views and sent >= len(views[0]):
@@ -352,6 +394,7 @@ class BlockingChannel:
             if not views:
                 return
             views[0] = views[0][sent:]
+            self._bound_sending(ends)
             sent = self._socket.sendmsg([views[i] for i in range(min(len(views), _GATHER_MAX))])
 
     def _broken(self, why: str) -> ConnectionBroken:
@@ -372,7 +415,7 @@ def _timeval(seconds: float) -> bytes:
 
 def _open(host: str, port: int, timeout: float) -> socket.socket:
     try:
-        sock = socket.create_connection((host, port), timeout=timeout)
+        sock = _connected(host, port, _now() + timeout)
     except TimeoutError:
         raise ConnectionRefused(f"{host}:{port} did not answer within {timeout:g} s") from None
     except OSError as cause:
@@ -381,6 +424,25 @@ def _open(host: str, port: int, timeout: float) -> socket.socket:
     tcp.prepare(sock)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(SEND_TIMEOUT))
     return sock
+
+
+def _connected(host: str, port: int, deadline: float) -> socket.socket:
+    """To the first address of ``host`` that answers. All of them share the time: the standard
+    library's ``create_connection`` would give each of them all of it."""
+    problem: OSError | None = None
+    for family, kind, protocol, _, address in socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM
+    ):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.settimeout(max(0.001, deadline - _now()))
+            sock.connect(address)
+        except OSError as cause:
+            sock.close()
+            problem = cause if problem is None else problem
+        else:
+            return sock
+    raise problem if problem is not None else OSError("the host has no address")
 
 
 def _without_heartbeats(hello: user_pb2.UserToBitHandshake) -> user_pb2.UserToBitHandshake:

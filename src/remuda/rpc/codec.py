@@ -422,6 +422,7 @@ def encode_error(error: RemudaError) -> user_pb2.PBError:
         detail=report.detail or None,
         hint=report.hint or None,
         member=report.member or None,
+        may_have_run=report.may_have_run,
     )
     if report.position is not None:
         place = report.position
@@ -456,5 +457,6 @@ def decode_error(message: user_pb2.PBError, statement: str | None = None) -> Rem
         member=message.member,
         position=position,
         subject=subject,
+        may_have_run=message.may_have_run if message.HasField("may_have_run") else None,
     )
     return from_report(report, statement)

@@ -23,15 +23,23 @@ class TlsSocket:
     TlsFailed."""
 
     def __init__(
-        self, raw: socket.socket, tls: ClientTls, host: str, peer: str, timeout: float
+        self,
+        raw: socket.socket,
+        tls: ClientTls,
+        host: str,
+        peer: str,
+        *,
+        timeout: float,
+        deadline: float,
     ) -> None:
-        """Shakes hands; the socket is closed when that fails. TlsFailed, ConnectionRefused."""
+        """Shakes hands before ``deadline``, in monotonic seconds: ``timeout`` after the attempt to
+        connect began. The socket is closed when that fails. TlsFailed, ConnectionRefused."""
         self._raw = raw
         self._process = os.getpid()
         self._buffer = memoryview(bytearray(_RECEIVE_SIZE))
         self._session = TlsSession(tls.context, peer, server_name=tls.server_name or host)
         try:
-            self._shake(peer, time.monotonic() + timeout, timeout)
+            self._shake(peer, deadline, timeout)
         except BaseException:
             raw.close()
             raise

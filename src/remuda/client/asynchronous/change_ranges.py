@@ -134,7 +134,7 @@ class ChangeRanges:
                 await core.ports.pause(PENDING)
 
     def _tries(self) -> Tries:
-        return self._core.tries(REPEATS)
+        return self._core.tries(REPEATS, reads=True)
 
     def _by_owner(self, partitions: Sequence[int] | range) -> list[list[int]]:
         owners = self._core.view.owners

@@ -8,13 +8,15 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from remuda.client.asynchronous.line import Line, Talk
-from remuda.client.contact import CLIENT_CLOSED, Contact
+from remuda.client.contact import Contact, client_closed
+from remuda.client.deadline import NEVER, Deadline
 from remuda.client.ports import RETIREMENT, Settings
 from remuda.client.requests import Call
 from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
     InputError,
+    NotServed,
     QueryTimeout,
     RemudaError,
     from_report,
@@ -43,8 +45,8 @@ class AsyncioPorts:
     async def pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    def lock(self) -> asyncio.Lock:
-        return asyncio.Lock()
+    def lock(self) -> TaskLock:
+        return TaskLock()
 
     def later(self, seconds: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._loop.call_later(seconds, self._begin, work)
@@ -76,6 +78,17 @@ class AsyncioPorts:
         return results
 
 
+class TaskLock(asyncio.Lock):
+    """A lock of tasks that may be waited for until a deadline."""
+
+    async def take(self, deadline: Deadline) -> bool:
+        try:
+            async with asyncio.timeout(deadline.remaining()):
+                return await self.acquire()
+        except TimeoutError:
+            return False
+
+
 async def _undone(task: asyncio.Task[T], undo: Callable[[T], Coroutine[Any, Any, None]]) -> None:
     with contextlib.suppress(RemudaError, asyncio.CancelledError):  # then there is nothing to undo
         await undo(await task)
@@ -99,20 +112,23 @@ class Lines(Contact):
         self._lines: list[Line] = []
         self._connecting: asyncio.Task[Line] | None = None
 
-    async def reach(self) -> None:
+    async def reach(self, deadline: Deadline = NEVER) -> None:
         """Make a connection unless one is there. MemberUnavailable when nobody answers."""
-        await self._line()
+        await self._line(deadline)
 
     async def call(self, call: Call[T], timeout: float | None = None) -> T:
-        """Send one request, wait for its answer (``request_timeout`` unless told) and read it."""
+        """Connect if need be, send one request, wait for its answer and read it: all of that in
+        ``timeout`` seconds (``request_timeout`` unless told)."""
         if timeout is None:
             timeout = self.request_timeout
-        line = await self._line()
+        deadline = Deadline(timeout)
+        line = await self._line(deadline)
         line.take()
         try:
             if not line.channel.writable:
-                await line.until_writable()
-            reply = await line.channel.request(call.rpc_type, call.body, call.dbody, timeout)
+                await line.until_writable(deadline)
+            left = deadline.left(timeout)
+            reply = await line.channel.request(call.rpc_type, call.body, call.dbody, left)
         except (ConnectionBroken, QueryTimeout) as error:
             line.retired = True
             raise self.broken(error, timeout) from error
@@ -120,9 +136,9 @@ class Lines(Contact):
             line.give()
         return call.parse(reply.pbody)
 
-    async def converse(self) -> Talk:
+    async def converse(self, deadline: Deadline = NEVER) -> Talk:
         """Begin a conversation on a connection that others use as well."""
-        return (await self._line()).talk()
+        return (await self._line(deadline)).talk()
 
     def close(self) -> None:
         """Close all connections; what is under way fails with ConnectionBroken."""
@@ -132,9 +148,12 @@ class Lines(Contact):
         if self._connecting is not None:
             self._connecting.cancel()
         lines, self._lines = self._lines, []
-        why = f"{self.name} has left the cluster" if self.retired else CLIENT_CLOSED
         for line in lines:
-            line.channel.close(ConnectionBroken(why))
+            line.channel.close(
+                ConnectionBroken(f"{self.name} has left the cluster")
+                if self.retired
+                else client_closed(may_have_run=True)
+            )
 
     def retire(self) -> None:
         self.retired = True
@@ -147,7 +166,7 @@ class Lines(Contact):
 
     # --- lines ---
 
-    async def _line(self) -> Line:
+    async def _line(self, deadline: Deadline) -> Line:
         if asyncio.get_running_loop() is not self._loop:
             raise InputError(
                 "this client belongs to another event loop",
@@ -160,16 +179,23 @@ class Lines(Contact):
             if line.usable and (best is None or line.load < best.load):
                 best = line
         if best is None:
-            return await self._first()
+            return await self._first(deadline)
         if best.load >= _BUSY and len(self._lines) < self._limit and self._connecting is None:
             self._connect()
         return best
 
-    async def _first(self) -> Line:
-        """The connection that is being made; who waits for it may be cancelled without harm."""
+    async def _first(self, deadline: Deadline) -> Line:
+        """The connection that is being made; who waits for it may be cancelled without harm, or
+        give up at its deadline."""
         task = self._connecting or self._connect()
         try:
-            return await asyncio.shield(task)
+            async with asyncio.timeout(deadline.remaining()):
+                return await asyncio.shield(task)
+        except TimeoutError:
+            raise NotServed(
+                f"{self.name} is not reachable: no connection in {deadline.seconds:g} s",
+                member=self.member,
+            ) from None
         except asyncio.CancelledError:
             if task.cancelled():  # by ``close`` or ``retire``
                 self.require_open()
@@ -203,7 +229,8 @@ class Lines(Contact):
                 login=self.security.exchange(),
             )
         except (ConnectionRefused, ConnectionBroken, QueryTimeout) as error:
-            raise self.unreachable(begin, error) from error
+            patience = self.settings.connect_timeout
+            raise self.unreachable(begin, error, patience) from error
         try:
             self.require_member(channel.handshake)
         except RemudaError:
@@ -213,8 +240,8 @@ class Lines(Contact):
         line.opened(channel)
         channel.on_closed.append(lambda _: self._forget(line))
         if self.closed:
-            channel.close(ConnectionBroken(CLIENT_CLOSED))
-            raise ConnectionBroken(CLIENT_CLOSED)
+            channel.close(client_closed())
+            raise client_closed()
         self._lines.append(line)
         return line
 

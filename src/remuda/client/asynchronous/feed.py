@@ -117,7 +117,7 @@ class Feed:
         self._positions = positions or FeedPositions(now.clock, self._wanted)
         self._map_id = map_id or self._map_id
         unheard = set(self._positions.partitions)
-        tries = core.tries(core.settings.retry_reads)
+        tries = core.tries(core.settings.retry_reads, reads=True)
         while unheard:
             for member, partitions in list(self._by_member(unheard).items()):
                 asked = time.monotonic()

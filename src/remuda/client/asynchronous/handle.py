@@ -9,6 +9,7 @@ from remuda.client import requests
 from remuda.client.binding import Binding
 from remuda.client.convert import python_values
 from remuda.client.core import Core
+from remuda.client.deadline import Deadline
 from remuda.client.fields import class_shape
 from remuda.client.inference import infer_schema
 from remuda.client.latest import Latest
@@ -60,7 +61,7 @@ class Handle:
         """Learn the schema from the cluster. UndefinedMap when there is none."""
         return self._bound((await self._described.get()).schema)
 
-    async def _describe(self) -> MapDescription:
+    async def _describe(self, _deadline: Deadline) -> MapDescription:
         call = requests.describe_map(self.name, schema_only=True)
         found = await self._core.call(None, call, read=True)
         described = self._core.described
@@ -101,7 +102,7 @@ class Handle:
         self, error: RemudaError, ask: Callable[[Binding], Coroutine[Any, Any, T]]
     ) -> tuple[Binding, T]:
         """``ask`` once more, and again, while ``Tries`` allows it."""
-        tries = self._core.tries(self._core.settings.retry_reads)
+        tries = self._core.tries(self._core.settings.retry_reads, reads=True)
         while True:
             await tries.after(error)
             binding = await self._bind_again(error)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
+from remuda.client.deadline import NEVER, Deadline
 from remuda.client.ports import SILENCE
 from remuda.client.requests import Buffers, cancel_query
 from remuda.errors import ConnectionBroken, InputError, QueryTimeout, RemudaError
@@ -74,12 +75,20 @@ class Line:
         if self.load == 0:
             self._on_idle(self)
 
-    async def until_writable(self) -> None:
-        """Wait while the member takes nothing: what is sent meanwhile would pile up here."""
-        while not self.channel.writable and not self.channel.closed:
-            if self._writable is None or self._writable.done():
-                self._writable = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._writable)
+    async def until_writable(self, deadline: Deadline) -> None:
+        """Wait while the member takes nothing: what is sent meanwhile would pile up here.
+        QueryTimeout at the deadline: then nothing was sent."""
+        try:
+            async with asyncio.timeout(deadline.remaining()):
+                while not self.channel.writable and not self.channel.closed:
+                    if self._writable is None or self._writable.done():
+                        self._writable = asyncio.get_running_loop().create_future()
+                    await asyncio.shield(self._writable)
+        except TimeoutError:
+            peer = self.channel.peer
+            raise QueryTimeout(
+                f"{peer} did not take the request in time", may_have_run=False
+            ) from None
 
     # --- conversations ---
 
@@ -162,10 +171,12 @@ class Talk:
 
     # --- for the reader ---
 
-    async def send(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> int:
+    async def send(
+        self, rpc_type: int, body: Body, dbody: Buffers = (), deadline: Deadline = NEVER
+    ) -> int:
         line = self._line
         if not line.channel.writable:
-            await line.until_writable()
+            await line.until_writable(deadline)
         number = next(self._numbers)
         starts = rpc_type == RUN_QUERY
         if starts:
@@ -249,7 +260,9 @@ class Talk:
             async with asyncio.timeout(timeout):
                 while not self._arrived:
                     if self._error is not None:
-                        raise ConnectionBroken(self._error.message)
+                        raise ConnectionBroken(
+                            self._error.message, may_have_run=self._error.may_have_run
+                        )
                     if self._abandoned:
                         raise InputError("what is read here was closed meanwhile")
                     self._waiter = self._loop.create_future()

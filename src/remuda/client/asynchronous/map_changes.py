@@ -159,7 +159,7 @@ class ChangedEntries(Handle):
                 call = ChangeRequests(binding.requests).get_versioned((physical,))
                 found = (await self._core.ask(binding.router.owner(physical), call))[0]
             except AGAIN as error:
-                tries = tries or self._core.tries(self._core.settings.retry_reads)
+                tries = tries or self._core.tries(self._core.settings.retry_reads, reads=True)
                 await tries.after(error)
                 await self._bind_again(error)
             else:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from remuda.client.asynchronous.handle import AGAIN, Handle, Selection
+from remuda.client.deadline import NEVER
 from remuda.client.map_statistics import COLUMNS, MapStatistics, statistics_of
 from remuda.client.predicate import quote
 from remuda.datatypes.map_options import MapOptions, read_option, setting_text
@@ -51,7 +52,7 @@ class Lifetimes(Handle):
 
     async def statistics(self) -> MapStatistics:
         """What the members have counted of the map, in all and each. Raises UndefinedMap."""
-        schema = (await self._describe()).schema
+        schema = (await self._describe(NEVER)).schema
         select = "SELECT " + ", ".join(COLUMNS)
         whole = await self._rows_of(f"{select} FROM sys.maps WHERE map_id = ?", schema.map_id)
         parts = await self._rows_of(
@@ -70,7 +71,7 @@ class Lifetimes(Handle):
 
     async def options(self) -> MapOptions:
         """The options of the map, as they are now."""
-        return (await self._describe()).schema.options
+        return (await self._describe(NEVER)).schema.options
 
     async def set_options(self, **options: Any) -> None:
         """Change options: ``ttl="10 s"``, ``max_idle``, ``eviction``, ``max_entries``, ...; None

@@ -10,6 +10,7 @@ from typing import Any, Self
 from remuda.client import requests
 from remuda.client.asynchronous.cursor import Cursor
 from remuda.client.core import Core, is_read
+from remuda.client.deadline import NEVER, Deadline
 from remuda.client.latest import Latest
 from remuda.client.pages import Header
 from remuda.client.reader import Reader
@@ -48,7 +49,7 @@ class Statement:
             try:
                 self._first = await self._plan(self._core.nearest(None))
             except MAYBE_AGAIN as error:
-                tries = tries or self._core.tries(self._core.settings.retry_reads)
+                tries = tries or self._core.tries(self._core.settings.retry_reads, reads=True)
                 await tries.after(error)
             else:
                 return self
@@ -69,16 +70,17 @@ class Statement:
         options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
         settings = self._core.settings
         tries: Tries | None = None
+        deadline = Deadline(options.timeout)
         whole, began = options, time.monotonic()
         while True:
             member = self._member(values)
             try:
-                return await self._run(member, physical, types, options)
+                return await self._run(member, physical, types, options, deadline)
             except (*MAYBE_AGAIN, UndefinedStatement, SchemaChanged) as error:
                 if tries is None:
-                    repeats = settings.retry_reads if is_read(self.text) else 0
-                    left = whole.after(time.monotonic() - began)
-                    tries = self._core.tries(repeats, left.timeout)
+                    reads = is_read(self.text)
+                    repeats = settings.retry_reads if reads else 0
+                    tries = self._core.tries(repeats, deadline, reads=reads)
                 await tries.after(error)
                 self._plans.pop(member, None)
                 options = whole.after(time.monotonic() - began)
@@ -92,8 +94,9 @@ class Statement:
         physical: list[PhysicalValue],
         types: tuple[SqlType, ...],
         options: RunOptions,
+        deadline: Deadline,
     ) -> Reader:
-        plan = self._plans.get(member) or await self._plan(member)
+        plan = self._plans.get(member) or await self._plan(member, deadline)
         reader = await self._core.execute(
             self.text,
             physical,
@@ -106,15 +109,19 @@ class Statement:
         self._header = reader.header
         return reader
 
-    async def _plan(self, member: int) -> PreparedPlan:
+    async def _plan(self, member: int, deadline: Deadline = NEVER) -> PreparedPlan:
         """Prepare on one more member: a handle means something only to the member that gave it."""
         asked = self._asked.get(member)
         if asked is None:
-            ask = partial(self._core.call, member, requests.prepare(self.text), True)
+            ask = partial(self._ask, member)
             asked = self._asked.setdefault(member, Latest(self._core.ports, ask))
-        plan = await asked.get()
+        plan = await asked.get(deadline)
         self._plans[member] = plan
         return plan
+
+    async def _ask(self, member: int, deadline: Deadline) -> PreparedPlan:
+        asked = None if deadline.seconds is None else deadline
+        return await self._core.call(member, requests.prepare(self.text), True, asked)
 
     def _physical(self, values: Sequence[Any]) -> tuple[list[PhysicalValue], tuple[SqlType, ...]]:
         declared = self._first.parameter_types

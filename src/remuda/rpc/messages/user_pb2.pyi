@@ -505,7 +505,7 @@ class ExceptionWrapper(_message.Message):
     def __init__(self, exception_class: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class PBError(_message.Message):
-    __slots__ = ("error_id", "endpoint", "error_type", "message", "exception", "parsing_error", "kind", "sqlstate", "detail", "hint", "member", "position", "subject")
+    __slots__ = ("error_id", "endpoint", "error_type", "message", "exception", "parsing_error", "kind", "sqlstate", "detail", "hint", "member", "position", "subject", "may_have_run")
     class ErrorType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         CONNECTION: _ClassVar[PBError.ErrorType]
@@ -549,6 +549,7 @@ class PBError(_message.Message):
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    MAY_HAVE_RUN_FIELD_NUMBER: _ClassVar[int]
     error_id: str
     endpoint: DrillbitEndpoint
     error_type: PBError.ErrorType
@@ -562,7 +563,8 @@ class PBError(_message.Message):
     member: str
     position: _common_pb2.Position
     subject: ErrorSubject
-    def __init__(self, error_id: _Optional[str] = ..., endpoint: _Optional[_Union[DrillbitEndpoint, _Mapping]] = ..., error_type: _Optional[_Union[PBError.ErrorType, str]] = ..., message: _Optional[str] = ..., exception: _Optional[_Union[ExceptionWrapper, _Mapping]] = ..., parsing_error: _Optional[_Iterable[_Union[ParsingError, _Mapping]]] = ..., kind: _Optional[str] = ..., sqlstate: _Optional[str] = ..., detail: _Optional[str] = ..., hint: _Optional[str] = ..., member: _Optional[str] = ..., position: _Optional[_Union[_common_pb2.Position, _Mapping]] = ..., subject: _Optional[_Union[ErrorSubject, _Mapping]] = ...) -> None: ...
+    may_have_run: bool
+    def __init__(self, error_id: _Optional[str] = ..., endpoint: _Optional[_Union[DrillbitEndpoint, _Mapping]] = ..., error_type: _Optional[_Union[PBError.ErrorType, str]] = ..., message: _Optional[str] = ..., exception: _Optional[_Union[ExceptionWrapper, _Mapping]] = ..., parsing_error: _Optional[_Iterable[_Union[ParsingError, _Mapping]]] = ..., kind: _Optional[str] = ..., sqlstate: _Optional[str] = ..., detail: _Optional[str] = ..., hint: _Optional[str] = ..., member: _Optional[str] = ..., position: _Optional[_Union[_common_pb2.Position, _Mapping]] = ..., subject: _Optional[_Union[ErrorSubject, _Mapping]] = ..., may_have_run: _Optional[bool] = ...) -> None: ...
 
 class ErrorSubject(_message.Message):
     __slots__ = ("table", "column", "constraint")
