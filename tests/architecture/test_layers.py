@@ -12,6 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for path in (ROOT / "src").rglob("*.py") if not path.name.endswith("_pb2.py"))
 FILE_LINES_MAX = 600
+CATALOGUES = {ROOT / "src/remuda/errors.py"}
+"""A list of things of one kind is one idea, however many there are."""
+CATALOGUE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 90
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 
@@ -54,7 +57,8 @@ def test_what_the_workers_of_spark_import() -> None:
 def test_tidy(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     lines = text.count("\n")
-    assert lines <= FILE_LINES_MAX, f"{lines} lines: is there more than one idea in it?"
+    most = CATALOGUE_LINES_MAX if path in CATALOGUES else FILE_LINES_MAX
+    assert lines <= most, f"{lines} lines: is there more than one idea in it?"
     assert path.stem not in FORBIDDEN_NAMES, "name it for what it does"
     tree = ast.parse(text)
     for node in ast.walk(tree):
