@@ -9,11 +9,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from calendars import Calendar
 from tests.member.conftest import TestCluster, cluster_of
 from transacting import Session
 
+from remuda.catalog.unique_guards import GUARD_TTL
 from remuda.datatypes.arrow import engine_schema
-from remuda.errors import NotSupported, RemudaError, TransientError, UniqueViolation
+from remuda.errors import (
+    NotSupported,
+    RemudaError,
+    SerializationFailure,
+    TransientError,
+    UniqueViolation,
+)
 from remuda.member import arrow_stream
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -218,3 +226,47 @@ def test_after_a_restart(tmp_path: Path) -> None:
             assert await client.sql("SHOW TABLES") == [("t", 2, "k", False, None)]
 
     asyncio.run(main())
+
+
+def test_a_guard_that_runs_out_is_no_conflict(in_cluster: Any) -> None:
+    """A client that is alone removes a value and writes it again, while the guard of the first
+    time ends."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        calendar = Calendar(cluster)
+        one = await cluster.client(1)
+        await one.sql(TABLE)
+        for begin in ("BEGIN", "BEGIN ISOLATION LEVEL SERIALIZABLE"):
+            await one.sql("INSERT INTO t VALUES (1, 10)")
+            await one.sql("DELETE FROM t")
+            calendar.advance(GUARD_TTL / 1e6 - 3)
+            session = Session(one)
+            await session.sql(begin)
+            await session.sql("INSERT INTO t VALUES (2, 10)")
+            calendar.advance(5)
+            await session.sql("COMMIT")
+            assert await one.sql("SELECT * FROM t") == [(2, 10)]
+            await one.sql("DELETE FROM t")
+        await cluster.idle()
+
+    in_cluster(scenario, backups=1)
+
+
+def test_conflicts_of_guards_do_not_name_their_map(in_cluster: Any) -> None:
+    async def scenario(cluster: TestCluster) -> None:
+        one, two = await cluster.client(1), await cluster.client(2)
+        await one.sql(TABLE)
+        first, second = Session(one), Session(two)
+        await first.sql("BEGIN ISOLATION LEVEL SERIALIZABLE")
+        await second.sql("BEGIN ISOLATION LEVEL SERIALIZABLE")
+        await first.sql("INSERT INTO t VALUES (1, 10)")
+        await second.sql("INSERT INTO t VALUES (2, 10)")
+        await first.sql("COMMIT")
+        with pytest.raises(SerializationFailure) as refused:
+            await second.sql("COMMIT")
+        assert "unique constraint" in refused.value.message
+        assert "guard" not in str(refused.value)
+        assert "\x01" not in str(refused.value)
+        await cluster.idle()
+
+    in_cluster(scenario)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from remuda.catalog.unique_guards import is_guards
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, from_micros
 from remuda.datatypes.values import values_to_array
@@ -29,6 +30,14 @@ from remuda.transaction.states import TransactionId
 AGAIN = "Run the transaction again."
 EXPIRY_GUARD: Final = from_micros(2_000)
 """What ends by itself so soon counts as gone: the commit timestamp is taken later than now."""
+
+
+def _same_values(when: str) -> SerializationFailure:
+    """A conflict of guards, which users know nothing of."""
+    return SerializationFailure(
+        f"another transaction that writes the same values of a unique constraint {when}",
+        hint=AGAIN,
+    )
 
 
 class LockedBy(Protocol):
@@ -179,8 +188,13 @@ class Validation:
         core, copy = self._core, self._copy(map_id, partition)
         if since < copy.floor:
             raise self._too_old(store, since)
-        now = core.timestamp() + EXPIRY_GUARD if copy.expiring else 0
+        # A guard that runs out tells nothing: its writer committed when it began, and the search at
+        # this snapshot has seen the row.
+        ends = copy.expiring and not is_guards(store.schema)
+        now = core.timestamp() + EXPIRY_GUARD if ends else 0
         if copy.changed_after(key, since, now):
+            if is_guards(store.schema):
+                raise _same_values("was committed since this one began")
             raise SerializationFailure(
                 f'a row of map "{store.schema.name}" was changed by others since it was read',
                 detail=f"key {key}",
@@ -188,6 +202,8 @@ class Validation:
             )
 
     def _held(self, store: MapStore, key: Key, does: str) -> SerializationFailure:
+        if is_guards(store.schema):
+            return _same_values("is about to commit")
         return SerializationFailure(
             f'another transaction {does} a row of map "{store.schema.name}" and is about to commit',
             detail=f"key {key}",
@@ -202,9 +218,13 @@ class Validation:
         )
 
     def _too_old(self, store: MapStore, since: int) -> SnapshotTooOld:
+        what = (
+            "which values of unique constraints were written"
+            if is_guards(store.schema)
+            else f'what has changed in map "{store.schema.name}"'
+        )
         return SnapshotTooOld(
-            f'what has changed in map "{store.schema.name}" since timestamp {since} is not known '
-            "any more",
+            f"{what} since timestamp {since} is not known any more",
             hint="Keep transactions shorter, and run this one again.",
         )
 
