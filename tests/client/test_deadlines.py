@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections import deque
+from types import SimpleNamespace
 
 import pytest
 
@@ -307,7 +308,7 @@ def handle():
 @pytest.fixture
 def clock(monkeypatch):
     found = FakeTime()
-    monkeypatch.setattr(deadlines, "monotonic", found)
+    monkeypatch.setattr(deadlines, "time", SimpleNamespace(monotonic=found))
     return found
 
 

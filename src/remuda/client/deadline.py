@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import time
 from math import inf
-from time import monotonic
 from typing import Final
 
 from remuda.limits import HEARTBEAT_INTERVAL
@@ -27,12 +27,12 @@ class Deadline:
         """``seconds`` from now on; None: never. ``ends`` is known where another one is moved."""
         self.seconds = seconds
         if ends is None:
-            ends = inf if seconds is None else monotonic() + seconds
+            ends = inf if seconds is None else time.monotonic() + seconds
         self._ends = ends
 
     def left(self, bound: float) -> float:
         """The seconds that one step may take: at most ``bound``, 0 if the deadline has passed."""
-        left = self._ends - monotonic()
+        left = self._ends - time.monotonic()
         if left > bound - _ROUNDED:
             return bound
         return max(0.0, left)
@@ -43,7 +43,7 @@ class Deadline:
 
     @property
     def passed(self) -> bool:
-        return self._ends != inf and monotonic() >= self._ends
+        return self._ends != inf and time.monotonic() >= self._ends
 
     def later(self, seconds: float) -> Deadline:
         """One that much later."""
