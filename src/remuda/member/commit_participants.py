@@ -558,6 +558,7 @@ class CommitParticipants:
             staging = taking.participant.phase is tx.ParticipantPhase.STAGING
             if staging and taking.work is not None and taking.work.schema.map_id == map_id:
                 self._take(taking, tx.FinishAsked(None))
+        self.wake(map_id)  # nobody waits for a decision that finds no stores
 
     def _start_ticking(self) -> None:
         if self._ticker is None:

@@ -145,8 +145,10 @@ class Copies:
         if self._handed_over:
             await self._after_the_former()
         source = core.backup_store(map_id)
-        while source.job_pending:
+        while source.job_pending and core.backup_stores.get(map_id) is source:
             await self._commits.next_decision(map_id)
+        if core.backup_stores.get(map_id) is not source:
+            return  # the map was dropped: no job of it is decided in its stores any more
         target = core.stores[map_id]
         partitions = core.unmoved.get(map_id, frozenset())
         source.resting += 1

@@ -104,14 +104,15 @@ def plan_drop(chain: Chain, versions: Collection[int], *, force: bool = False) -
 
 
 def carry_out(store: ObjectStore, plan: ExpirePlan) -> None:
-    """A record goes before what it speaks for: without one, nothing is missed."""
+    """A record goes before what it speaks for: without one, nothing is missed. The last cut goes
+    first: an increment that is left without the cut that it rests on would be damage."""
     if plan.mark:
         put_mark(store, plan.name, plan.mark)
     for record in plan.records:
         put_record(store, plan.name, record)
     for version in plan.unfinished:
         store.delete(record_key(plan.name, version))
-    for version in plan.cuts:
+    for version in sorted(plan.cuts, reverse=True):
         store.delete(record_key(plan.name, version))
         store.delete(manifest_key(plan.name, version))
     for key in plan.objects:
