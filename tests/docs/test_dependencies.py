@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import runpy
+import tomllib
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
@@ -69,3 +72,55 @@ def test_nothing_else_is_explained() -> None:
     listed = {re.sub(r"\(.*\)", "", part).strip() for cell in cells
               for part in re.split(r", | with ", cell)} - {"package"}  # fmt: skip
     assert listed == names
+
+
+def ranges() -> list[Requirement]:
+    """What pyproject.toml tells package managers, its extras included."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    return [Requirement(text) for listed in lists for text in listed]
+
+
+def lowest(requirement: Requirement) -> str:
+    return next(bound.version for bound in requirement.specifier if bound.operator == ">=")
+
+
+@pytest.mark.parametrize("requirement", ranges(), ids=lambda requirement: requirement.name)
+def test_applications_may_have_other_versions_than_the_pinned_ones(
+    requirement: Requirement,
+) -> None:
+    """An exact version keeps every application out that needs another one."""
+    operators = {bound.operator for bound in requirement.specifier}
+    assert operators <= {">=", "<"}, f"{requirement} is no range"
+    pins = dict(pinned())
+    version = pins.get(requirement.name, "")
+    assert not version or requirement.specifier.contains(version), version
+
+
+def test_the_page_tells_the_lower_ends() -> None:
+    section = PAGE.partition("## Ranges")[2].partition("\n## ")[0]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for text in project["dependencies"]:
+        requirement = Requirement(text)
+        cells = rf"\| {re.escape(requirement.name)} \| {re.escape(lowest(requirement))} \|"
+        assert re.search(cells, section), f"{requirement.name} {lowest(requirement)}"
+
+
+def test_messages_are_made_with_the_oldest_protobuf() -> None:
+    """A newer compiler's modules refuse to be imported with it."""
+    made_with = runpy.run_path(str(ROOT / "docs" / "generate_messages.py"))["PROTOBUF"]
+    assert made_with == next(lowest(each) for each in ranges() if each.name == "protobuf")
+    modules = sorted((ROOT / "src/remuda/rpc/messages").glob("*_pb2.py"))
+    assert len(modules) >= 6
+    for module in modules:
+        assert f"# Protobuf Python Version: {made_with}\n" in module.read_text(encoding="utf-8"), (
+            f"{module.name} was made by another compiler: run docs/generate_messages.py"
+        )
+
+
+def test_the_license_is_in_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert (project["license"], project["version"]) == ("Apache-2.0", "0.1.0")
+    assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert all((ROOT / name).is_file() for name in project["license-files"])
+    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
