@@ -475,6 +475,13 @@ class NoLease(NotServed):
     """The member may not serve as a primary: it does not hear from a majority of the members."""
 
 
+class PartitionsUnreachable(MemberUnavailable):
+    """No member has a copy of a partition that the request needs; the members that kept it last may
+    live, and bring it back."""
+
+    may_have_run = False
+
+
 class PartitionsLost(MemberUnavailable):
     """Every copy of a partition that the request needs is lost, for good."""
 

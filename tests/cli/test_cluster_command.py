@@ -45,7 +45,7 @@ class Cluster:
     ],
 )
 def test_accept_loss(monkeypatch, capsys, words, lost, status, said):
-    cluster = Cluster(Answer([(lost, 271)]), Answer([], lost))
+    cluster = Cluster(Answer([(lost, 0, None, 271)]), Answer([], lost))
     monkeypatch.setattr(cluster_command, "client_of", lambda *_: cluster)
     assert main(["cluster", "accept-loss", *words]) == status
     printed = capsys.readouterr()

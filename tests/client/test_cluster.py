@@ -21,7 +21,7 @@ from remuda.errors import (
     ConnectionBroken,
     DivisionByZero,
     MemberUnavailable,
-    PartitionsLost,
+    PartitionsUnreachable,
     QueryCanceled,
     QueryTimeout,
     SqlSyntaxError,
@@ -209,11 +209,11 @@ def test_a_member_that_is_killed():
                 assert numbers.get(number) == number
                 served += 1
             except (ConnectionBroken, MemberUnavailable) as error:
-                assert "member 2" in str(error) or isinstance(error, PartitionsLost)
+                assert "member 2" in str(error) or isinstance(error, PartitionsUnreachable)
                 lost += 1
         assert lost > 0
         assert served > 0
-        with pytest.raises(PartitionsLost):
+        with pytest.raises(PartitionsUnreachable):
             client.query("SELECT count(*) FROM numbers", member=1).fetchall()
         with pytest.raises(MemberUnavailable, match="member 2 failed"):
             cluster.check()

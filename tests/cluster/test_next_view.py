@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from remuda.cluster.assignment import first_view
 from remuda.cluster.next_view import Placement, next_view
-from remuda.datatypes.view import NOBODY, MemberInfo
+from remuda.datatypes.view import NOBODY, MemberInfo, Missing
 
 
 def info(number: int, uuid: str = "") -> MemberInfo:
@@ -26,12 +26,23 @@ def test_backups_move_up_and_nothing_else_moves() -> None:
         assert row == tuple(member for member in before if member != 2)
 
 
-def test_what_had_one_copy_is_lost() -> None:
+def test_what_had_one_copy_is_unreachable() -> None:
     alone = first_view(tuple(info(n) for n in (1, 2)), backups=0)
     after = next_view(alone, {2}, ())
-    assert after.lost == alone.partitions_of(2)
-    assert {after.owners[p] for p in after.lost} == {NOBODY}
+    assert tuple(after.unreachable) == after.absent == alone.partitions_of(2)
+    assert not after.lost
+    assert {after.owners[p] for p in after.absent} == {NOBODY}
     assert after.primaries == (1,)
+    assert set(after.missing) == {Missing(p, 1, (2,)) for p in after.absent}
+    assert after.former == (info(2),)
+    assert after.awaited == {2}
+
+
+def test_what_a_member_that_left_had_alone_is_lost() -> None:
+    alone = first_view(tuple(info(n) for n in (1, 2)), backups=0)
+    after = next_view(alone, {2}, (), left={2})
+    assert after.lost == after.absent == alone.partitions_of(2)
+    assert not after.awaited
 
 
 def test_numbers_are_never_given_twice() -> None:

@@ -144,7 +144,7 @@ def test_without_backups_a_lost_member_brings_its_rows_back() -> None:
             client = await cluster.client()
             await fill(client)
             await cluster.members.pop().stop()
-            while not cluster.member(1).core.view.lost:
+            while not cluster.member(1).core.view.absent:
                 await asyncio.sleep(0.01)
             killed = on_disk(picture(disk))
             with pytest.raises(RemudaError, match=r"only copies of .* partitions"):

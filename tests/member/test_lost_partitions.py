@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from remuda.cluster.next_view import Placement, next_view
-from remuda.errors import MemberUnavailable, NotSupported, PartitionsLost
+from remuda.errors import MemberUnavailable, NotSupported, PartitionsUnreachable
 from remuda.transaction_errors import ActiveTransaction
 
 ACCEPT = "ALTER CLUSTER ACCEPT LOST PARTITIONS"
@@ -42,9 +42,9 @@ def test_an_accepted_loss_leaves_empty_partitions(
         del cluster.members[members - gone :]
         await asyncio.gather(*(member.stop() for member in lost))
         await until(lambda: len(core.view.members) == members - gone)
-        empty = len(core.view.lost)
+        empty = len(core.view.absent)
         assert empty
-        with pytest.raises(PartitionsLost):
+        with pytest.raises(PartitionsUnreachable):
             await client.sql("SELECT count(*) FROM t")
         left = sum(store.rows for m in cluster.members for store in m.core.stores.values())
         result = await client.run(ACCEPT)

@@ -64,7 +64,7 @@ class AcceptingStorm(ViewStorm):
 
     async def until_ready(self, member: object) -> None:
         for _ in range(1000):
-            if member.core.ready and not member.core.view.lost:  # type: ignore[attr-defined]
+            if member.core.ready and not member.core.view.absent:  # type: ignore[attr-defined]
                 return
             await asyncio.sleep(0.02)
         raise Violation("a member is not ready 20 s after a loss was accepted")

@@ -15,7 +15,7 @@ from sim_cluster import simulation
 from sim_rules import Play
 from sim_rules_commits import key_of, rows, users
 
-from remuda.errors import NotSupported, PartitionsLost, RemudaError, SerializationFailure
+from remuda.errors import NotSupported, PartitionsUnreachable, RemudaError, SerializationFailure
 from remuda.member.transaction_session import TransactionSessions
 from remuda.transaction_errors import ActiveTransaction, TransactionTimeout
 
@@ -97,10 +97,10 @@ def test_a_put_that_meets_lost_partitions_says_so() -> None:
     async def work(scene: Play, client: Any) -> None:
         sim, gone = scene.sim, key_of(scene, 3)
         sim.crash(3)
-        await scene.until(lambda: sim.members[1].core.view.lost, 20.0)
+        await scene.until(lambda: sim.members[1].core.view.absent, 20.0)
         tx = client.transaction(concurrency="pessimistic", isolation="repeatable read")
         await tx.begin()
-        with pytest.raises(PartitionsLost):
+        with pytest.raises(PartitionsUnreachable):
             await tx.map("t").put(gone, {"g": 1, "s": ""})
         await tx.rollback()
 

@@ -44,9 +44,14 @@ class ViewOfCopies:
     number: int
     members: frozenset[int]
     table: Replicas
+    away: frozenset[int] = frozenset()
+    """Partitions without a copy, of which one may come back."""
 
     def primary(self, partition: int) -> int | None:
         return next(iter(self.table[partition]), None)
+
+    def unreachable(self, partition: int) -> bool:
+        return partition in self.away
 
     def backups(self, partition: int) -> tuple[int, ...]:
         return self.table[partition][1:]
@@ -253,6 +258,9 @@ class Member:
 
 
 class Cluster:
+    longest = 2 * TROUBLE
+    """Seconds after which the run ends, quiet or not."""
+
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.now = 0.0
@@ -348,7 +356,7 @@ class Cluster:
         while self.queue:
             when, _, what = heapq.heappop(self.queue)
             self.now = when
-            if when > 2 * TROUBLE or (when > QUIET and self.quiet):
+            if when > self.longest or (when > QUIET and self.quiet):
                 break
             self.happen(what)
         self.check()

@@ -224,7 +224,8 @@ members: member int, uuid text, host text, user_port int, control_port int, data
     queries int, fragments int, clients int, jobs int, catalog_version bigint,
     memory_held bigint, memory_limit bigint, memory_peak bigint, spilled bigint, queued int,
     labels text
-partitions: partition int, member int, live bool, backups text, state text, emptied_in_view bigint
+partitions: partition int, member int, live bool, backups text, state text, emptied_in_view bigint,
+    generation int, awaited text
 maps: name text, map_id bigint, version bigint, kind text, columns int, key text,
     partition_by text, rows bigint, bytes bigint, comment text, options text,
     backup_rows bigint, backup_bytes bigint, gets bigint, hits bigint, misses bigint, puts bigint,

@@ -33,16 +33,28 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _accept_loss(client: Client, *, yes: bool) -> int:
-    lost, total = client.sql(
-        "SELECT count(*) FILTER (WHERE state = 'lost'), count(*) FROM sys.partitions"
+    lost, away, awaited, total = client.sql(
+        "SELECT count(*) FILTER (WHERE state = 'lost'), count(awaited), min(awaited), count(*)"
+        " FROM sys.partitions"
     ).fetchall()[0]
-    if not lost:
+    if not lost + away:
         print("no partition is lost")
         return 0
     if not yes:
+        if away:
+            print(
+                f"{away} of {total} partitions are unreachable: {awaited}, and perhaps others, may"
+                " live and bring their copies back.",
+                file=sys.stderr,
+            )
+        if lost:
+            print(
+                f"{lost} of {total} partitions are lost, with every entry that they held.",
+                file=sys.stderr,
+            )
         print(
-            f"{lost} of {total} partitions are lost, with every entry that they held.\n"
-            "With --yes they begin again without entries, and the cluster serves everything.",
+            "With --yes they begin again without entries, and the cluster serves everything. Copies"
+            " that come back afterwards are void, for ever.",
             file=sys.stderr,
         )
         return EXIT_NOT_DONE

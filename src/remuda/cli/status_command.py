@@ -71,13 +71,20 @@ def describe(client: Client) -> str:
             f"{len(view.lost)} partitions are LOST, with every copy of them "
             "(remuda cluster accept-loss lets them begin again without entries)\n"
         )
+    if view.unreachable:
+        names = ", ".join(str(member) for member in view.former)
+        head += (
+            f"{len(view.unreachable)} partitions are UNREACHABLE: no member has a copy; these may"
+            f" come back with theirs: {names} (if their processes have ended, remuda cluster"
+            " accept-loss gives the rows up)\n"
+        )
     short = sum(0 < len(row) < min(view.backups + 1, len(view.members)) for row in view.replicas)
     if short:
         head += f"{short} partitions are short of backups\n"
     for number, cause in suspected.items():
         head += f"member {number} is SUSPECTED: {cause}\n"
     if away := sum(owned[number] for number in suspected):
-        head += f"{away} partitions are unreachable: rows and bytes below are without them\n"
+        head += f"{away} partitions have a suspected primary: rows and bytes below lack them\n"
     parts = [
         head,
         text_table(

@@ -20,11 +20,28 @@ from remuda.errors import (
     MemberUnavailable,
     NotServed,
     PartitionsLost,
+    PartitionsUnreachable,
     RemudaError,
 )
 
 _DETOUR = 1.0
 """Seconds until a member that could not be reached is asked directly again."""
+
+
+def without_owner(view: View) -> PartitionsLost | PartitionsUnreachable:
+    """The error of a request for a partition of which no member of ``view`` has a copy."""
+    if view.unreachable and not view.lost:
+        return PartitionsUnreachable(
+            "a partition of the request cannot be reached: no member has a copy, and those that"
+            " kept it last may come back with theirs",
+            detail="They were " + ", ".join(str(member) for member in view.former),
+            hint="Try again. If their processes have ended, see ALTER CLUSTER ACCEPT LOST"
+            " PARTITIONS.",
+        )
+    return PartitionsLost(
+        "every copy of the partition of the request is lost",
+        hint="A map survives the loss of as many members at one time as it has backups.",
+    )
 
 
 class KnownMembers:
@@ -95,10 +112,7 @@ class KnownMembers:
         if self.closed:
             return client_closed()
         if member == NOBODY:
-            return PartitionsLost(
-                "every copy of the partition of the request is lost",
-                hint="A map survives the loss of as many members at one time as it has backups.",
-            )
+            return without_owner(self.view)
         if 0 < member <= self.view.last_number:
             return NotServed(f"member {member} has left the cluster", detail=self._names())
         if member > 0:  # a view that is not known here yet has given out the number

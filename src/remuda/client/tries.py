@@ -15,6 +15,7 @@ from remuda.errors import (
     NotServed,
     OutcomeUnknown,
     PartitionsLost,
+    PartitionsUnreachable,
     QueryTimeout,
     RemudaError,
     SchemaChanged,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 LOST = (ConnectionBroken, MemberUnavailable, ConnectionRefused)
 """Errors of requests that were lost with a connection or a member."""
 REFUSED = (NotServed, ViewChanged)
+ABSENT = (PartitionsLost, PartitionsUnreachable)
 """Errors of requests that nobody has served: sending them again does no harm."""
 MAYBE_AGAIN = (*LOST, ViewChanged)
 """Errors that ``Tries.after`` may have an answer to."""
@@ -86,7 +88,7 @@ class Tries:
                 raise error
             self._stale = True
             return
-        if isinstance(error, PartitionsLost):  # by a view that may be an old one
+        if isinstance(error, ABSENT):  # by a view that may be an old one
             if self._lost_partition or core.in_transaction:  # which it may have failed
                 raise error
             self._lost_partition = True
@@ -99,7 +101,7 @@ class Tries:
             raise error
         self._pauses += 1
         # The first time somebody else's view is the remedy, and it is there already.
-        if self._pauses > 1 or not isinstance(error, ViewChanged | PartitionsLost):
+        if self._pauses > 1 or not isinstance(error, (ViewChanged, *ABSENT)):
             await core.ports.pause(pause)
         await self._learn(error)
 

@@ -132,9 +132,12 @@ class Suspect:
 
 Effect = SendBeat | AnswerBeat | PassOn | Suspect | ag.Effect
 
-NextView = Callable[[View, frozenset[int], tuple[MemberInfo, ...], tuple[Placement, ...]], View]
-"""``next_view(view, without, joining, places)``: the view that follows; it numbers the joining ones
-and says who keeps which partition."""
+NextView = Callable[
+    [View, frozenset[int], tuple[MemberInfo, ...], tuple[Placement, ...], frozenset[int]], View
+]
+"""``next_view(view, without, joining, places, leaving)``: the view that follows; it numbers the
+joining ones and says who keeps which partition. ``leaving``: those of ``without`` that asked for
+it."""
 
 
 @dataclass(slots=True)
@@ -356,7 +359,8 @@ class Membership:
         if not without and not joining and not places:
             return self._agree(now, ag.Wish(None))
         rank = sum(n < self.me for n in self.view.by_number if n not in without)
-        view = self._next_view(self.view, without, joining, places)
+        leaving = frozenset(self._wishes.leaving)
+        view = self._next_view(self.view, without, joining, places, leaving)
         return self._agree(now, ag.Wish(view, rank))
 
     def _agree(self, now: float, event: ag.Event) -> list[Effect]:

@@ -37,11 +37,17 @@ def table_to_reach(view: View, members: tuple[int, ...], copies: int) -> Replica
     return balanced(view.replicas, members, copies, groups)
 
 
-def next_move(
-    view: View, me: int, copies: int, together: int, leaving: frozenset[int] = frozenset()
+def next_move(  # noqa: PLR0917 (a table, who asks, and what holds it back)
+    view: View,
+    me: int,
+    copies: int,
+    together: int,
+    leaving: frozenset[int] = frozenset(),
+    resting: frozenset[int] = frozenset(),
 ) -> Move | None:
     """The next move of the partitions that ``me`` is the primary of, at most ``together`` at a
-    time; None when all is as it should be. ``leaving`` members are to keep nothing."""
+    time; None when all is as it should be. ``leaving`` members are to keep nothing; ``resting``
+    partitions stay where they are."""
     members = [number for number in view.by_number if number not in leaving]
     if not members:
         return None
@@ -50,7 +56,7 @@ def next_move(
     roles: list[Placement] = []
     for partition in view.partitions_of(me):
         row, wanted = view.replicas[partition], target[partition]
-        if row == wanted:
+        if row == wanted or partition in resting:
             continue
         missing = [member for member in wanted if member not in row]
         if not missing:

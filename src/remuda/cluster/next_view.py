@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from remuda.cluster.replicas import without
-from remuda.datatypes.view import MemberInfo, View
+from remuda.datatypes.view import MemberInfo, Missing, Replicas, View
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
     """The members that keep ``partition`` are to be ``after``, if they still are ``before``; the
-    primary first. Every member of ``after`` has a whole copy already; where ``before`` is empty,
-    every copy is lost, and an empty one is a whole one from now on."""
+    primary first. Every member of ``after`` has a whole copy already.
+
+    Where ``before`` is empty, no member has a copy, and the partition still is of ``generation``:
+    without a ``donor``, its loss is accepted, and an empty copy is a whole one from now on. With
+    one, it is the copy of this former member that ``after`` names the receivers of; an empty
+    ``after`` chooses this donor."""
 
     partition: int
     before: tuple[int, ...]
     after: tuple[int, ...]
+    generation: int = 0
+    donor: int = 0
 
     def fits(self, view: View) -> bool:
         """Whether it may follow ``view``. What another change has overtaken is dropped."""
-        return (
-            0 <= self.partition < len(view.replicas)
-            and view.replicas[self.partition] == self.before != self.after
-            and bool(self.after)
-            and view.by_number.keys() >= set(self.after)
-        )
+        if not 0 <= self.partition < len(view.replicas):
+            return False
+        if view.replicas[self.partition] != self.before:
+            return False
+        if not view.by_number.keys() >= set(self.after):
+            return False
+        if self.before:
+            return bool(self.after) and self.before != self.after
+        if self.generation != view.generation(self.partition):
+            return False
+        if not self.donor:
+            return bool(self.after)
+        missing = view.unreachable.get(self.partition)
+        if missing is None:
+            return False
+        if not self.after:
+            return missing.donor != self.donor and self.donor in missing.holders
+        return missing.donor == self.donor
 
 
 def next_view(
@@ -34,25 +52,60 @@ def next_view(
     lost: Collection[int],
     joining: Sequence[MemberInfo],
     places: Sequence[Placement] = (),
+    left: Collection[int] = (),
 ) -> View:
     """The view after ``view``. Backups of what a lost member was the primary of move up; joining
-    processes get numbers that nobody ever had, and no partition yet."""
+    processes get numbers that nobody ever had, and no partition yet. ``left``: those of ``lost``
+    that end by their own wish, so that what only they have is lost."""
     replicas, emptied = list(view.replicas), dict(view.emptied)
+    missing = {each.partition: each for each in view.missing}
+    generations = dict(view.generations)
     for place in places:
-        if place.fits(view):
-            if not place.before:
-                emptied[place.partition] = view.number + 1
-            replicas[place.partition] = place.after
+        if not place.fits(view) or (not place.before and set(place.after) & set(lost)):
+            continue  # a copy that comes back is to be there
+        partition = place.partition
+        if place.donor and not place.after:
+            missing[partition] = replace(missing[partition], donor=place.donor)
+            continue
+        if not place.before:
+            missing.pop(partition, None)
+            generations[partition] = place.generation + 1
+            if not place.donor:
+                emptied[partition] = view.number + 1
+        replicas[partition] = place.after
     members = [member for member in view.members if member.number not in lost]
     last = view.last_number
     for info in sorted(joining, key=lambda member: member.uuid):
         last += 1
         members.append(replace(info, number=last))
+    rows = without(tuple(replicas), lost)
+    missing |= _gone(view.number, replicas, rows, left)
     return replace(
         view,
         number=view.number + 1,
         members=tuple(members),
-        replicas=without(tuple(replicas), lost),
+        replicas=rows,
         last_number=last,
         emptied=tuple(sorted(emptied.items())),
+        missing=tuple(missing[partition] for partition in sorted(missing)),
+        former=_former(view, missing),
+        generations=tuple(sorted(generations.items())),
     )
+
+
+def _gone(
+    number: int, before: Sequence[tuple[int, ...]], after: Replicas, left: Collection[int]
+) -> Mapping[int, Missing]:
+    """What the last holder of was dropped. A row that a placement of this very change has made was
+    never the row of a view: its members have whole copies all the same."""
+    return {
+        partition: Missing(partition, number, tuple(m for m in row if m not in left))
+        for partition, row in enumerate(before)
+        if row and not after[partition]
+    }
+
+
+def _former(view: View, missing: Mapping[int, Missing]) -> tuple[MemberInfo, ...]:
+    known = {member.number: member for member in (*view.former, *view.members)}
+    holders = {holder for each in missing.values() for holder in each.holders}
+    return tuple(known[number] for number in sorted(holders & known.keys()))

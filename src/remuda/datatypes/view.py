@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
 Replicas: TypeAlias = tuple[tuple[int, ...], ...]
-"""``Replicas[p]``: the members that keep partition ``p``, the primary first; empty: it is lost."""
+"""``Replicas[p]``: the members that keep partition ``p``, the primary first; empty: no member of
+the view has a copy."""
 
 NOBODY = 0
-"""The owner of a partition whose every copy is lost."""
+"""The owner of a partition of which no member of the view has a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,20 @@ class MemberInfo:
         return f"member {self.number} ({self.host}:{self.user_port})"
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A partition of which no member has a copy, and who may bring one back."""
+
+    partition: int
+    view: int
+    """The last view in which a member kept it."""
+    holders: tuple[int, ...] = ()
+    """Those who kept it then, and may live; the primary of that view first. None: it is lost."""
+    donor: int = 0
+    """The holder whose copy is to come back; 0: none has been chosen. The copies of all others are
+    void from the view on that names it."""
+
+
 @dataclass(frozen=True)
 class View:
     """View ``number``. A member that ``replicas`` names has a whole copy of the partition."""
@@ -44,6 +60,13 @@ class View:
     emptied: tuple[tuple[int, int], ...] = ()
     """Partitions that were lost and began again without a row: (partition, the view that has said
     so), in order. Whatever a member still has of an earlier time is void."""
+    missing: tuple[Missing, ...] = ()
+    """Of partitions without a copy, in order."""
+    former: tuple[MemberInfo, ...] = ()
+    """The holders of ``missing``, by number: views have dropped them, and they may live."""
+    generations: tuple[tuple[int, int], ...] = ()
+    """(partition, how often it has come back or begun again without a row), in order; 0 of those
+    that are not named. A copy of a lower generation is void."""
 
     @cached_property
     def by_number(self) -> dict[int, MemberInfo]:
@@ -60,9 +83,36 @@ class View:
         return tuple(sorted(set(self.owners) - {NOBODY}))
 
     @cached_property
+    def absent(self) -> tuple[int, ...]:
+        """Partitions of which no member has a copy: unreachable or lost."""
+        return tuple(p for p, row in enumerate(self.replicas) if not row)
+
+    @cached_property
+    def unreachable(self) -> Mapping[int, Missing]:
+        """Partitions of which no member has a copy, and whose last holders may live."""
+        return {each.partition: each for each in self.missing if each.holders}
+
+    @cached_property
     def lost(self) -> tuple[int, ...]:
         """Partitions whose every copy is lost."""
-        return tuple(p for p, row in enumerate(self.replicas) if not row)
+        return tuple(p for p in self.absent if p not in self.unreachable)
+
+    @cached_property
+    def awaited(self) -> frozenset[int]:
+        """Former members whose copies of some partition may come back."""
+        return frozenset(
+            holder
+            for each in self.missing
+            for holder in ((each.donor,) if each.donor else each.holders)
+        )
+
+    def generation(self, partition: int) -> int:
+        """How often the partition has come back, or begun again without a row."""
+        return self._generations.get(partition, 0)
+
+    @cached_property
+    def _generations(self) -> Mapping[int, int]:
+        return dict(self.generations)
 
     def emptied_since(self, number: int) -> frozenset[int]:
         """Partitions that have begun again without a row in a view after ``number``."""

@@ -7,13 +7,21 @@ import asyncio
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, field
 from functools import partial
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import JobAborted, RemudaError, ViewChanged
-from remuda.member.commit_work import Work, read_parts, read_rows, read_work, rows_message
+from remuda.member.commit_work import (
+    OUTCOMES,
+    TOLD,
+    Taking,
+    Work,
+    read_parts,
+    read_rows,
+    read_work,
+    rows_message,
+)
 from remuda.member.core import Core, attempt
 from remuda.member.log import fields
 from remuda.member.offload import Offload
@@ -34,34 +42,11 @@ TICK = 0.5
 HELD_MAX = 10.0
 """Seconds that a commit waits for partitions that are held while they move."""
 
-_OUTCOMES = {
-    tx.Outcome.UNKNOWN: control_pb2.CommitStatusReply.UNKNOWN,
-    tx.Outcome.PREPARED: control_pb2.CommitStatusReply.PREPARED,
-    tx.Outcome.KEPT: control_pb2.CommitStatusReply.KEPT,
-    tx.Outcome.COMMITTED: control_pb2.CommitStatusReply.COMMITTED,
-    tx.Outcome.ABORTED: control_pb2.CommitStatusReply.ABORTED,
-}
-_TOLD = {state: outcome for outcome, state in _OUTCOMES.items()}
-
 Answered = Callable[[control_pb2.CommitPrepared], None]
 
 
 async def _at_once(_map_id: int) -> None:
     """There are no small writes to wait for."""
-
-
-@dataclass
-class Taking:
-    """A commit that this member takes part in."""
-
-    participant: tx.Participant
-    work: Work | None = None
-    expected: dict[int, int] = field(default_factory=dict)
-    """Rows by partition that it must have as a backup, says who coordinates."""
-    lasting: bool = False
-    """A job of a client that sends its rows once: nobody would write them again by himself."""
-    written: dict[int, int] = field(default_factory=dict)
-    """Rows by partition that it has as their primary."""
 
 
 class CommitParticipants:
@@ -80,6 +65,8 @@ class CommitParticipants:
         self._ticker: asyncio.Task[None] | None = None
         self.small_writes: Callable[[int], Awaitable[None]] = _at_once
         """Returns when no small write of the map is pending; the caller prepares at once."""
+        self._awaited: frozenset[int] = frozenset()
+        """Members that views have dropped, and whose copies of partitions may come back."""
         self.on_resolved: list[Callable[[int], None]] = []
         """Called with the map id after a prepared write was decided here."""
 
@@ -156,6 +143,7 @@ class CommitParticipants:
             raise JobAborted(f"job {job} has ended")
         if taking.work is None:
             taking.work = Work(job, schema, ())
+            self._await(taking)
         return taking
 
     def schema_of(self, job: str) -> MapSchema:
@@ -178,6 +166,11 @@ class CommitParticipants:
             coordinator_of(job)  # raises JobAborted for what is not the id of a job
             taking = self._taking[job] = Taking(tx.Participant(self._core.number, job))
         return taking
+
+    def _await(self, taking: Taking) -> None:
+        """Copies of replicated maps never come back."""
+        if taking.work is not None and not taking.work.schema.replicated:
+            self._take(taking, tx.Awaiting(self._awaited))
 
     # --- preparing and keeping ----------------------------------------------------------------
 
@@ -205,6 +198,7 @@ class CommitParticipants:
             store = self._core.stores.get(message.map_id)
             if store is not None:
                 taking.work = read_work(message, store.schema)
+                self._await(taking)
 
     def _when_quiet(self, message: control_pb2.CommitPrepare, reply: Answered) -> None:
         """Vote in the step in which nothing of the map is held or pending, and this member may
@@ -391,7 +385,7 @@ class CommitParticipants:
         for effect in told:
             if isinstance(effect, tx.TellStatus):
                 answer = control_pb2.CommitStatusReply(
-                    context=self._core.context(), state=_OUTCOMES[effect.outcome]
+                    context=self._core.context(), state=OUTCOMES[effect.outcome]
                 )
                 if effect.timestamp is not None:
                     answer.commit_timestamp = effect.timestamp
@@ -506,8 +500,9 @@ class CommitParticipants:
         self._taking.pop(job, None)
         work, taking.work = taking.work, None
         self._decided[job] = taking
-        if len(self._decided) > DECIDED_KEPT:
-            self._decided.popitem(last=False)
+        if not self._awaited:  # who comes back asks how what it has prepared has ended
+            while len(self._decided) > DECIDED_KEPT:
+                self._decided.popitem(last=False)
         if work is None:
             return
         map_id = work.schema.map_id
@@ -536,7 +531,7 @@ class CommitParticipants:
             timestamp = answer.commit_timestamp if answer.HasField("commit_timestamp") else None
             if timestamp is not None:
                 self._core.observe_clock(timestamp)
-            outcome = _TOLD[answer.state]
+            outcome = TOLD[answer.state]
             self._take(taking, tx.StatusTold(ask.member, outcome, timestamp, ask.round))
 
         self._peers.request_nowait(ask.member, RpcType.COMMIT_STATUS, message, (), told)
@@ -552,6 +547,20 @@ class CommitParticipants:
                     self._take(taking, tx.FinishAsked(None))
             else:
                 self._take(taking, tx.MemberLost(number, cause))
+
+    def awaiting(self, members: frozenset[int]) -> None:
+        """A view says whose copies of partitions may come back: before ``member_lost`` of it."""
+        if members == self._awaited:
+            return
+        self._awaited = members
+        for taking in list(self._taking.values()):
+            self._await(taking)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a commit waits for a copy that may come back."""
+        phases = {taking.participant.phase for taking in self._taking.values()}
+        return bool(self._awaited) and tx.ParticipantPhase.DECIDING in phases
 
     def map_dropped(self, map_id: int) -> None:
         for taking in list(self._taking.values()):

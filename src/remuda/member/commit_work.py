@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
@@ -29,6 +29,30 @@ class Work:
     ttl: int | None = None
     """How long the rows live from the commit on, in microseconds; 0: for ever; None: as the map
     says."""
+
+
+@dataclass
+class Taking:
+    """A commit that this member takes part in."""
+
+    participant: tx.Participant
+    work: Work | None = None
+    expected: dict[int, int] = field(default_factory=dict)
+    """Rows by partition that it must have as a backup, says who coordinates."""
+    lasting: bool = False
+    """A job of a client that sends its rows once: nobody would write them again by himself."""
+    written: dict[int, int] = field(default_factory=dict)
+    """Rows by partition that it has as their primary."""
+
+
+OUTCOMES = {
+    tx.Outcome.UNKNOWN: control_pb2.CommitStatusReply.UNKNOWN,
+    tx.Outcome.PREPARED: control_pb2.CommitStatusReply.PREPARED,
+    tx.Outcome.KEPT: control_pb2.CommitStatusReply.KEPT,
+    tx.Outcome.COMMITTED: control_pb2.CommitStatusReply.COMMITTED,
+    tx.Outcome.ABORTED: control_pb2.CommitStatusReply.ABORTED,
+}
+TOLD = {state: outcome for outcome, state in OUTCOMES.items()}
 
 
 def parts_written(

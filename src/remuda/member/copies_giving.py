@@ -176,8 +176,12 @@ class Giving:
         core = self._core
         if not core.ready or core.lost.keys() & core.view.by_number.keys():
             return None  # first it must be known who is there
-        together = self._together
-        return movement.next_move(core.view, core.number, self._copies, together, self.leaving)
+        if self._commits.in_doubt:
+            return None  # it would wait for a bulk write that waits for a copy to come back
+        together, doubtful = self._together, self._transactions.shell.in_doubt()
+        return movement.next_move(
+            core.view, core.number, self._copies, together, self.leaving, doubtful
+        )
 
     @property
     def _together(self) -> int:

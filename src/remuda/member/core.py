@@ -24,6 +24,7 @@ from remuda.errors import (
     MemberUnavailable,
     NotServed,
     PartitionsLost,
+    PartitionsUnreachable,
     ProtocolError,
     RemudaError,
     SchemaChanged,
@@ -253,9 +254,9 @@ class Core:
 
     def require_alive(self, number: int) -> None:
         """``number`` is a member, or the owner of a partition. Raises MemberUnavailable if it has
-        gone, PartitionsLost for NOBODY."""
+        gone, PartitionsLost or PartitionsUnreachable for NOBODY."""
         if number == NOBODY:
-            raise self.partitions_lost()
+            raise self.partitions_absent()
         cause = self.lost.get(number)
         if cause is not None:
             member = self.view.by_number.get(number, number)
@@ -269,23 +270,44 @@ class Core:
         return tuple(m.number for m in self.view.members if m.number not in self.lost)
 
     def require_all_alive(self) -> None:
-        """For requests that need every partition. Raises MemberUnavailable, PartitionsLost."""
-        if self.view.lost:
-            raise self.partitions_lost()
+        """For requests that need every partition. Raises MemberUnavailable, PartitionsLost,
+        PartitionsUnreachable."""
+        if self.view.absent:
+            raise self.partitions_absent()
         if self.lost:
             for number in self.view.by_number:
                 self.require_alive(number)
 
-    def partitions_lost(self) -> PartitionsLost:
-        """The error of requests that need partitions whose every copy is gone."""
-        gone = [n for n in self.lost if n not in self.view.by_number]
+    def partitions_absent(self) -> PartitionsLost | PartitionsUnreachable:
+        """The error of requests that need partitions of which no member has a copy."""
+        view = self.view
+        if not view.lost and view.unreachable:
+            return self._partitions_unreachable()
+        gone = [n for n in self.lost if n not in view.by_number]
         causes = "; ".join(f"member {number} is lost: {self.lost[number]}" for number in gone)
         return PartitionsLost(
-            f"every copy of {len(self.view.lost)} of {PARTITIONS} partitions is lost"
+            f"every copy of {len(view.lost)} of {PARTITIONS} partitions is lost"
             + (f": {causes}" if causes else ""),
             member=str(gone[0]) if gone else "",
             hint="With ALTER CLUSTER ACCEPT LOST PARTITIONS they begin again without entries. With "
             "backups = 1 or more, the loss of a member loses nothing.",
+        )
+
+    def _partitions_unreachable(self) -> PartitionsUnreachable:
+        view = self.view
+        names = ", ".join(
+            f"member {member.number} ({member.host}:{member.user_port}):"
+            f" {self.lost.get(member.number, 'it was dropped')}"
+            for member in view.former
+        )
+        return PartitionsUnreachable(
+            f"{len(view.unreachable)} of {PARTITIONS} partitions cannot be reached: no member has a"
+            " copy",
+            detail=f"Those that kept them last may live and come back: {names}",
+            member=str(view.former[0].number) if view.former else "",
+            hint="Try again: a member that was cut off gives back what it has. If its process has"
+            " ended, its rows come back when all members are stopped and started with their"
+            " data_dir; ALTER CLUSTER ACCEPT LOST PARTITIONS gives them up.",
         )
 
     @property

@@ -228,6 +228,8 @@ class Gathering:
             number=found.view.number + 1,
             members=tuple(members),
             replicas=tuple((copy,) if copy else () for copy in found.copies),
+            missing=(),  # the operator waits for nobody else
+            former=(),
             last_number=last,
         )
 

@@ -1,5 +1,5 @@
-"""Partitions whose every copy is lost: an administrator may accept it, and they begin again without
-a row, on members that are there.
+"""Partitions of which no member has a copy, whether the members that kept them may live or not: an
+administrator may accept the loss, and they begin again without a row, on members that are there.
 
 The members agree on it as on any other placement: a view says who keeps the partition from now on,
 and that it was emptied. Whatever a member still has of an earlier time (rows of a move that was not
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Final
 
 from remuda.cluster.movement import table_to_reach
@@ -35,8 +36,9 @@ class LostPartitions:
         self._transactions = transactions
 
     async def accept(self) -> int:
-        """How many were lost and are there again, empty. Raises MemberUnavailable while a member is
-        suspected, TransientError when the members do not agree."""
+        """How many had no copy and are there again, empty; copies that come back later are void.
+        Raises MemberUnavailable while a member is suspected, TransientError when the members do not
+        agree."""
         core = self._core
         core.require_serving()
         suspected = sorted(core.lost.keys() & core.view.by_number.keys())
@@ -47,12 +49,14 @@ class LostPartitions:
                 hint="Try again when the others have gone on without it.",
                 member=str(suspected[0]),
             )
-        wanted = frozenset(core.view.lost)
+        wanted = {p: core.view.generation(p) for p in core.view.absent}
         ends = core.world.clock.monotonic() + ACCEPT_TIMEOUT
-        while left := wanted & set(core.view.lost):
+        while left := self._left(wanted):
             view = core.view
             table = table_to_reach(view, tuple(view.by_number), view.backups + 1)
-            self._membership.wish_places([Placement(p, (), table[p]) for p in sorted(left)])
+            self._membership.wish_places(
+                [Placement(p, (), table[p], generation=wanted[p]) for p in left]
+            )
             if core.world.clock.monotonic() > ends:
                 raise TransientError(
                     f"the members have not agreed on a view with the {len(left)} lost partitions",
@@ -62,6 +66,11 @@ class LostPartitions:
         if wanted:
             log.warning("lost partitions were accepted", extra=fields(partitions=len(wanted)))
         return len(wanted)
+
+    def _left(self, wanted: Mapping[int, int]) -> list[int]:
+        """Which of these partitions, with their generations, still have no copy."""
+        view = self._core.view
+        return [p for p in view.absent if wanted.get(p) == view.generation(p)]
 
     def on_view(self, before: View, view: View) -> None:
         """To be told before everybody who looks at rows."""

@@ -531,6 +531,7 @@ class Member:
         self.eviction.on_view(before, view)
 
     def _view_changed(self, before: View, view: View) -> None:
+        self.commits.participants.awaiting(view.awaited)
         for number in sorted(before.by_number.keys() - view.by_number.keys()):
             self.commits.member_lost(number, self.core.lost[number])
         self.commits.view_installed(view)

@@ -109,7 +109,13 @@ def encode_wish(wish: ms.Asked, context: common_pb2.Context) -> control_pb2.Memb
             made.leave = member
         case ms.PlaceAsked(places):
             for place in places:
-                made.places.add(partition=place.partition, before=place.before, after=place.after)
+                made.places.add(
+                    partition=place.partition,
+                    before=place.before,
+                    after=place.after,
+                    generation=place.generation,
+                    donor=place.donor,
+                )
     return made
 
 
@@ -120,7 +126,13 @@ def decode_wish(message: control_pb2.MembershipWish) -> ms.Asked:
         return ms.LeaveAsked(message.leave)
     return ms.PlaceAsked(
         tuple(
-            Placement(place.partition, tuple(place.before), tuple(place.after))
+            Placement(
+                place.partition,
+                tuple(place.before),
+                tuple(place.after),
+                place.generation,
+                place.donor,
+            )
             for place in message.places
         )
     )

@@ -97,8 +97,8 @@ class Runs:
         """A timestamp at which the whole grid may be read, wherever its rows are."""
         core = self._core
         await core.until_ready()
-        if core.view.lost:
-            raise core.partitions_lost()
+        if core.view.absent:
+            raise core.partitions_absent()
         others = tuple(member for member in core.live_members() if member != core.number)
         return await self._read_timestamp(statement, others, query)
 
@@ -177,8 +177,8 @@ class Runs:
             return frozenset(found)
 
         placed = place(query.plan, core.view, core.number, route)
-        if placed.whole and core.view.lost:
-            raise core.partitions_lost()
+        if placed.whole and core.view.absent:
+            raise core.partitions_absent()
         return placed
 
     def _instances(self, plan: PhysicalPlan) -> dict[int, int]:

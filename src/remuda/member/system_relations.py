@@ -147,8 +147,10 @@ class SystemRelations:
                 row[0] if row else None,
                 bool(row) and row[0] not in core.lost,
                 ", ".join(str(number) for number in row[1:]) or None,
-                partition_state(core.view, row, core.lost, wanted[partition]),
+                partition_state(core.view, partition, core.lost, wanted[partition]),
                 emptied.get(partition),
+                core.view.generation(partition),
+                _awaited(core.view, partition),
             )
             for partition, row in enumerate(core.view.replicas)
         ]
@@ -300,13 +302,21 @@ def counted(parts: Sequence[control_pb2.MapPart]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def partition_state(
-    view: View, row: Sequence[int], lost: Container[int], wanted: Sequence[int]
-) -> str:
-    """Of a partition whose copies are on the members of ``row``, and should be on ``wanted``."""
-    if not row:
+def _awaited(view: View, partition: int) -> str | None:
+    """The former members that may bring a copy of the partition back."""
+    missing = view.unreachable.get(partition)
+    if missing is None:
+        return None
+    former = [member for member in view.former if member.number in missing.holders]
+    return ", ".join(str(member) for member in former)
+
+
+def partition_state(view: View, partition: int, lost: Container[int], wanted: Sequence[int]) -> str:
+    """Of a partition whose copies should be on the members ``wanted``."""
+    row = view.replicas[partition]
+    if partition in view.lost:
         return "lost"
-    if row[0] in lost:
+    if not row or row[0] in lost:
         return "unreachable"
     if len(row) < min(view.backups + 1, len(view.members)):
         return "short of backups"

@@ -35,6 +35,7 @@ from remuda.member.transaction_slices import (
 )
 from remuda.member.transaction_validation import Validation
 from remuda.member.transaction_wire import decode_message, fill_message
+from remuda.member.view_layout import Receivers, ViewLayout
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
@@ -55,38 +56,7 @@ LINGERING = (tx.BackupFinish, tx.Finished)
 FRAME_SIZE = 8 * MIB
 """Of messages that travel together, about; one of them may be larger by itself."""
 
-Receivers = Callable[[int], tuple[int, ...]]
 Done = Callable[[tx.Report], None]
-
-
-class ViewLayout:
-    """``transaction.states.Layout`` of a view. ``receivers``: members that are being given a copy
-    of a partition and already get its writes. From ``PARTITIONS`` on, partition ``PARTITIONS + m``
-    is member m's copy of REPLICATED maps: every member takes part in writing them."""
-
-    def __init__(self, view: View, receivers: Receivers) -> None:
-        self._view = view
-        self._receivers = receivers
-
-    @property
-    def number(self) -> int:
-        return self._view.number
-
-    def primary(self, partition: int) -> int | None:
-        if partition >= PARTITIONS:
-            member = partition - PARTITIONS
-            return member if member in self._view.by_number else None
-        return next(iter(self._view.replicas[partition]), None)
-
-    def backups(self, partition: int) -> tuple[int, ...]:
-        if partition >= PARTITIONS:
-            return ()
-        backups = self._view.replicas[partition][1:]
-        more = self._receivers(partition)
-        return (*backups, *(m for m in more if m not in backups)) if more else backups
-
-    def alive(self, member: int) -> bool:
-        return member in self._view.by_number
 
 
 @dataclass(slots=True)
@@ -120,6 +90,8 @@ class TransactionShell:
         """Parts whose end the user may wait for (see ``Near``)."""
         self._finished_below: dict[int, int] = {}
         """By near member: what its last frame said."""
+        self._in_doubt: dict[int, frozenset[int]] = {}
+        """By near member: which transactions that began before are not finished."""
         self._latest = 0
         """The newest transaction of this member."""
         self._told_below = 0
@@ -215,6 +187,7 @@ class TransactionShell:
         if not self.layout.alive(context.sender):  # dropped, and does not know it yet
             return
         self._finished_below[context.sender] = frame.finished_below
+        self._in_doubt[context.sender] = frozenset(frame.in_doubt)
         sender = context.sender
         for each in frame.messages:
             self._inbox.put(sender, each)
@@ -494,7 +467,11 @@ class TransactionShell:
         return sent
 
     def _frame(self) -> control_pb2.PartMessages:
-        return control_pb2.PartMessages(context=self._core.context(), finished_below=self._below())
+        return control_pb2.PartMessages(
+            context=self._core.context(),
+            finished_below=self._below(),
+            in_doubt=sorted(self._unfinished()),
+        )
 
     def _send_frame(self, to: int, frame: control_pb2.PartMessages) -> None:
         try:
@@ -503,9 +480,21 @@ class TransactionShell:
             log.debug("messages of parts not sent: %s", error.message)
 
     def _below(self) -> int:
-        """All transactions of this member that began before it are finished everywhere."""
-        first = next(iter(self._nears), None)  # they come in the order in which they began
+        """All transactions of this member that began before it are finished everywhere, but for
+        those that are in doubt."""
+        nears = self._nears.items()  # in the order in which they began
+        if self._core.view.unreachable:
+            first = next((name for name, leading in nears if not leading.near.in_doubt), None)
+        else:
+            first = next(iter(self._nears), None)
         return self._core.clock.last + 1 if first is None else first.began
+
+    def _unfinished(self) -> frozenset[int]:
+        """When those that are in doubt began."""
+        if not self._core.view.unreachable:
+            return frozenset()
+        nears = self._nears.items()
+        return frozenset(name.began for name, leading in nears if leading.near.in_doubt)
 
     # --- time and views -----------------------------------------------------------------------
 
@@ -530,9 +519,10 @@ class TransactionShell:
 
     def _forget(self) -> None:
         self._finished_below[self._core.number] = self._below()
+        self._in_doubt[self._core.number] = self._unfinished()
         for near, below in self._finished_below.items():
             if self.layout.alive(near):
-                self._run(self._parts.forget(near, below))
+                self._run(self._parts.forget(near, below, self._in_doubt.get(near, frozenset())))
 
     def let_go(self, partitions: Collection[int]) -> None:
         """New copies of these partitions are about to come: see ``Parts.let_go``."""
@@ -548,6 +538,10 @@ class TransactionShell:
         for member in self._core.view.by_number:
             if member != self._core.number:
                 self._core.wal.after(partial(self._send_frame, member, self._frame()))
+
+    def in_doubt(self) -> frozenset[int]:
+        """See ``Parts.in_doubt``."""
+        return self._parts.in_doubt() if self._core.view.unreachable else frozenset()
 
     def ends(self) -> dict[Address, int | None]:
         """See ``Parts.ends``."""
@@ -571,6 +565,9 @@ class TransactionShell:
         self.layout = ViewLayout(after, self._receiving)
         self._finished_below = {
             near: below for near, below in self._finished_below.items() if near in after.by_number
+        }
+        self._in_doubt = {
+            near: began for near, began in self._in_doubt.items() if near in after.by_number
         }
         self._outbox.clear()
         self._urgent.clear()  # said in the view before; what matters is sent again

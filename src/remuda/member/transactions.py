@@ -25,7 +25,8 @@ from remuda.member.peers import Peers
 from remuda.member.routing import Router
 from remuda.member.transaction_pending import PendingParts
 from remuda.member.transaction_sets import Key, PartWork, ReadSet, Scan, Write, WriteSet
-from remuda.member.transaction_shell import Receivers, TransactionShell
+from remuda.member.transaction_shell import TransactionShell
+from remuda.member.view_layout import Receivers
 from remuda.rpc.transport import Request
 from remuda.storage.map_store import MapStore
 from remuda.transaction import states as tx
@@ -273,7 +274,7 @@ class Transactions:
         for partition in work:
             owner = self._shell.layout.primary(partition)
             if owner is None:
-                raise self._core.partitions_lost()
+                raise self._core.partitions_absent()
             self._core.require_alive(owner)
         if any(part.writes for part in work.values()):
             self._core.wal.require_room()

@@ -69,9 +69,9 @@ class FolderState:
 
 
 def lost_after(lost: Mapping[int, Holders], before: View, view: View) -> dict[int, Holders]:
-    """Who had the partitions that ``view`` has lost."""
+    """Who had the partitions of which no member of ``view`` has a copy."""
     found: dict[int, Holders] = {}
-    for partition in view.lost:
+    for partition in view.absent:
         row = before.replicas[partition] if partition < len(before.replicas) else ()
         if row:
             found[partition] = Holders(before.number, row)

@@ -105,7 +105,7 @@ class StagedWrite:
         core.wal.require_room()
         view, members = core.view, core.live_members()
         shares, partitions = await self._aside(lambda: self._router.shares(batch, view, members))
-        if core.view.lost:
+        if core.view.absent:
             for partition in partitions:
                 core.require_alive(core.view.owners[partition])
         self._partitions |= partitions

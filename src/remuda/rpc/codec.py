@@ -24,7 +24,7 @@ from remuda.datatypes.schema import (
 )
 from remuda.datatypes.sql import Kind, SqlType, array, decimal, row
 from remuda.datatypes.values import PhysicalValue
-from remuda.datatypes.view import MemberInfo, View
+from remuda.datatypes.view import MemberInfo, Missing, View
 from remuda.errors import (
     ErrorReport,
     ErrorSubject,
@@ -395,6 +395,16 @@ def encode_view(view: View) -> common_pb2.View:
         last_number=view.last_number,
         backups=view.backups,
         emptied=[common_pb2.Emptied(partition=p, view=since) for p, since in view.emptied],
+        missing=[
+            common_pb2.Missing(
+                partition=each.partition, view=each.view, holders=each.holders, donor=each.donor
+            )
+            for each in view.missing
+        ],
+        former=[encode_member(member) for member in view.former],
+        generations=[
+            common_pb2.Generation(partition=p, generation=raised) for p, raised in view.generations
+        ],
     )
 
 
@@ -406,6 +416,12 @@ def decode_view(message: common_pb2.View) -> View:
         last_number=message.last_number,
         backups=message.backups,
         emptied=tuple((each.partition, each.view) for each in message.emptied),
+        missing=tuple(
+            Missing(each.partition, each.view, tuple(each.holders), each.donor)
+            for each in message.missing
+        ),
+        former=tuple(decode_member(member) for member in message.former),
+        generations=tuple((each.partition, each.generation) for each in message.generations),
     )
 
 

@@ -17,11 +17,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from remuda.client.client import Client
+from remuda.client.known_members import without_owner
 from remuda.datatypes.buffers import list_over
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.uuids import uuid_texts
 from remuda.datatypes.view import NOBODY, View
-from remuda.errors import PartitionsLost, TypeMismatch, UndefinedColumn
+from remuda.errors import TypeMismatch, UndefinedColumn
 from remuda.spark.grid import connect
 from remuda.spark.options import Options
 from remuda.spark.predicates import Condition, condition, conjunction, quote
@@ -108,7 +109,7 @@ class RemudaReader(DataSourceReader):
             view = client.cluster_info().view
             size = client.describe_map(self.schema.name).bytes
         if NOBODY in view.owners:
-            raise PartitionsLost(f"every copy of partition {view.owners.index(NOBODY)} is lost")
+            raise without_owner(view)
         where = conjunction(self.conditions)
         statement, name = self.statement(where.text), ticket()
         found = slices(view, self.options.partitions_per_member)

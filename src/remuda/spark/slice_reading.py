@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from remuda.client.client import Client
+from remuda.client.known_members import without_owner
 from remuda.datatypes.view import NOBODY
 from remuda.errors import (
     PartitionsLost,
@@ -130,9 +131,10 @@ def held(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _piece(client: Client, scan: Scan, piece: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
-    owner = client.cluster_info().view.owners[piece[0]]
+    view = client.cluster_info().view
+    owner = view.owners[piece[0]]
     if owner == NOBODY:
-        raise PartitionsLost(f"every copy of partition {piece[0]} is lost")
+        raise without_owner(view)
     cursor = client.query(
         scan.statement,
         scan.parameters,

@@ -15,7 +15,9 @@ none is behind. Where one member has the only copy of a part, and others have pa
 is told when all have finished: the loss of that copy takes with it what it had prepared, and the
 others would roll back what the user was told.
 
-Every message is sent again until it is answered, to whoever is the primary by then.
+Every message is sent again until it is answered, to whoever is the primary by then. While a
+partition is unreachable, the transaction stays in doubt: its user is told that nobody knows, and
+it goes on when a copy has come back.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
-from remuda.errors import MemberUnavailable, PartitionsLost, RemudaError
+from remuda.errors import MemberUnavailable, PartitionsLost, PartitionsUnreachable, RemudaError
 from remuda.transaction.states import (
     Effect,
     Finish,
@@ -78,6 +80,11 @@ class Near:
         self._reported = False
         self._cause: RemudaError | None = None
         """Why it is rolled back."""
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether it waits for a partition that is unreachable."""
+        return any(self._layout.unreachable(partition) for partition in self._unfinished)
 
     @property
     def done(self) -> bool:
@@ -166,11 +173,20 @@ class Near:
                 return [Report(self.transaction, State.UNKNOWN, cause=cause)]
             self.state = State.UNKNOWN
             return []
-        lost = {p for p in self._unfinished if layout.primary(p) is None}
+        lost = {
+            p for p in self._unfinished if layout.primary(p) is None and not layout.unreachable(p)
+        }
         out: list[Effect] = []
+        if self.in_doubt and not self._reported:
+            self._reported = True
+            cause = PartitionsUnreachable(
+                f"partition {min(p for p in self._unfinished if layout.unreachable(p))} cannot be"
+                " reached: the members that keep it may come back"
+            )
+            out = [Report(self.transaction, State.UNKNOWN, cause=cause)]
         if lost and self.state is State.PREPARING:
             cause = PartitionsLost(f"every copy of partition {min(lost)} is lost")
-            out = self._roll_back(now, cause)
+            out += self._roll_back(now, cause)
         if lost and self.state in {State.COMMITTING, State.ROLLING_BACK}:
             for partition in sorted(lost):
                 out += self.on_finished(Finished(self.transaction, partition))

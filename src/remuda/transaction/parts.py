@@ -12,7 +12,8 @@ A part is *settled* when all backups have it in its state; before that nobody el
 When the near member is lost, each member that is the primary of prepared parts asks the primaries
 of all others, and tells them how it ended. Who has not prepared its part rolls it back on all its
 copies before it says so; so either all parts are prepared, or somebody has finished, or one will
-never be prepared, and everyone who asks finds the same.
+never be prepared, and everyone who asks finds the same. While a partition is unreachable, nobody
+knows what its copies know: what is in doubt stays so, and ends are kept for whoever comes back.
 
 Ends are remembered until ``forget`` says that nobody can ask any more.
 """
@@ -20,10 +21,9 @@ Ends are remembered until ``forget`` says that nobody can ask any more.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from typing import Final
 
 from remuda.errors import JobAborted, RemudaError
+from remuda.transaction.part import Part, due
 from remuda.transaction.states import (
     BackupEnded,
     BackupFinish,
@@ -34,6 +34,7 @@ from remuda.transaction.states import (
     Effect,
     Finish,
     Finished,
+    GivenPart,
     HoldHere,
     Inquire,
     KeepHere,
@@ -50,49 +51,8 @@ from remuda.transaction.states import (
     Vote,
 )
 
-ROUND_FIRST: Final = 2
-ROUND_LAST: Final = 8
-"""The longest pause, in rounds."""
-
 Address = tuple[TransactionId, int]
 """A part: transaction and partition."""
-
-
-@dataclass(slots=True)
-class Part:
-    """What a member knows of a part; ``state`` is PREPARING, PREPARED, COMMITTED or ROLLED_BACK."""
-
-    state: State
-    partitions: tuple[int, ...] = ()
-    work: object = None
-    one_phase: bool = False
-    prepare_timestamp: int = 0
-    commit_timestamp: int | None = None
-    refusal: RemudaError | None = None
-    answered: set[int] = field(default_factory=set)
-    """Backups that have it in its state."""
-    settled: bool = False
-    """All backups have."""
-    to_tell: dict[Message, int] = field(default_factory=dict)
-    """What waits, for whom, until it is settled."""
-    told: dict[int, Told] = field(default_factory=dict)
-    """In a recovery: what the primaries of the other parts have said."""
-    rounds: int = 0
-    """Of sending again, since it has come or ended."""
-    unfinished: set[int] | None = None
-    """In a recovery, once it has ended: other parts whose end has not been confirmed."""
-
-    @property
-    def ended(self) -> bool:
-        return self.state is State.COMMITTED or self.state is State.ROLLED_BACK
-
-
-def _due(part: Part) -> bool:
-    """Whether a part that has waited for one round more is to be sent again: not in the round in
-    which it has come, and with pauses that grow, since whoever is slow is not helped by more."""
-    part.rounds += 1
-    rounds = part.rounds
-    return rounds >= ROUND_FIRST and (rounds & (rounds - 1) == 0 or rounds % ROUND_LAST == 0)
 
 
 class Parts:
@@ -107,6 +67,8 @@ class Parts:
         self._recovering: dict[Address, None] = {}
         """Parts with ``unfinished`` others, and some that are gone."""
         self._forgotten: dict[int, int] = {}
+        self._unfinished: dict[int, frozenset[int]] = {}
+        """By near member: which of the forgotten ones are in doubt, by when they began."""
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -207,7 +169,7 @@ class Parts:
                 part.answered.clear()
                 if part.state is State.PREPARED:
                     part.state = State.PREPARING
-                elif part.state is State.COMMITTED:
+                elif part.state is State.COMMITTED and part.work is not None:
                     out.append(HoldHere(*address, part.work))
         return [*out, *self._go_on()]
 
@@ -216,7 +178,7 @@ class Parts:
         if now - self._sent < self._resend or not self.layout.alive(self.me):
             return []
         self._sent = now
-        return self._go_on(due=_due)
+        return self._go_on(due=due)
 
     def _go_on(self, due: Callable[[Part], bool] = lambda _: True) -> list[Effect]:
         out: list[Effect] = []
@@ -230,13 +192,19 @@ class Parts:
                 out += self._ask_primary(address, part)
         return out
 
-    def forget(self, near: int, below: int) -> list[Effect]:
-        """Every transaction of ``near`` that began before ``below`` is finished everywhere.
+    def forget(self, near: int, below: int, in_doubt: frozenset[int] = frozenset()) -> list[Effect]:
+        """Every transaction of ``near`` that began before ``below`` is finished everywhere, but for
+        those that began at ``in_doubt``.
 
         Everywhere is every copy of its partitions. A member that had one until it was moved was not
         told the end: what it still holds is let go, not applied."""
         self._forgotten[near] = max(below, self._forgotten.get(near, 0))
-        gone = [a for a in self._parts if a[0].near == near and a[0].began < below]
+        self._unfinished[near] = in_doubt
+        gone = [
+            a
+            for a in self._parts
+            if a[0].near == near and a[0].began < below and a[0].began not in in_doubt
+        ]
         out: list[Effect] = []
         for address in gone:
             part = self._parts.pop(address)
@@ -257,6 +225,39 @@ class Parts:
             else:
                 out.append(ResolveHere(*address, None))
         return out
+
+    # --- copies that come back ------------------------------------------------------------------
+
+    def given(self, partitions: Collection[int]) -> list[GivenPart]:
+        """On a donor: what it knows of the parts of these partitions. What it had not prepared on
+        all copies may have been answered by the others of that time, so it counts as prepared."""
+        return [
+            GivenPart(
+                transaction,
+                partition,
+                part.state if part.ended else State.PREPARED,
+                part.partitions,
+                (part.commit_timestamp or 0) if part.ended else part.prepare_timestamp,
+                None if part.ended else part.work,
+                part.one_phase,
+            )
+            for (transaction, partition), part in self._parts.items()
+            if partition in partitions
+        ]
+
+    def take(self, given: GivenPart) -> list[Effect]:
+        """On the member that is about to get a donor's copy, and has none of its own: as a backup
+        that has kept the part. The next layout makes it the primary, which settles the rest."""
+        transaction, partition = address = (given.transaction, given.partition)
+        if self._is_forgotten(transaction) and given.state is not State.PREPARED:
+            return []
+        part = Part(given.state, given.partitions, given.work, given.one_phase)
+        self._parts[address] = part
+        if given.state is State.PREPARED:
+            part.prepare_timestamp = given.timestamp
+            return [KeepHere(transaction, partition, given.timestamp, given.work)]
+        part.commit_timestamp = given.timestamp if part.state is State.COMMITTED else None
+        return []
 
     # --- the primary: prepare -----------------------------------------------------------------
 
@@ -458,7 +459,7 @@ class Parts:
         if part.unfinished is None:
             part.unfinished = set(part.partitions) - {partition}
             self._recovering[address] = None
-        part.unfinished = {p for p in part.unfinished if self.layout.primary(p) is not None}
+        part.unfinished = {p for p in part.unfinished if not self._gone(p)}
         if not part.unfinished and not part.to_tell:
             return self._finished_everywhere(address, part)
         return [
@@ -498,7 +499,7 @@ class Parts:
         for other in part.partitions:
             if other == partition or other in part.told:
                 continue
-            if self.layout.primary(other) is None:
+            if self._gone(other):
                 part.told[other] = Told(transaction, other, partition, State.UNKNOWN, 0)
             out += self._to_primary(other, Inquire(transaction, other, partition))
         return out or self._decide(address, part)
@@ -556,11 +557,29 @@ class Parts:
 
     # --- addresses ----------------------------------------------------------------------------
 
+    def _gone(self, partition: int) -> bool:
+        """Whether no copy of it is left anywhere."""
+        layout = self.layout
+        return layout.primary(partition) is None and not layout.unreachable(partition)
+
+    def in_doubt(self) -> frozenset[int]:
+        """Partitions with parts, pending or ended, of transactions that an unreachable partition
+        takes part in: their ends must stay with their copies."""
+        unreachable = self.layout.unreachable
+        return frozenset(
+            partition
+            for (_, partition), part in self._parts.items()
+            if any(unreachable(other) for other in part.partitions)
+        )
+
     def _primary(self, address: Address) -> bool:
         return self.layout.primary(address[1]) == self.me
 
     def _is_forgotten(self, transaction: TransactionId) -> bool:
-        return transaction.began < self._forgotten.get(transaction.near, 0)
+        near, began = transaction.near, transaction.began
+        if began >= self._forgotten.get(near, 0):
+            return False
+        return began not in self._unfinished.get(near, ())
 
     def _to_primary(self, partition: int, message: Message) -> list[Effect]:
         primary = self.layout.primary(partition)

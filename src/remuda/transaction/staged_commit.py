@@ -24,6 +24,10 @@ shown it to readers. Otherwise it is aborted: then no backup has committed that 
 the coordinator, which answers the user only after every live participant has finished, has told
 nobody of a commit.
 
+While a part has no copy left and a lost member may bring one back, nothing is decided: that member
+may have committed. The views say whose copy is waited for, and all members ask the same ones
+(``Awaiting``, ``DonorTold``).
+
 Members know the same others to be lost, as far as it matters: each question carries the lost ones
 that the asking member knows, whose answers then count no more for the one who is asked either, and
 every loss starts the questions again.
@@ -36,11 +40,14 @@ from typing import Final
 
 from remuda.errors import JobAborted, MemberUnavailable, RemudaError
 from remuda.transaction.staged_events import (
+    Adopted,
     AskFinish,
     AskKeep,
     AskPrepare,
     AskStatus,
+    Awaiting,
     Begin,
+    DonorTold,
     Effect,
     Event,
     FinishAsked,
@@ -73,13 +80,16 @@ from remuda.transaction.staged_events import (
 
 __all__ = [
     "RESEND_AFTER",
+    "Adopted",
     "AskFinish",
     "AskKeep",
     "AskPrepare",
     "AskStatus",
+    "Awaiting",
     "Begin",
     "Coordinator",
     "CoordinatorPhase",
+    "DonorTold",
     "Effect",
     "Event",
     "FinishAsked",
@@ -312,6 +322,8 @@ class Participant:
         self._told: dict[int, StatusTold] = {}
         """The answers of this round."""
         self._lost: set[int] = set()
+        self._awaited: frozenset[int] = frozenset()
+        self._donors: dict[int, DonorTold] = {}
         self._round = 0
         self._asked_at = 0.0
 
@@ -350,6 +362,19 @@ class Participant:
                 return self._take_answer(event)
             case Tick():
                 return self._tick(now)
+            case _:
+                return self._about_copies(event)
+
+    def _about_copies(self, event: Event) -> list[Effect]:
+        """Events of copies that may come back."""
+        match event:
+            case Awaiting(members):
+                self._awaited = members
+                return self._conclude()
+            case DonorTold():
+                return self._donor_told(event)
+            case Adopted(timestamp) if not self.decided:
+                return self._resolve(timestamp)
             case _:
                 return []
 
@@ -430,9 +455,7 @@ class Participant:
         self.phase = ParticipantPhase.DECIDING
         self._told.clear()
         self._round += 1
-        if not self._others():
-            return self._resolve(self._verdict())
-        return self._ask(now)
+        return self._conclude() if not self._others() else self._ask(now)
 
     def _ask(self, now: float) -> list[Effect]:
         self._asked_at = now
@@ -471,15 +494,41 @@ class Participant:
             return self._resolve(None)
         if told.round == self._round:
             self._told[told.member] = told
-        return [] if self._others() - self._told.keys() else self._resolve(self._verdict())
+        return self._conclude()
+
+    def _donor_told(self, told: DonorTold) -> list[Effect]:
+        if self.phase is not ParticipantPhase.DECIDING:
+            return []
+        if told.outcome is Outcome.COMMITTED:
+            return self._resolve(told.timestamp)
+        if told.outcome in {Outcome.ABORTED, Outcome.UNKNOWN}:
+            return self._resolve(None)
+        self._donors[told.member] = told
+        return self._conclude()
+
+    def _conclude(self) -> list[Effect]:
+        """Decide, if all have answered that must, and nobody is waited for."""
+        if self.phase is not ParticipantPhase.DECIDING or self._others() - self._told.keys():
+            return []
+        return [] if self._waits_for_a_copy() else self._resolve(self._verdict())
+
+    def _waits_for_a_copy(self) -> bool:
+        """Whether a part has no copy left, and one may come back."""
+        left = {self.member, *self._told, *self._donors}
+        parts = self.parts or tuple((member,) for member in self.participants)
+        return any(
+            not left.intersection(copies) and not self._awaited.isdisjoint(copies)
+            for copies in parts
+        )
 
     def _verdict(self) -> int | None:
         """All that are left have answered, and none of them has decided: the commit timestamp, or
         None to abort."""
-        kept = {t.member: t.timestamp for t in self._told.values() if t.outcome is Outcome.KEPT}
+        answers: list[StatusTold | DonorTold] = [*self._told.values(), *self._donors.values()]
+        kept = {told.member: told.timestamp for told in answers if told.outcome is Outcome.KEPT}
         if self.kept_timestamp is not None:
             kept[self.member] = self.kept_timestamp
-        left = {self.member, *self._told}
+        left = {self.member, *self._told, *self._donors}
         keepers = keepers_of(self.parts) & left
         complete = all(any(copy in left for copy in copies) for copies in self.parts)
         if not keepers or not complete or not keepers <= kept.keys():

@@ -138,6 +138,31 @@ class StatusAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class Awaiting:
+    """To a participant, with every view: members that views have dropped, and whose copies of
+    partitions may come back."""
+
+    members: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class DonorTold:
+    """To a participant: what a donor says, a former member that was chosen to bring back its copy.
+    All members of the view know who was chosen."""
+
+    member: int
+    outcome: Outcome
+    timestamp: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """To a participant on a donor: how the members have decided."""
+
+    timestamp: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class StatusTold:
     """To a participant: what another one knows, in answer to the question of ``round``."""
 
@@ -167,6 +192,9 @@ Event: TypeAlias = (
     | FinishAsked
     | StatusAsked
     | StatusTold
+    | Awaiting
+    | DonorTold
+    | Adopted
     | Tick
 )
 

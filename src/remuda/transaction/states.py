@@ -52,7 +52,10 @@ class Layout(Protocol):
     def number(self) -> int: ...
 
     def primary(self, partition: int) -> int | None:
-        """None: every copy is lost."""
+        """None: no member has a copy."""
+
+    def unreachable(self, partition: int) -> bool:
+        """Whether no member has a copy, and one may come back: what is in doubt there stays so."""
 
     def backups(self, partition: int) -> tuple[int, ...]:
         """The synchronous ones."""
@@ -219,6 +222,20 @@ Message = (
     | Inquire
     | Told
 )
+
+
+class GivenPart(NamedTuple):
+    """What a donor knows of a part, for the member that gets its copy of the partition. ``state``
+    is PREPARED, COMMITTED or ROLLED_BACK; ``timestamp`` that of its commit, or of its preparation.
+    """
+
+    transaction: TransactionId
+    partition: int
+    state: State
+    partitions: tuple[int, ...]
+    timestamp: int
+    work: object
+    one_phase: bool
 
 
 # --- effects --------------------------------------------------------------------------------------

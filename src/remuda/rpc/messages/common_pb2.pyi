@@ -269,20 +269,46 @@ class Replicas(_message.Message):
     def __init__(self, members: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class View(_message.Message):
-    __slots__ = ("number", "members", "replicas", "last_number", "backups", "emptied")
+    __slots__ = ("number", "members", "replicas", "last_number", "backups", "emptied", "missing", "former", "generations")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
     LAST_NUMBER_FIELD_NUMBER: _ClassVar[int]
     BACKUPS_FIELD_NUMBER: _ClassVar[int]
     EMPTIED_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    FORMER_FIELD_NUMBER: _ClassVar[int]
+    GENERATIONS_FIELD_NUMBER: _ClassVar[int]
     number: int
     members: _containers.RepeatedCompositeFieldContainer[Member]
     replicas: _containers.RepeatedCompositeFieldContainer[Replicas]
     last_number: int
     backups: int
     emptied: _containers.RepeatedCompositeFieldContainer[Emptied]
-    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., last_number: _Optional[int] = ..., backups: _Optional[int] = ..., emptied: _Optional[_Iterable[_Union[Emptied, _Mapping]]] = ...) -> None: ...
+    missing: _containers.RepeatedCompositeFieldContainer[Missing]
+    former: _containers.RepeatedCompositeFieldContainer[Member]
+    generations: _containers.RepeatedCompositeFieldContainer[Generation]
+    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., last_number: _Optional[int] = ..., backups: _Optional[int] = ..., emptied: _Optional[_Iterable[_Union[Emptied, _Mapping]]] = ..., missing: _Optional[_Iterable[_Union[Missing, _Mapping]]] = ..., former: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., generations: _Optional[_Iterable[_Union[Generation, _Mapping]]] = ...) -> None: ...
+
+class Missing(_message.Message):
+    __slots__ = ("partition", "view", "holders", "donor")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    HOLDERS_FIELD_NUMBER: _ClassVar[int]
+    DONOR_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    view: int
+    holders: _containers.RepeatedScalarFieldContainer[int]
+    donor: int
+    def __init__(self, partition: _Optional[int] = ..., view: _Optional[int] = ..., holders: _Optional[_Iterable[int]] = ..., donor: _Optional[int] = ...) -> None: ...
+
+class Generation(_message.Message):
+    __slots__ = ("partition", "generation")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    generation: int
+    def __init__(self, partition: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
 
 class Emptied(_message.Message):
     __slots__ = ("partition", "view")

@@ -479,14 +479,18 @@ class Agreement(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., kind: _Optional[_Union[Agreement.Kind, str]] = ..., view: _Optional[int] = ..., ballot: _Optional[_Union[Ballot, _Mapping]] = ..., promised: _Optional[_Union[Ballot, _Mapping]] = ..., accepted: _Optional[_Union[Ballot, _Mapping]] = ..., value: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class Placement(_message.Message):
-    __slots__ = ("partition", "before", "after")
+    __slots__ = ("partition", "before", "after", "generation", "donor")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     BEFORE_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    DONOR_FIELD_NUMBER: _ClassVar[int]
     partition: int
     before: _containers.RepeatedScalarFieldContainer[int]
     after: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, partition: _Optional[int] = ..., before: _Optional[_Iterable[int]] = ..., after: _Optional[_Iterable[int]] = ...) -> None: ...
+    generation: int
+    donor: int
+    def __init__(self, partition: _Optional[int] = ..., before: _Optional[_Iterable[int]] = ..., after: _Optional[_Iterable[int]] = ..., generation: _Optional[int] = ..., donor: _Optional[int] = ...) -> None: ...
 
 class MembershipWish(_message.Message):
     __slots__ = ("context", "join", "leave", "places")
@@ -1055,14 +1059,16 @@ class Forward(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rpc_type: _Optional[int] = ..., body: _Optional[bytes] = ..., user: _Optional[str] = ...) -> None: ...
 
 class PartMessages(_message.Message):
-    __slots__ = ("context", "finished_below", "messages")
+    __slots__ = ("context", "finished_below", "messages", "in_doubt")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     FINISHED_BELOW_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    IN_DOUBT_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     finished_below: int
     messages: _containers.RepeatedCompositeFieldContainer[PartMessage]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., finished_below: _Optional[int] = ..., messages: _Optional[_Iterable[_Union[PartMessage, _Mapping]]] = ...) -> None: ...
+    in_doubt: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., finished_below: _Optional[int] = ..., messages: _Optional[_Iterable[_Union[PartMessage, _Mapping]]] = ..., in_doubt: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class PartMessage(_message.Message):
     __slots__ = ("kind", "began", "near", "partition", "timestamp", "one_phase", "committed", "partitions", "refusal", "asking", "state", "work")
