@@ -75,7 +75,10 @@ class _Sum:
     def add(self, amount: Decimal, unit: str) -> None:
         """Fractions of years become months, of months days (1/30), of days time."""
         if unit in MICROS_PER_UNIT:
-            self.micros += int((amount * MICROS_PER_UNIT[unit]).quantize(_ONE, ROUND_HALF_EVEN))
+            whole = amount.quantize(_ONE, ROUND_DOWN)
+            # PostgreSQL rounds a product of floats, which shows in the seventh digit.
+            rest = round(float(amount - whole) * MICROS_PER_UNIT[unit])
+            self.micros += int(whole) * MICROS_PER_UNIT[unit] + rest
             return
         if unit in MONTHS_PER_UNIT:
             months = amount * MONTHS_PER_UNIT[unit]

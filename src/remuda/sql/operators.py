@@ -26,7 +26,7 @@ from remuda.sql.constants import negated, number_literal
 from remuda.sql.context import Context, identifier
 from remuda.sql.conversion import is_untyped
 from remuda.sql.expressions import ExpressionBinder, Handler, register
-from remuda.sql.intervals import interval_sum, restricted
+from remuda.sql.intervals import interval_sum, restricted, restriction_of
 from remuda.sql.negation import negation
 from remuda.sql.nested import (
     array_quantifier,
@@ -344,13 +344,17 @@ def _cast(binder: ExpressionBinder, node: exp.Cast) -> Expression:
     if empty_array(node.this) and (target := type_from_tree(to, place)).element is not None:
         return Literal(target, ())
     operand = binder.bind(node.this)
+    restriction = restriction_of(node.args["to"])
+    if restriction is not None:
+        converted = restricted(binder, operand, node.this, restriction[0])
+        return converted if restriction[1] is None else rounded(converted, restriction[1])
     if is_bare_decimal(to) and operand.type.is_numeric and not operand.type.is_float:
         return binder.convert.explicit(operand, as_decimal(operand.type), node)
     target = _any_decimal(operand) if is_bare_decimal(to) else type_from_tree(to, place)
     converted = binder.convert.explicit(operand, target, node)
     if digits is not None:
         return rounded(converted, digits)
-    return restricted(to, converted) if target == INTERVAL else converted
+    return converted
 
 
 def _any_decimal(operand: Expression) -> SqlType:

@@ -3,7 +3,8 @@
 - ``DATE '...'`` and the like get parentheses before ``::``, which would else bind to the bare
   string;
 - ``INTERVAL '...' DAY TO HOUR`` becomes a marked call, because the parser would take its text
-  apart;
+  apart; of a type behind ``::`` or ``AS``, the fields become a number (``fields_of``), because the
+  parser does not know all of them;
 - the literal behind ``->`` and ``->>`` gets parentheses: the parser would make a path of it;
 - ``::integer ARRAY`` becomes ``::integer[]``: the parser would take ARRAY for a name.
 """
@@ -31,6 +32,8 @@ _OPERAND_STARTS: Final = frozenset(
 _AFTER_COUNT: Final = frozenset({"ROW", "ROWS", "PERCENT"})
 
 INTERVAL_CALL: Final = "interval"
+_RESTRICTED: Final = 1000
+"""From here on a number behind INTERVAL stands for fields."""
 
 
 def like(token: Token, kind: TokenType, text: str) -> Token:
@@ -54,9 +57,10 @@ def enclose_literals(tokens: list[Token]) -> list[Token]:
             else:
                 enclosed += [token, following[0]]
             index += 2
-        elif token.token_type is _T.INTERVAL and not after_cast and _is_string(following):
-            used = _interval(tokens, index, enclosed)
-            index += used
+        elif token.token_type is _T.INTERVAL and not after_cast and _literal_at(tokens, index):
+            index += _interval(tokens, index, enclosed)
+        elif token.token_type is _T.INTERVAL and _is_type(enclosed) and _names_field(following):
+            index += _interval_type(tokens, index, enclosed)
         elif token.token_type is _T.ARRAY and _ends_cast(enclosed):
             enclosed.append(like(token, _T.L_BRACKET, "["))
             if not (following and following[0].token_type is _T.L_BRACKET):
@@ -93,27 +97,89 @@ def _in_parentheses(tokens: list[Token]) -> list[Token]:
 
 
 def _interval(tokens: list[Token], index: int, out: list[Token]) -> int:
-    """Writes ``interval('text', 'fields')``; returns how many tokens it read."""
-    word, text = tokens[index], tokens[index + 1]
-    used = 2
+    """Writes ``interval('text', 'fields', 'digits')``; returns how many tokens it read."""
+    word, start = tokens[index], _literal_at(tokens, index)
+    text, at = tokens[start], start + 1
+    digits = tokens[index + 2].text if start > index + 1 else ""
     fields = ""
-    if index + 2 < len(tokens) and is_unit(tokens[index + 2].text):
-        fields = tokens[index + 2].text.lower()
-        used = 3
-        range_ = tokens[index + 3 : index + 5]
-        if len(range_) == 2 and range_[0].text.lower() == "to" and range_[1].text.lower() in FIELDS:
-            fields += " to " + range_[1].text.lower()
-            used = 5
-    last = tokens[index + used - 1]
+    if at < len(tokens) and is_unit(tokens[at].text):
+        fields, at = _fields(tokens, at)
+        given, at = _digits(tokens, at) if fields.endswith("second") else ("", at)
+        digits = given or digits
+    used, last = at - index, tokens[at - 1]
     out += [
         like(word, _T.VAR, INTERVAL_CALL),
         like(word, _T.L_PAREN, "("),
         text,
         like(text, _T.COMMA, ","),
         like(last, _T.STRING, fields),
+        like(last, _T.COMMA, ","),
+        like(last, _T.STRING, digits),
         like(last, _T.R_PAREN, ")"),
     ]
     return used
+
+
+def _literal_at(tokens: list[Token], index: int) -> int:
+    """Where the text of ``INTERVAL '...'`` or ``INTERVAL(2) '...'`` is; 0: this is none."""
+    if _is_string(tokens[index + 1 : index + 2]):
+        return index + 1
+    digits, at = _digits(tokens, index + 1)
+    return at if digits and _is_string(tokens[at : at + 1]) else 0
+
+
+def _fields(tokens: list[Token], at: int) -> tuple[str, int]:
+    """``DAY TO HOUR``, in lower case, and what follows it."""
+    fields = tokens[at].text.lower()
+    range_ = tokens[at + 1 : at + 3]
+    if len(range_) == 2 and range_[0].text.lower() == "to" and range_[1].text.lower() in FIELDS:
+        return f"{fields} to {range_[1].text.lower()}", at + 3
+    return fields, at + 1
+
+
+def _digits(tokens: list[Token], at: int) -> tuple[str, int]:
+    """The number of ``(2)``, "" without one, and what follows it."""
+    kinds = [token.token_type for token in tokens[at : at + 3]]
+    if kinds == [_T.L_PAREN, _T.NUMBER, _T.R_PAREN] and tokens[at + 1].text.isdecimal():
+        return tokens[at + 1].text, at + 3
+    return "", at
+
+
+def _is_type(before: list[Token]) -> bool:
+    return bool(before) and before[-1].token_type in (_T.DCOLON, _T.ALIAS)
+
+
+def _names_field(following: list[Token]) -> bool:
+    return bool(following) and following[0].text.lower() in FIELDS
+
+
+def _interval_type(tokens: list[Token], index: int, out: list[Token]) -> int:
+    """Writes ``INTERVAL(number)`` for ``INTERVAL DAY TO SECOND(2)``; returns how many tokens it
+    read."""
+    fields, at = _fields(tokens, index + 1)
+    digits, at = _digits(tokens, at) if fields.endswith("second") else ("", at)
+    first, _, last = fields.partition(" to ")
+    places = FIELDS.index(first), FIELDS.index(last or first)
+    number = _RESTRICTED + 100 * places[0] + 10 * places[1] + min(int(digits or 9), 9)
+    end = tokens[at - 1]
+    out += [
+        tokens[index],
+        like(end, _T.L_PAREN, "("),
+        like(end, _T.NUMBER, str(number)),
+        like(end, _T.R_PAREN, ")"),
+    ]
+    return at - index
+
+
+def fields_of(number: int) -> tuple[tuple[str, ...], int | None] | None:
+    """The fields, and the digits of the seconds, that the number of an INTERVAL stands for; None
+    for a plain number of digits."""
+    if number < _RESTRICTED:
+        return None
+    first, rest = divmod(number - _RESTRICTED, 100)
+    last, digits = divmod(rest, 10)
+    names = (FIELDS[first],) if first == last else (FIELDS[first], FIELDS[last])
+    return names, digits if digits < 9 else None
 
 
 def is_operator(previous: Token | None, following: Token | None) -> bool:

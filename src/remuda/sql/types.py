@@ -180,8 +180,6 @@ def is_bare_decimal(node: exp.DataType) -> bool:
 def type_from_tree(node: exp.DataType, position: Position | None) -> SqlType:
     """The type in a CAST."""
     kind = node.this
-    if isinstance(kind, exp.Interval):
-        return INTERVAL
     if not isinstance(kind, exp.DataType.Type):
         raise UndefinedType("this type is not supported", position=position)
     if kind is exp.DataType.Type.ARRAY and len(node.expressions) == 1:

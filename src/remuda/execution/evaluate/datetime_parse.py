@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from remuda.datatypes.calendar import days_from_civil, days_in_month
-from remuda.errors import DatetimeOverflow, InvalidDatetime
+from remuda.errors import DatetimeOverflow, InvalidDatetime, InvalidZoneDisplacement
 from remuda.execution.evaluate.datetime_format import (
     DAYS,
     MONTHS,
@@ -20,9 +20,10 @@ _DIGITS: Final = {
     "Y,YYY": 5, "YYYY": 4, "IYYY": 4, "YYY": 3, "IYY": 3, "YY": 2, "IY": 2, "Y": 1, "I": 1,
     "MM": 2, "DDD": 3, "IDDD": 3, "DD": 2, "D": 1, "ID": 1, "WW": 2, "IW": 2, "W": 1, "Q": 1,
     "CC": 2, "J": 7, "HH24": 2, "HH12": 2, "HH": 2, "MI": 2, "SS": 2, "MS": 3, "US": 6,
-    "SSSS": 5, "SSSSS": 5, "TZH": 3, "TZM": 2, **{f"FF{n}": n for n in range(1, 7)},
+    "SSSS": 5, "SSSSS": 5, "TZH": 2, "TZM": 2, **{f"FF{n}": n for n in range(1, 7)},
 }  # fmt: skip
 _DAY: Final = 86_400_000_000
+_ZONE_HOURS_MAX: Final = 15
 
 
 class _Reader:
@@ -73,26 +74,33 @@ class _Reader:
             self._word(field.name.upper())
 
     def _number(self, field: Field, following: Field | str | None) -> None:
-        """As many digits as the field has; of the last field before other text, all."""
+        """As many characters as the field has; of the last field before other text, all digits."""
         name = field.name
+        if name == "TZH":
+            sign = self.text[self.at]
+            self.values["TZ sign"] = -1 if sign == "-" else 1
+            self.at += sign in "+-"
         limit = _DIGITS[name]
         alone = not (isinstance(following, Field) and following.name in NUMERIC_FIELDS)
-        pattern = r"[+-]?\d+" if alone or not field.fill else rf"[+-]?\d{{1,{limit}}}"
-        if name in ("MS", "US") or name.startswith("FF"):
-            pattern = rf"\d{{1,{limit}}}"
-        if name == "Y,YYY":
-            pattern = r"\d{1,3},\d{3}"
-        match = re.compile(pattern).match(self.text, self.at)
+        free = alone or not field.fill
+        given = self.text[self.at :] if free else self.text[self.at : self.at + limit]
+        pattern = r"\d{1,3},\d{3}" if name == "Y,YYY" else r"\s*[+-]?\d+"
+        match = re.match(pattern, given)
         if match is None:
-            shown = self.text[self.at : self.at + limit]
             raise InvalidDatetime(
-                f'invalid value "{shown}" for "{name}"', detail="Value must be an integer."
+                f'invalid value "{given[:limit]}" for "{name}"', detail="Value must be an integer."
             )
-        self.at = match.end()
-        digits = match[0].replace(",", "")
+        if name != "Y,YYY" and not free and match.end() < limit:
+            raise self._too_short(name, given, limit, match.end())
+        self.at += match.end()
+        digits = match[0].replace(",", "").strip()
         value = int(digits)
         if name in ("MS", "US") or name.startswith("FF"):
-            name, value = "micros", int(digits.ljust(6, "0")[:6])
+            size = 3 if name == "MS" else 6
+            value = int(digits.ljust(size, "0")) * 10 ** (6 - size)
+            if name.startswith("FF"):
+                self.values["fraction digits"] = int(name[2])
+            name, value = "micros", self.values.get("micros", 0) + value
         elif name in ("YYY", "YY", "Y"):
             if len(digits) < 4:
                 value = _near_2020(value)
@@ -102,6 +110,20 @@ class _Reader:
         elif name in ("IYY", "IY", "I"):
             name, value = "IYYY", _near_2020(value) if len(digits) < 4 else value
         self.values[name] = value
+
+    @staticmethod
+    def _too_short(name: str, given: str, limit: int, read: int) -> InvalidDatetime:
+        if len(given) < limit:
+            return InvalidDatetime(
+                f'source string too short for "{name}" formatting field',
+                detail=f"Field requires {limit} characters, but only {len(given)} remain.",
+                hint='If your source string is not fixed-width, try using the "FM" modifier.',
+            )
+        return InvalidDatetime(
+            f'invalid value "{given}" for "{name}"',
+            detail=f"Field requires {limit} characters, but only {read} could be parsed.",
+            hint='If your source string is not fixed-width, try using the "FM" modifier.',
+        )
 
     def _word(self, name: str) -> None:
         rest = self.text[self.at :].lower()
@@ -129,7 +151,8 @@ class _Reader:
         elif name in ("TZ", "OF"):
             match = re.compile(r"[+-]\d{1,2}(:?\d{2})?|[a-z]+").match(rest)
             if match is not None and match[0][0] in "+-":
-                self.values["TZH"] = int(match[0][:3])
+                self.values["TZ sign"] = -1 if match[0][0] == "-" else 1
+                self.values["TZH"] = int(match[0][1:3].rstrip(":"))
                 self.values["TZM"] = int((match[1] or "0").replace(":", ""))
             self.at += 0 if match is None else match.end()
 
@@ -184,11 +207,13 @@ def _days(values: dict[str, int], text: str) -> int:
         year = (values["CC"] - 1) * 100 + 1
     elif "YYYY" not in values or year == 0:
         year = 0  # 1 BC, as in PostgreSQL
-    if "DDD" in values:
-        if not 1 <= values["DDD"] <= 366:
+    # A zero counts as nothing said, as in PostgreSQL.
+    month, day = values.get("MM", 0) or 1, values.get("DD", 0) or 1
+    if values.get("DDD", 0) > 0 and (month == 1 or day == 1):
+        length = 366 if days_in_month(year, 2) == 29 else 365
+        if not 1 <= values["DDD"] <= length:
             raise _out_of_range(text)
         return days_from_civil(year, 1, 1) + values["DDD"] - 1
-    month, day = values.get("MM", 1), values.get("DD", 1)
     if "WW" in values and "MM" not in values and "DD" not in values:
         return days_from_civil(year, 1, 1) + (values["WW"] - 1) * 7
     if "W" in values and "DD" not in values:
@@ -224,9 +249,15 @@ def _time(values: dict[str, int], text: str) -> int:
         seconds = (hour * 60 + minute) * 60 + second
     elif seconds > 86_400:
         raise _out_of_range(text)
-    zone = values.get("TZH", 0)
-    offset = (abs(zone) * 60 + values.get("TZM", 0)) * 60 * (-1 if zone < 0 else 1)
-    return (seconds - offset) * 1_000_000 + values.get("micros", 0)
+    hours, minutes = values.get("TZH", 0), values.get("TZM", 0)
+    if not (0 <= hours <= _ZONE_HOURS_MAX and 0 <= minutes <= 59):
+        raise InvalidZoneDisplacement(f'time zone displacement out of range: "{text}"')
+    offset = (hours * 60 + minutes) * 60 * values.get("TZ sign", 1)
+    micros = values.get("micros", 0)
+    if not 0 <= micros < 1_000_000:
+        raise _out_of_range(text)
+    unit: int = 10 ** (6 - values.get("fraction digits", 6))
+    return (seconds - offset) * 1_000_000 + (micros + unit // 2) // unit * unit
 
 
 def _out_of_range(text: str) -> DatetimeOverflow:

@@ -79,6 +79,12 @@ def _describe(found: Template, name: str) -> None:
         case "RN":
             found.roman = True
         case "EEEE":
+            if found.sign or not found.fills or found.roman or found.shifts:
+                raise SqlSyntaxError(
+                    '"EEEE" is incompatible with other formats',
+                    detail='"EEEE" may only be used together with digit and decimal point '
+                    "patterns.",
+                )
             found.scientific = True
 
 
@@ -318,9 +324,9 @@ def _roman(value: Decimal | float, found: Template) -> str:
 
 def _scientific(value: Decimal | float, found: Template, finite: bool) -> str:
     if not finite:
-        return " #." + "#" * (found.after + 4)
+        return " " + "#" * found.before + "." + "#" * (found.after + 4)
     mantissa, exponent = f"{Decimal(value):.{found.after}e}".lower().split("e")
-    power = int(exponent)
+    power = int(exponent) if value else 0  # a zero has the exponent of its last digit
     text = f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
     return text if text.startswith("-") else " " + text
 
@@ -333,27 +339,41 @@ def to_number(text: str, template: str) -> Decimal:
     found = template_of(template)
     if found.roman or found.scientific:
         raise SqlSyntaxError('"RN" and "EEEE" are not supported for input')
-    reader = _Reader(text.strip())
+    reader = _Reader(text, found)
     for name, plain in found.nodes:
-        if reader.at >= len(reader.text):
+        if reader.at >= len(text):
             break
         reader.take(name, plain)
-    if reader.here == "-" and found.sign in ("post", "pre", "own"):
-        reader.negative = True
     if not any(digit.isdecimal() for digit in reader.digits):
         raise InvalidText(f'invalid input syntax for type numeric: "{text}"')
-    number = Decimal("".join(reader.digits)).scaleb(-found.multiplied, _EXACT)
+    number = Decimal("".join(reader.digits))
+    precision, whole = found.before + found.multiplied, abs(int(number))
+    if whole and len(str(whole)) > precision:
+        after = reader.digits_after
+        raise NumericOverflow(
+            "numeric field overflow",
+            detail=f"A field with precision {precision + after}, scale {after} must round to an "
+            f"absolute value less than 10^{precision}.",
+        )
+    number = number.scaleb(-found.multiplied, _EXACT)
     if number.adjusted() > 37:
         raise NumericOverflow("numeric field overflow")
-    return -number if reader.negative else number
+    return -number if reader.sign == "-" else number
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    """PostgreSQL's walk over template and text: it never looks back, and reads a sign before the
+    first digit, behind the last one, or where the template has one."""
+
+    def __init__(self, text: str, template: Template) -> None:
         self.text = text
+        self.template = template
         self.at = 0
         self.digits: list[str] = []
-        self.negative = False
+        self.digits_before = self.digits_after = 0
+        self.sign = ""
+        signs = {name for name, _ in template.nodes}
+        self._moves_sign = template.sign == "own" and bool(signs & {"MI", "PL", "SG"})
 
     @property
     def here(self) -> str:
@@ -361,37 +381,70 @@ class _Reader:
 
     def take(self, name: str, plain: str) -> None:
         """What one node of the template stands for."""
-        here = self.here
         match name:
-            case "9" | "0":
-                self._digit()
-            case "." | "D":
-                if here == ".":
-                    self.digits.append(".")
+            case "9" | "0" | "." | "D":
+                self._digit(name)
+            case ",":
+                self.at += self.template.fills and self.here == ","
+            case "G":
+                self.at += self.template.fills and self.here == ","
+            case "MI" | "PL" | "SG":
+                wanted = {"MI": "-", "PL": "+", "SG": "+-"}[name]
+                if self.here in wanted:
+                    self.sign = self.here
                     self.at += 1
-            case "," | "G":
-                self.at += here == ","
-            case "S" | "MI" | "PL" | "SG":
-                self._sign("+-")
-            case "PR":
-                self.at += here == ">"
+                else:
+                    self._skip(1)
             case "TH" | "th":
-                self.at += 2
+                if self.sign != "-" and not self.template.point:
+                    self._skip(2)
             case "L":
-                self.at += not here.isdecimal() and here not in "+-."
+                self._skip(1)
             case "":
                 self.at += len(plain)
 
-    def _digit(self) -> None:
-        while self.here == " ":
+    def _skip(self, count: int) -> None:
+        """At most ``count`` characters that no number has."""
+        while count and self.here and self.here not in "0123456789.,+-":
             self.at += 1
-        if not self.digits:
-            self._sign("+-<")
-        if self.here.isdecimal():
-            self.digits.append(self.here)
+            count -= 1
+
+    def _digit(self, name: str) -> None:
+        if self.here == " ":
+            self.at += 1
+        anchored = self.template.sign in ("pre", "post")
+        if not self.sign and name in ("9", "0") and not self.digits_before + self.digits_after:
+            self._leading_sign()
+        is_read = self._read()
+        if self.here and not self.sign and self.digits_before + self.digits_after:
+            following = self.text[self.at + 1 : self.at + 2]
+            if anchored and is_read and following:
+                if following in "+-":
+                    self.sign = following
+                    self.at += 1
+            elif not is_read and self._moves_sign and self.here in "+-":
+                self.sign = self.here
+        self.at += 1
+
+    def _leading_sign(self) -> None:
+        if self.here and self.here in "+-":
+            self.sign = self.here
+            self.at += 1
+        elif self.template.sign == "brackets" and self.here == "<":
+            self.sign = "-"
             self.at += 1
 
-    def _sign(self, signs: str) -> None:
-        if self.here and self.here in signs:
-            self.negative |= self.here in "-<"
-            self.at += 1
+    def _read(self) -> bool:
+        """Whether here is a digit, or the first point, of the number."""
+        here, has_point = self.here, "." in self.digits
+        if here.isdecimal():
+            if has_point and self.digits_after == self.template.after:
+                return False
+            self.digits.append(here)
+            self.digits_after += has_point
+            self.digits_before += not has_point
+            return True
+        if here == "." and self.template.point and not has_point:
+            self.digits.append(here)
+            return True
+        return False
