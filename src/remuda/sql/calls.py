@@ -33,7 +33,8 @@ from remuda.sql.conversion import is_untyped
 from remuda.sql.expressions import CALL_HANDLERS, ExpressionBinder, Handler, register, register_call
 from remuda.sql.hypothetical import hypothetical
 from remuda.sql.intervals import interval_literal, make_interval
-from remuda.sql.nested import at_time_zone, row_value
+from remuda.sql.nested import at_time_zone
+from remuda.sql.row_values import row_value
 from remuda.sql.suggest import did_you_mean
 from remuda.sql.time_precision import to_precision
 from remuda.sql.tokens import CALL_MARK

@@ -349,7 +349,7 @@ class Converter:
                 return self.context.undetermined(argument.index, place)
         types = ["unknown" if is_untyped(e) else type_name(e.type) for e in arguments]
         place = node if node is not None else _last_of(nodes)
-        if name in _SYMBOLS or name in _WORDS:
+        if (name in _SYMBOLS or name in _WORDS) and types:
             symbol = _WORDS.get(name, name)
             call = f"{symbol} {types[0]}" if len(types) == 1 else f"{types[0]} {symbol} {types[-1]}"
             hint = "Convert one side with CAST." if len(types) == 2 else ""

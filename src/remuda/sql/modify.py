@@ -18,7 +18,7 @@ from remuda.sql.places import end_of
 from remuda.sql.queries import analyze_query
 from remuda.sql.relations import CommonTable, Environment, undefined_map
 from remuda.sql.returning import Outcome, refuse_groups, returned
-from remuda.sql.row_values import row_parts
+from remuda.sql.row_values import is_star, row_parts, tags_of
 from remuda.sql.schema_names import schema_name, system_scan
 from remuda.sql.scope import Scope
 from remuda.sql.select import Item, SelectBinder
@@ -149,6 +149,15 @@ def _delete(context: Context, node: exp.Delete) -> ChangeStatement:
     )
 
 
+def _one_value(node: exp.Expr) -> exp.Expr:
+    """As an item of a select list: ``v.*`` with an alias, because here it is a row and no list."""
+    if not is_star(node):
+        return node
+    item = exp.Alias()
+    item.args.update(this=node, alias=exp.Identifier(this="value", quoted=True))
+    return item
+
+
 def _analyzed(
     context: Context,
     node: exp.Update | exp.Delete,
@@ -165,7 +174,7 @@ def _analyzed(
             )
     query = exp.Select()
     query.args.update(
-        expressions=list(values),
+        expressions=[_one_value(value) for value in values],
         from_=exp.From(),
         joins=[_cross(other) for other in others],
         where=node.args.get("where"),
@@ -282,7 +291,8 @@ def _pairs(context: Context, nodes: Sequence[exp.Expr]) -> Iterator[tuple[exp.Ex
             raise context.error(SqlSyntaxError, "SET needs column = value", node)
         target, value = _bare(node.this), _bare(node.expression)
         if not isinstance(target, exp.Tuple):
-            yield target, value
+            of_one = isinstance(node.this, exp.Paren) and row_parts(value) is not None
+            yield target, tags_of(value, 1)[0] if of_one else value
             continue
         if isinstance(value, exp.Query | exp.Subquery):
             yield from zip(
@@ -290,6 +300,10 @@ def _pairs(context: Context, nodes: Sequence[exp.Expr]) -> Iterator[tuple[exp.Ex
             )
             continue
         values = row_parts(value) or [value]
+        if any(is_star(part) for part in values) and row_parts(value) is not None:
+            # How many columns a star stands for is known when FROM is bound.
+            yield from zip(target.expressions, tags_of(value, len(target.expressions)), strict=True)
+            continue
         if len(values) != len(target.expressions):
             raise context.error(
                 SqlSyntaxError,

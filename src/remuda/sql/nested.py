@@ -67,15 +67,6 @@ def empty_array(node: exp.Expr) -> bool:
     return isinstance(inner, exp.Array) and not inner.expressions
 
 
-def row_value(binder: ExpressionBinder, node: exp.Expr) -> Expression:
-    """``ROW(a, b)`` or ``(a, b)`` as a value."""
-    parts = node.expressions
-    if not parts:
-        raise binder.context.unsupported("a row without fields", node)
-    values = [binder.settled(part) for part in parts]
-    return binder.convert.call("row", values, parts, node)
-
-
 def fields_null(value: Expression, negated: bool) -> Expression:
     """``value IS NULL``: all fields are, or the row is; negated: no field is."""
     tests: list[Expression] = []
@@ -268,7 +259,6 @@ _OPERATORS: Final[tuple[tuple[type[exp.Expr], str], ...]] = (
 def _register_all() -> None:
     for kind, name in _OPERATORS:
         register(kind, _operator(name), "this", "expression", "only_json_types")
-    register(exp.Tuple, row_value, "expressions")
     register(exp.Bracket, _subscript, "this", "expressions")
     register(exp.Dot, _field, "this", "expression")
     register(exp.MatchAgainst, _match, "this", "expressions")

@@ -19,7 +19,14 @@ from remuda.datatypes.sql import (
     SqlType,
     decimal,
 )
-from remuda.errors import DataError, InvalidEscape, InvalidText, Position, SqlSyntaxError
+from remuda.errors import (
+    DataError,
+    InvalidEscape,
+    InvalidText,
+    Position,
+    SqlSyntaxError,
+    UndefinedMap,
+)
 from remuda.plan.expression import Call, Case, Expression, InList, Literal
 from remuda.sql.bits import register_operators
 from remuda.sql.constants import negated, number_literal
@@ -37,8 +44,8 @@ from remuda.sql.nested import (
 )
 from remuda.sql.patterns import similar
 from remuda.sql.places import position_at, position_of, span_of
-from remuda.sql.row_values import row_parts, rows_of_literals
-from remuda.sql.scope import all_levels, resolve_column, whole_row
+from remuda.sql.row_values import row_parts, row_values, rows_of_literals
+from remuda.sql.scope import all_levels, columns_of_alias, resolve_column, whole_row
 from remuda.sql.subqueries import compared, quantified, quantifier
 from remuda.sql.system_functions import object_cast, regclass_text
 from remuda.sql.time_precision import rounded, type_without_precision
@@ -49,11 +56,14 @@ from remuda.sql.types import BARE_SCALE, is_bare_decimal, type_from_tree
 
 def _column(binder: ExpressionBinder, node: exp.Column) -> Expression:
     if isinstance(node.this, exp.Star):
-        row = whole_row(
-            binder.scope, identifier(node.args["table"]) if node.args.get("table") else ""
-        )
+        alias = identifier(node.args["table"]) if node.args.get("table") else ""
+        row = whole_row(binder.scope, alias)
         if row is not None:
             return row
+        if alias and columns_of_alias(binder.scope, alias) is None:
+            raise binder.context.error(
+                UndefinedMap, f'missing FROM-clause entry for table "{alias}"', node
+            )
         raise binder.context.error(SqlSyntaxError, "* is not allowed here", node)
     if _is_user(binder, node):
         return binder.bind(exp.CurrentUser())
@@ -150,7 +160,7 @@ def _not(binder: ExpressionBinder, node: exp.Not) -> Expression:
 
 def _is(binder: ExpressionBinder, node: exp.Is) -> Expression:
     test = node.expression
-    row = row_parts(node.this)
+    row = row_values(binder, node.this)
     if isinstance(test, exp.Null) and row:
         # IS NOT NULL of a row: no value is NULL; so it is not the opposite of IS NULL.
         name = "is_not_null" if node.args.get("negate") else "is_null"
@@ -176,6 +186,10 @@ def _comparison(name: str) -> Handler:
         if found is not None:
             return quantified(binder, name, node, *found)
         items = array_quantifier(right)
+        if items is not None and name.startswith("is_"):
+            raise binder.context.error(
+                SqlSyntaxError, "IS DISTINCT FROM takes no ANY or ALL of an array", right
+            )
         if items is not None:
             return compared_with_array(binder, name, left, items)
         return _compared(binder, name, left, right, node)

@@ -209,13 +209,15 @@ class ValuesBinder:
             if all(t.kind is Kind.NULL for t in kinds):
                 found.append(kinds[0])
             else:
-                found.append(common_type(kinds) or self._unmatched(index))
+                found.append(common_type(kinds) or self._unified(index))
         return found
 
-    def _unmatched(self, index: int) -> SqlType:
+    def _unified(self, index: int) -> SqlType:
+        """The type of a column whose cells have no common one before they are adapted to each
+        other; TypeMismatch if there is none."""
         cells = [row[index] for row in self.rows]
-        self.binder.convert.unified(cells, [row[index] for row in self.nodes], "VALUES")
-        raise AssertionError("unified must have failed")
+        nodes = [row[index] for row in self.nodes]
+        return self.binder.convert.unified(cells, nodes, "VALUES")[0].type
 
     def build(self, targets: Sequence[SqlType | None] | None = None) -> Logical:
         """Each cell of the column's common type. A single row may be cast further by its reader."""

@@ -92,6 +92,8 @@ def _followed(
         before_plan = _plan(catalog, view.text, bind)
         context = Context(text, after, 0)
         plan = bind(context, parse_query(text))
+        if len(plan.output) != len(before_plan.output):
+            return None  # the new name joins columns of a NATURAL JOIN, or no longer does
         followed = dataclasses.replace(
             view,
             text=text,

@@ -7,11 +7,14 @@ from typing import Final
 
 from sqlglot import exp
 
-from remuda.datatypes.sql import BOOLEAN
+from remuda.datatypes.sql import BOOLEAN, Kind
 from remuda.errors import SqlSyntaxError
 from remuda.plan.expression import Call, Expression
-from remuda.sql.calls import function_name
-from remuda.sql.expressions import ExpressionBinder
+from remuda.sql.context import identifier
+from remuda.sql.expressions import ExpressionBinder, register
+from remuda.sql.nested import field_of
+from remuda.sql.scope import columns_of_alias
+from remuda.sql.tokens import CALL_MARK
 
 _STRICT: Final = {"<": "<", "<=": "<", ">": ">", ">=": ">"}
 LONG_LIST: Final = 16
@@ -25,9 +28,85 @@ def row_parts(node: exp.Expr) -> list[exp.Expr] | None:
         node = node.this
     if isinstance(node, exp.Tuple):
         return list(node.expressions)
-    if isinstance(node, exp.Anonymous) and function_name(node) == "row":
+    if isinstance(node, exp.Anonymous) and str(node.this).removeprefix(CALL_MARK).lower() == "row":
         return list(node.expressions)
     return None
+
+
+def row_values(binder: ExpressionBinder, node: exp.Expr) -> list[exp.Expr] | None:
+    """``row_parts``, with a tree for each column of ``s.*`` and for each field of ``(value).*``."""
+    parts = row_parts(node)
+    return None if parts is None else expanded(binder, parts)
+
+
+def expanded(binder: ExpressionBinder, parts: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """The items of a row, stars replaced by Tags (star, place from 0, number of its columns)."""
+    found: list[exp.Expr] = []
+    for part in parts:
+        width = _width(binder, part) if is_star(part) else None
+        if width is None:
+            found.append(part)
+        else:
+            found += tags_of(part, width)
+    return found
+
+
+def is_star(node: exp.Expr) -> bool:
+    """Whether ``node`` is ``s.*`` or ``(value).*``."""
+    return (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)) or (
+        isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star)
+    )
+
+
+def tags_of(node: exp.Expr, width: int) -> list[exp.Expr]:
+    """A tree for each of the ``width`` values that ``node`` stands for: Tags, which no PostgreSQL
+    statement has: (node, place from 0, width)."""
+    found: list[exp.Expr] = []
+    for place in range(width):
+        tag = exp.Tag()
+        # Set by hand: the node keeps its parent in the tree of the statement.
+        tag.args.update(this=node, prefix=place, postfix=width)
+        found.append(tag)
+    return found
+
+
+def star_column(binder: ExpressionBinder, node: exp.Expr, place: int) -> Expression:
+    """One of the values of a star."""
+    if isinstance(node, exp.Dot):
+        return field_of(binder.settled(node.this), place)
+    columns = columns_of_alias(binder.scope, identifier(node.args["table"]))
+    assert columns is not None, "the star was expanded in this scope"
+    return columns[place][1]
+
+
+def row_part(binder: ExpressionBinder, node: exp.Expr, place: int, width: int) -> Expression:
+    """One of the values of a row that is to have ``width`` of them."""
+    parts = row_values(binder, node) or []
+    if len(parts) != width:
+        raise binder.context.error(
+            SqlSyntaxError, "number of columns does not match number of values", node
+        )
+    return binder.bind(parts[place])
+
+
+def _width(binder: ExpressionBinder, node: exp.Expr) -> int | None:
+    """How many values a star stands for; None for one that ``bind`` refuses."""
+    if isinstance(node, exp.Dot):
+        type_ = binder.settled(node.this).type
+        return len(type_.fields) if type_.kind is Kind.ROW else None
+    if node.args.get("table") is None:
+        return None
+    columns = columns_of_alias(binder.scope, identifier(node.args["table"]))
+    return None if columns is None else len(columns)
+
+
+def row_value(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """``ROW(a, b)`` or ``(a, b)`` as a value."""
+    if not node.expressions:
+        raise binder.context.unsupported("a row without fields", node)
+    parts = expanded(binder, node.expressions)
+    values = [binder.settled(part) for part in parts]
+    return binder.convert.call("row", values, parts, node)
 
 
 def rows_of_literals(binder: ExpressionBinder, node: exp.In) -> exp.Values | None:
@@ -86,3 +165,6 @@ def compared_rows(
         return result
     every = tuple(compared(name, place) for place in range(len(left)))
     return Call(BOOLEAN, "or" if name in ("<>", "is_distinct_from") else "and", every)
+
+
+register(exp.Tuple, row_value, "expressions")

@@ -140,6 +140,18 @@ def whole_row(scope: Scope, alias: str) -> Expression | None:
     return _crossing(crossed, Case(type_, ((absent, Literal(type_, None)),), value))
 
 
+def columns_of_alias(scope: Scope, alias: str) -> list[tuple[str, Expression]] | None:
+    """Names and columns of the relation ``alias``, here or in an enclosing query, as ``alias.*``
+    has them; None without such a relation."""
+    crossed: list[Scope] = []
+    for level in all_levels(scope):
+        columns = level.relations.get(alias)
+        if columns is not None:
+            return [(name, _crossing(crossed, part)) for name, part in columns if name != ROW_ID]
+        crossed.append(level)
+    return None
+
+
 def _crossing(crossed: list[Scope], found: Expression) -> Expression:
     for inner in crossed:
         inner.outer |= columns_of(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
@@ -10,7 +10,6 @@ from typing import Final
 from sqlglot import exp
 
 from remuda.datatypes.coercion import is_comparable, is_implicit
-from remuda.datatypes.schema import ROW_ID
 from remuda.datatypes.sql import INTEGER, Kind, SqlType
 from remuda.datatypes.text import type_name
 from remuda.errors import (
@@ -35,7 +34,7 @@ from remuda.plan.expression import (
     columns_of,
     conjunction,
 )
-from remuda.plan.logical import Filter, Logical
+from remuda.plan.logical import Filter, Logical, OutputColumn
 from remuda.sql import array_queries, calls, operators, unicode_strings
 from remuda.sql.aggregates import bind_aggregate
 from remuda.sql.clauses import (
@@ -56,7 +55,7 @@ from remuda.sql.output import distinct, one_row, project
 from remuda.sql.places import end_of
 from remuda.sql.relations import Environment, QueryBinder, RelationBinder
 from remuda.sql.schema_names import check_qualifier
-from remuda.sql.scope import Scope, all_levels
+from remuda.sql.scope import Scope, all_levels, columns_of_alias
 from remuda.sql.select_rows import SelectRows
 from remuda.sql.subqueries import SubqueryPlans, refuse_no_columns
 from remuda.sql.windows import WindowBinder
@@ -72,6 +71,8 @@ _CONSUMED = (
     "limit", "offset", "windows",
 )  # fmt: skip
 
+_SET_FUNCTION_CLAUSES: Final = ("SELECT", "GROUP BY", "ORDER BY")
+"""DISTINCT ON included, which is bound with the ORDER BY."""
 TARGETS_MAX: Final = 1664
 """As in PostgreSQL."""
 GROUPING_ARGUMENTS_MAX: Final = 31
@@ -186,16 +187,16 @@ class SelectBinder:
         return bind_aggregate(self.binder, name, node, condition)
 
     def window(self, node: exp.Window) -> Expression:
-        known = len(self.rows.ids)
+        known = self.rows.count
         bound = self.windows.bind(node)
-        if len(self.rows.ids) > known:
+        if self.rows.count > known:
             raise self.context.error(
                 NotSupported, "set-returning functions are not allowed in window functions", node
             )
         return bound
 
     def set_function(self, name: str, arguments: Sequence[exp.Expr], node: exp.Expr) -> Expression:
-        if self.clause != "SELECT" or self.in_aggregate:
+        if self.clause not in _SET_FUNCTION_CLAUSES or self.in_aggregate:
             where = "aggregate functions" if self.in_aggregate else self.clause or "this place"
             raise self.context.error(
                 NotSupported, f"set-returning functions are not allowed in {where}", node
@@ -312,9 +313,9 @@ class SelectBinder:
         check_qualifier(self.context, node)
         self.context.only(node.this)
         alias = identifier(node.args["table"])
-        for level in all_levels(self.scope):
-            if alias in level.relations:
-                return [entry for entry in level.relations[alias] if entry[0] != ROW_ID]
+        found = columns_of_alias(self.scope, alias)
+        if found is not None:
+            return found
         raise self.context.error(
             UndefinedMap, f'missing FROM-clause entry for table "{alias}"', node
         )
@@ -481,11 +482,14 @@ class SelectBinder:
     def build(self, targets: Sequence[SqlType | None] | None = None) -> Logical:
         """The plan; ``targets[i]`` types item ``i`` if it is untyped."""
         self.settle(targets)
-        plan = self.plan_of_items()
-        if self.first_of:
+        if self.first_of and self.unfolds_last():
             self.context.only(self.node.args["distinct"], "on")
+            plan = self.plan_of_first_items()
+        elif self.first_of:
+            self.context.only(self.node.args["distinct"], "on")
+            plan = self.plan_of_items()
             group = [plan.output[index].id for index in self.first_of]
-            plan = first_of_each(self.context, plan, group, self.sort_keys(plan))
+            plan = first_of_each(self.context, plan, group, self.sort_keys(plan.output))
         elif self.node.args.get("distinct") is not None:
             self.context.only(self.node.args["distinct"])
             for item in self.items:
@@ -493,8 +497,11 @@ class SelectBinder:
                     raise self.context.unsupported(
                         f"DISTINCT over type {type_name(item.expression.type)}", item.node
                     )
-            plan = distinct(plan)
-        plan = limited(self.context, plan, self.sort_keys(plan), self.node, self._outer_query)
+            plan = distinct(self.plan_of_items())
+        else:
+            plan = self.plan_of_items()
+        keys = self.sort_keys(plan.output)
+        plan = limited(self.context, plan, keys, self.node, self._outer_query)
         if self.hidden:
             visible = plan.output[: len(self.items)]
             plan = project(
@@ -521,12 +528,54 @@ class SelectBinder:
             else:
                 item.expression = convert.settled(item.expression, item.node)
 
+    def unfolds_last(self) -> bool:
+        """Whether set-returning functions see only the rows that DISTINCT ON keeps, as in
+        PostgreSQL: there is an ORDER BY, and neither it nor DISTINCT ON uses one."""
+        sorts = {*self.first_of, *(ordering.item for ordering in self.orderings)}
+        every = self.items + self.hidden
+        return (
+            self.rows.active
+            and bool(self.orderings)
+            and not any(columns_of(every[index].expression) & self.rows.ids for index in sorts)
+        )
+
     def plan_of_items(self) -> Logical:
+        plan, expressions = self.rows_of_items()
+        if self.rows.active:
+            plan = self.rows.attach(plan, self.above_grouping)
+        names = [item.name for item in self.items + self.hidden]
+        return project(self.context, plan, names, expressions)
+
+    def plan_of_first_items(self) -> Logical:
+        """The first rows of DISTINCT ON, and then what set-returning functions make of them."""
+        below, expressions = self.rows_of_items()
+        names = [item.name for item in self.items + self.hidden]
+        early = [i for i, e in enumerate(expressions) if not columns_of(e) & self.rows.ids]
+        plan = project(
+            self.context,
+            below,
+            [*(c.name for c in below.output), *(names[i] for i in early)],
+            [
+                *(ColumnRef(c.type, c.id, c.name) for c in below.output),
+                *(expressions[i] for i in early),
+            ],
+        )
+        made = dict(zip(early, plan.output[len(below.output) :], strict=True))
+        group = [made[index].id for index in self.first_of]
+        plan = first_of_each(self.context, plan, group, self.sort_keys(made))
+        plan = self.rows.attach(plan, self.above_grouping)
+        for index, column in made.items():
+            expressions[index] = ColumnRef(column.type, column.id, column.name)
+        return project(self.context, plan, names, expressions)
+
+    def rows_of_items(self) -> tuple[Logical, list[Expression]]:
+        """The rows below set-returning functions, and what computes the items from them."""
         every = self.items + self.hidden
         plan = self.plan
         expressions = [item.expression for item in every]
         having = self.having
         if self.grouping.active:
+            plan = self.rows.attach_grouped(plan, self.grouping.keys)
             used = [*expressions, *self.windows.expressions()]
             self.grouping.add_determined(plan, used if having is None else [*used, having])
             plan = self.grouping.aggregate(plan)
@@ -538,20 +587,21 @@ class SelectBinder:
         plan = filtered(plan, () if having is None else (having,))
         if self.windows.active:
             plan = self.windows.attach(plan, self.above_grouping)
-        if self.rows.active:
-            plan = self.rows.attach(plan, self.above_grouping)
-        return project(self.context, plan, [item.name for item in every], expressions)
+        return plan, expressions
 
     def above_grouping(self, expression: Expression, node: exp.Expr | None) -> Expression:
         if not self.grouping.active:
             return expression
         return self.grouping.above(expression, node, self.scope.outer)
 
-    def sort_keys(self, plan: Logical) -> tuple[SortKey, ...]:
+    def sort_keys(
+        self, columns: Sequence[OutputColumn] | Mapping[int, OutputColumn]
+    ) -> tuple[SortKey, ...]:
+        """The ORDER BY; ``columns`` has the column of each item by its index."""
         keys: list[SortKey] = []
         seen: set[ColumnId] = set()
         for ordering in self.orderings:
-            column = plan.output[ordering.item].id
+            column = columns[ordering.item].id
             if column not in seen:
                 keys.append(SortKey(column, ordering.descending, ordering.nulls_first))
                 seen.add(column)

@@ -31,7 +31,15 @@ from remuda.sql.calls import function_name
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, register
 from remuda.sql.output import free_references
-from remuda.sql.row_values import compared_rows, row_parts
+from remuda.sql.row_values import (
+    compared_rows,
+    is_star,
+    row_part,
+    row_parts,
+    row_values,
+    star_column,
+    tags_of,
+)
 
 PlanOf: TypeAlias = Callable[[exp.Expr], Logical]
 
@@ -122,22 +130,20 @@ def row_of(binder: ExpressionBinder, node: exp.Expr, width: int) -> list[Express
 
 
 def columns_of_query(query: exp.Expr, width: int) -> list[exp.Expr]:
-    """A tree for each column of a query of ``width`` columns, for ``SET (a, b) = (SELECT ...)``.
-
-    The trees are Tags, which no PostgreSQL statement has: (query, column number, width).
-    """
-    found: list[exp.Expr] = []
-    for place in range(width):
-        column = exp.Tag()
-        # Set by hand: the query keeps its parent in the tree of the statement.
-        column.args.update(this=query, prefix=place, postfix=width)
-        found.append(column)
-    return found
+    """A tree for each column of a query of ``width`` columns, for ``SET (a, b) = (SELECT ...)``."""
+    return tags_of(query, width)
 
 
-def _query_column(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _tagged(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """One of the values of a star, of a row, or of a query of one row."""
+    inner: exp.Expr = node.this
     place: int = node.args["prefix"]
-    return row_of(binder, node.this, node.args["postfix"])[place]
+    width: int = node.args["postfix"]
+    if is_star(inner):
+        return star_column(binder, inner, place)
+    if row_parts(inner) is not None:
+        return row_part(binder, inner, place, width)
+    return row_of(binder, inner, width)[place]
 
 
 def _check_width(context: Context, plan: Logical, width: int, node: exp.Expr) -> None:
@@ -150,7 +156,7 @@ def compared(
     binder: ExpressionBinder, name: str, left: exp.Expr, right: exp.Expr, node: exp.Expr
 ) -> Expression | None:
     """``left name right``, where one of them is a row of values; None if none is."""
-    sides = [row_parts(left), row_parts(right)]
+    sides = [row_values(binder, left), row_values(binder, right)]
     if all(side is None for side in sides):
         return None
     width = max(len(side) for side in sides if side is not None)
@@ -193,7 +199,7 @@ def quantified(
 ) -> Expression:
     """``left name ANY (query)``; with ``every``, ALL: no row for which the opposite holds."""
     left = node.args["this"]
-    operands = row_parts(left) or [left]
+    operands = row_values(binder, left) or [left]
     plan = binder.surroundings.subquery(query)
     _check_width(binder.context, plan, len(operands), query)
     test = _NEGATED.get(name, name) if every else name
@@ -253,4 +259,4 @@ for _kind in (exp.Subquery, exp.Select, exp.Union, exp.Intersect, exp.Except):
     # The query's own binder looks at its parts.
     register(_kind, _scalar, *_kind.arg_types)
 register(exp.Exists, _exists, "this")
-register(exp.Tag, _query_column, "this", "prefix", "postfix")
+register(exp.Tag, _tagged, "this", "prefix", "postfix")

@@ -133,7 +133,8 @@ class _Binder:
                 bound.append(made)
                 names += [column for column, _ in signature.columns]
         if len(bound) > 1:
-            names = [name or bound[at].function for at, name in enumerate(names)]
+            functions = [made.function for made in bound for _ in made.types]
+            names = [name or own for name, own in zip(names, functions, strict=True)]
         types = [found for made in bound for found in made.types]
         output = [self._column(n or first, t) for n, t in zip(names, types, strict=True)]
         if ordinality:

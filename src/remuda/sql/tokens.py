@@ -27,6 +27,7 @@ from remuda.sql.catalog_tokens import without_pg_catalog
 from remuda.sql.dollar_parameters import restore_marks, with_other_marks
 from remuda.sql.grammar_gaps import close_gaps
 from remuda.sql.join_aliases import with_listed_aliases
+from remuda.sql.number_tokens import with_own_signs
 from remuda.sql.places import end_of, position_at, position_of_token
 from remuda.sql.prefix_tokens import with_prefix_calls
 from remuda.sql.search_tokens import with_joined_names
@@ -143,9 +144,10 @@ def is_blank(text: str) -> bool:
 def tokenize(text: str) -> list[Token]:
     """All tokens, statements separated by SEMICOLON tokens."""
     try:
-        return restore_marks(text, DIALECT.tokenize(with_other_marks(text)))
+        tokens = restore_marks(text, DIALECT.tokenize(with_other_marks(text)))
     except TokenError as error:
         raise _unterminated(text) from error
+    return with_own_signs(text, tokens)
 
 
 def _unterminated(text: str) -> SqlSyntaxError:

@@ -90,7 +90,8 @@ def _checked_days(days: int) -> int:
 
 
 def _make_time(hour: int, minute: int, second: float) -> int:
-    micros = round(second * 1_000_000) if math.isfinite(second) else -1
+    # Not of NaN, nor of what times a million is infinite.
+    micros = round(second * 1_000_000) if abs(second) <= _DAY else -1
     total = (hour * 60 + minute) * 60_000_000 + micros
     if not (0 <= hour <= 24 and 0 <= minute < 60 and 0 <= micros <= 60_000_000 and total <= _DAY):
         raise DatetimeOverflow(f"time field value out of range: {hour}:{minute:02d}:{second:02g}")

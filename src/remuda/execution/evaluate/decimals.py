@@ -130,13 +130,24 @@ def modulo(left: Value, right: Value, types: tuple[SqlType, SqlType], result: Sq
     invalid = invalid_mask(left, right)
     dividend = at_scale(left, types[0], scale)
     divisor = without_zeros(at_scale(right, types[1], scale), invalid)
-    if isinstance(dividend, np.ndarray) and dividend.dtype == object:
-        divisor = divisor.astype(object) if isinstance(divisor, np.ndarray) else divisor
+    if _is_wide(dividend) or _is_wide(divisor):
+        dividend, divisor = _exact_objects(dividend), _exact_objects(divisor)
     rest: Any = abs(dividend)
     rest = rest % abs(divisor)
     signed = np.where(dividend < 0, -rest, rest)
     data = rescale(shrink(signed), scale_of(result) - scale, invalid)
     return decimal_array(_as_array(data), result, left, right, invalid=invalid)
+
+
+def _is_wide(data: Exact) -> bool:
+    """Whether it is, or has, integers of more than 64 bits."""
+    if isinstance(data, np.ndarray):
+        return bool(data.dtype == object)
+    return not -(2**63) <= data < 2**63
+
+
+def _exact_objects(data: Exact) -> Exact:
+    return data.astype(object) if isinstance(data, np.ndarray) else data
 
 
 def _as_array(data: Exact) -> Data:

@@ -198,10 +198,10 @@ def decimal_array(
         return array_from(data, pa.int64(), buffer)
     if invalid is not None:
         data = np.where(invalid, 0, data)
-        narrow = shrink(data)
-        assert isinstance(narrow, np.ndarray)
-        if narrow.dtype != object:
-            return array_from(narrow, pa.int64(), buffer)
+    narrow = shrink(data)
+    assert isinstance(narrow, np.ndarray)
+    if narrow.dtype != object:
+        return array_from(narrow, pa.int64(), buffer)
     low, high = bounds(data)
     if low <= -DECIMAL_LIMIT or high >= DECIMAL_LIMIT:
         raise numeric_overflow()
