@@ -21,7 +21,8 @@ from remuda.sql.returning import Outcome, refuse_groups, returned
 from remuda.sql.row_values import is_star, row_parts, tags_of
 from remuda.sql.schema_names import schema_name, system_scan
 from remuda.sql.scope import Scope
-from remuda.sql.select import Item, SelectBinder
+from remuda.sql.select import SelectBinder
+from remuda.sql.select_items import Item
 from remuda.sql.statements import ChangeStatement, Repeats, TruncateStatement
 from remuda.sql.subqueries import columns_of_query
 from remuda.sql.suggest import did_you_mean

@@ -15,7 +15,8 @@ from remuda.sql.expressions import ExpressionBinder
 from remuda.sql.queries import bind_query
 from remuda.sql.relations import Environment
 from remuda.sql.scope import Scope
-from remuda.sql.select import Item, SelectBinder
+from remuda.sql.select import SelectBinder
+from remuda.sql.select_items import Item
 
 
 @dataclass(slots=True)

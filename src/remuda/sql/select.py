@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
@@ -56,6 +55,7 @@ from remuda.sql.places import end_of
 from remuda.sql.relations import Environment, QueryBinder, RelationBinder
 from remuda.sql.schema_names import check_qualifier
 from remuda.sql.scope import Scope, all_levels, columns_of_alias
+from remuda.sql.select_items import Item, Ordering
 from remuda.sql.select_rows import SelectRows
 from remuda.sql.subqueries import SubqueryPlans, refuse_no_columns
 from remuda.sql.windows import WindowBinder
@@ -77,24 +77,6 @@ TARGETS_MAX: Final = 1664
 """As in PostgreSQL."""
 GROUPING_ARGUMENTS_MAX: Final = 31
 """The result of GROUPING has a bit for each."""
-
-
-@dataclass(slots=True)
-class Item:
-    """One expression of the select list (or one that only ORDER BY needs)."""
-
-    name: str
-    expression: Expression
-    node: exp.Expr | None
-
-
-@dataclass(slots=True)
-class Ordering:
-    """One ORDER BY key: the item that it sorts by."""
-
-    item: int
-    descending: bool
-    nulls_first: bool
 
 
 class SelectBinder:

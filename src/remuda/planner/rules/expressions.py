@@ -20,8 +20,9 @@ from remuda.plan.expression import (
     conjunction,
     conjuncts,
     transform,
+    walk,
 )
-from remuda.plan.functions import SCALAR_FUNCTIONS
+from remuda.plan.functions import SCALAR_FUNCTIONS, NullRule
 from remuda.plan.logical import (
     Aggregate,
     DependentJoin,
@@ -80,6 +81,8 @@ def _fold_constants(node: Logical, rewriting: Rewriting) -> Logical | None:
         return None
 
     def rewrite(expression: Expression) -> Expression:
+        if _is_null_by_strictness(expression):
+            return Literal(expression.type, None)
         if not _foldable(expression):
             return expression
         try:
@@ -98,6 +101,25 @@ def _foldable(expression: Expression) -> bool:
             return False
     parts = children(expression)
     return bool(parts) and all(isinstance(part, Literal) for part in parts)
+
+
+def _is_null_by_strictness(expression: Expression) -> bool:
+    """Whether it is a strict call with NULL among its arguments: the others are not computed, so
+    ``a / 0 = NULL`` raises nothing. Constants are, as in PostgreSQL: ``1 / 0 = NULL`` raises."""
+    if not isinstance(expression, Call):
+        return False
+    function = SCALAR_FUNCTIONS.get(expression.function)
+    if function is None or function.nulls is not NullRule.STRICT:
+        return False
+    arguments = expression.arguments
+    return any(isinstance(part, Literal) and part.value is None for part in arguments) and not any(
+        has_failed_constant(part) for part in arguments
+    )
+
+
+def has_failed_constant(expression: Expression) -> bool:
+    """Whether a part of it is constant and was not folded, because computing it raises."""
+    return any(_foldable(part) for part in walk(expression))
 
 
 FOLD_CONSTANTS = Rule("fold constants", _NODES, _fold_constants)
@@ -150,7 +172,10 @@ def _simplify_connective(call: Call) -> Expression:
     flat = conjuncts(call) if is_and else disjuncts(call)
     parts = tuple(part for part in dict.fromkeys(flat) if part != neutral)
     if absorbing in parts:
-        return absorbing
+        before = parts[: parts.index(absorbing)]
+        if not any(map(has_failed_constant, before)):
+            return absorbing
+        parts = (*before, absorbing)  # it raises before the other part could absorb it
     if not parts:
         return neutral
     if len(parts) == 1:
