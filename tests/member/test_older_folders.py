@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from logged import asked, logged_cluster, memory_disk, on_disk, picture
 from power import judge, record
 from tests.member.conftest import TestCluster
 
-from remuda.errors import DataCorrupted
+from remuda.errors import DataCorrupted, ResourceError
 from remuda.member import heard_logs, recovery, wal_checkpoint
 from remuda.member.heard_logs import HeardLogs
 from remuda.member.wal_folder import Folder
@@ -204,3 +205,73 @@ def test_members_that_have_gone_are_kept_for_a_while() -> None:
     found = logs.changed(0.0, [1])
     assert found is not None
     assert [log.member for log in found.logs] == [1, *range(37, 101)]
+
+
+@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("outside", ["snapshot_store", "log_archive"])
+def test_folders_that_were_all_put_back_are_noticed_from_outside(
+    members: int, outside: str, tmp_path: Path
+) -> None:
+    """Their notes of each other are as old as they are: a cut, or the archive, is not."""
+
+    async def scenario() -> None:
+        disk, folders = memory_disk(), FOLDERS[:members]
+        settings: dict[str, Any] = {"backups": members - 1, "snapshot_store": "/store"}
+        if outside == "log_archive":
+            settings |= {"log_archive": "/archive", "log_archive_every": 0.05}
+        async with logged_cluster(folders, on_disk(disk), **settings) as cluster:
+            client = await cluster.client()
+            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+            await written(cluster, 0, 10)
+            old = picture(disk)
+            await written(cluster, 10, 20)
+            if outside == "snapshot_store":
+                await client.sql("CREATE SNAPSHOT nightly")
+            else:
+                wals: Any = [member.core.wal for member in cluster.members]
+                ends = [wal.group.writer.last for wal in wals]
+                while any((wal.archived or 0) < end for wal, end in zip(wals, ends, strict=True)):
+                    await asyncio.sleep(0.01)
+        back = picture(disk)
+        for folder in folders:
+            back = put_back(back, folder, old)
+        with pytest.raises(DataCorrupted) as caught:
+            async with logged_cluster(folders, on_disk(picture(back)), **settings):
+                pass
+        said = "cut 1 of snapshot nightly" if outside == "snapshot_store" else "the archive of logs"
+        assert f"is older than {said} says" in caught.value.message
+        assert "without snapshot_store" in (caught.value.hint or "")
+        async with logged_cluster(folders, on_disk(disk), **settings) as cluster:
+            assert await count(cluster) == 20  # the newest ones are not refused
+        settings["snapshot_store"] = settings["log_archive"] = ""
+        async with logged_cluster(folders, on_disk(back), **settings) as cluster:
+            assert await count(cluster) == 10  # said in words
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("problem", ["error", "silence"])
+def test_a_store_that_does_not_answer_holds_no_start_up(
+    problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+
+    def unreachable(*_: Any) -> None:
+        if problem == "silence":
+            over.wait()
+        raise ResourceError("the store does not answer")
+
+    async def scenario() -> None:
+        disk = memory_disk()
+        settings = {"snapshot_store": "/store"}
+        async with logged_cluster([A], on_disk(disk), **settings) as cluster:
+            await (await cluster.client()).sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+        monkeypatch.setattr("remuda.member.snapshots.of_cuts", unreachable)
+        monkeypatch.setattr(recovery, "WITNESS_TIMEOUT", 0.05)
+        async with logged_cluster([A], on_disk(disk), **settings) as cluster:
+            assert await count(cluster) == 0
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        over.set()

@@ -53,7 +53,7 @@ from remuda.member.query_relations import QueryRelations
 from remuda.member.read_leases import ReadLeases
 from remuda.member.recovery import Recovery
 from remuda.member.routes import PRIMARY_CALLS, MemberRoutes, UserRoutes
-from remuda.member.snapshots import Snapshots
+from remuda.member.snapshots import Snapshots, witness_of
 from remuda.member.statements import Statements
 from remuda.member.statistics_service import ClusterStatistics
 from remuda.member.subscriptions import Subscriptions
@@ -121,8 +121,8 @@ class Member:
         self.membership.on_catalog = self.catalog.catch_up
         self.recovery: Recovery | None = None
         if config.data_dir:
-            ends = self.transactions.shell.ends
-            self.recovery = Recovery(self.core, self._end_with, ends)
+            ends, witness = self.transactions.shell.ends, partial(witness_of, config, world)
+            self.recovery = Recovery(self.core, self._end_with, ends, witness)
             self.membership.forming.recovery = self.recovery
         self.queries: Queries
         self.statements: Statements

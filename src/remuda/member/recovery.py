@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from remuda.datatypes.view import View
-from remuda.errors import InputError, RemudaError
+from remuda.errors import DataCorrupted, InputError, RemudaError
 from remuda.limits import PARTITIONS
 from remuda.member.core import Core
 from remuda.member.hop import Hop
@@ -42,10 +43,13 @@ from remuda.storage.format.segment import Identity
 from remuda.storage.log.files import OpenedLog, open_log
 from remuda.storage.log.reader import Entry
 from remuda.storage.log.writer import SyncMode
+from remuda.storage.snapshot.witness import Witness
 from remuda.transaction.parts import Address
 
 log = logging.getLogger(__name__)
 
+WITNESS_TIMEOUT: Final = 10.0
+"""Seconds for the store of snapshots to tell what it knows of a log."""
 PREPARED = control_pb2.PartMessage.PREPARED
 COMMITTED = control_pb2.PartMessage.COMMITTED
 ROLLED_BACK = control_pb2.PartMessage.ROLLED_BACK
@@ -67,16 +71,24 @@ class _CountedLog:
         return self._opened.reader.entries_of(start, kinds, self._opened.tail)
 
 
+def _nobody(_log: Identity) -> None:
+    """There is neither a store of snapshots nor an archive."""
+
+
 class Recovery:
-    """``end`` is told why the member must end, when the disk fails. ``ends``: see Checkpoints."""
+    """``end`` is told why the member must end, when the disk fails. ``ends``: see Checkpoints.
+    ``witness`` tells, on a thread, which record of a log others know last; it raises ResourceError
+    and others where they cannot be asked."""
 
     def __init__(
         self,
         core: Core,
         end: Callable[[str], None],
         ends: Callable[[], dict[Address, int | None]],
+        witness: Callable[[Identity], Witness | None] = _nobody,
     ) -> None:
         self._core = core
+        self._witness = witness
         self._end = end
         self._ends = ends
         self._flushing = Offload(core.world.workers, "log")
@@ -113,6 +125,7 @@ class Recovery:
             return
         self.reading = True
         self.restored = await self._flushing.result(partial(self._restore, folder, state))
+        await self._require_newest(state)
         self.reading = False
         core.clock.observe(self.restored.clock)
         log.info(
@@ -124,6 +137,34 @@ class Recovery:
                 in_doubt=len(self.restored.parts) + len(self.restored.jobs),
             ),
         )
+
+    async def _require_newest(self, state: FolderState) -> None:
+        """Raises DataCorrupted when the store of snapshots or the archive names a later record of
+        this log than its last one: all folders may have been put back together. Where nobody can
+        be asked in time, the member starts without that."""
+        opened = self._opened
+        assert opened is not None
+        if self._core.config.log_sync != SyncMode.FSYNC.value:
+            return  # what others name may have gone with the power
+        asked = Offload(self._core.world.workers, "witness")
+        asked.start(Hop(asyncio.get_running_loop()))
+        try:
+            async with asyncio.timeout(WITNESS_TIMEOUT):
+                known = await asked.result(partial(self._witness, state.identity))
+        except TimeoutError:  # its thread is left alone: it may never end
+            log.warning("the store of snapshots does not tell how new the log is")
+            return
+        except RemudaError as problem:
+            asked.close()
+            log.warning(
+                "the store of snapshots does not tell how new the log is",
+                extra=fields(cause=problem.message),
+            )
+            return
+        asked.close()
+        end = opened.tail.end.sequence
+        if known is not None and known.sequence > end:
+            raise _older_than_told(state.number, self._core.config.data_dir, end, known)
 
     def _restore(self, folder: Folder, state: FolderState) -> Restored:
         """On the thread."""
@@ -370,6 +411,18 @@ class Recovery:
             self._opened.files.close()
         if self._folder is not None:
             self._folder.close()
+
+
+def _older_than_told(number: int, folder: str, end: int, known: Witness) -> DataCorrupted:
+    return DataCorrupted(
+        f"the log of member {number} in {folder} is older than {known.where} says: it ends with"
+        f" record {end}, and record {known.sequence} was on its disk",
+        detail="The folder is an older copy, or its log was cut off: writes behind record"
+        f" {end} that were acknowledged would be lost.",
+        hint="Put the newer folder back, or restore a snapshot into a new cluster. To go on with"
+        " the older folders all the same, start the members without snapshot_store and log_archive,"
+        " and give them other places for both afterwards.",
+    )
 
 
 def _settle_part(

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias
 
 from remuda.catalog.system_relations import SYS, SYSTEM, SystemRelation
+from remuda.config import MemberConfig
 from remuda.datatypes.datetimetext import parse_timestamp
 from remuda.datatypes.timestamp import from_micros, to_micros
 from remuda.errors import QueryTimeout, UndefinedObject
@@ -32,7 +33,7 @@ from remuda.member.snapshot_replay import SnapshotReplays
 from remuda.member.snapshot_restoring import RestoredMap, SnapshotRestoring
 from remuda.member.snapshot_rows import SnapshotRows
 from remuda.member.snapshot_schedule import SnapshotSchedule
-from remuda.member.snapshot_storage import SnapshotStorage
+from remuda.member.snapshot_storage import SnapshotStorage, open_store
 from remuda.member.snapshot_tasks import CREATE, RESTORE, VERIFY, SnapshotTask, SnapshotTasks
 from remuda.member.statement import Statement
 from remuda.member.statements import Statements
@@ -60,11 +61,15 @@ from remuda.sql.snapshot_trees import (
     SnapshotTree,
     VerifySnapshotTree,
 )
+from remuda.storage.format.segment import Identity
 from remuda.storage.snapshot import expiring
+from remuda.storage.snapshot.archive import WithArchive
 from remuda.storage.snapshot.chain import load, snapshot_names
 from remuda.storage.snapshot.expiring import ExpirePlan
 from remuda.storage.snapshot.object_store import ObjectStore, check_name
 from remuda.storage.snapshot.verifying import Level, verify
+from remuda.storage.snapshot.witness import Witness, latest, of_archive, of_cuts
+from remuda.world import World
 
 Rows: TypeAlias = Callable[[Statement], Awaitable[Iterable[tuple[Any, ...]]]]
 
@@ -309,3 +314,17 @@ def _newest_cut(store: ObjectStore, cluster: str) -> tuple[str, int]:
 
 def _all_cuts(store: ObjectStore) -> list[tuple[Any, ...]]:
     return [row for name in snapshot_names(store) for row in cut_rows(load(store, name))]
+
+
+def witness_of(config: MemberConfig, world: World, log: Identity) -> Witness | None:
+    """The last record of a log that the store of snapshots or the archive names; None: neither
+    does. On a thread. Raises ResourceError where they cannot be read."""
+    found: list[Witness | None] = []
+    if config.snapshot_store:
+        store = open_store(config.snapshot_store, world)
+        found.append(of_cuts(store, log.member.hex()))
+    if config.log_archive:
+        place = open_store(config.log_archive, world, "log_archive")
+        archive = WithArchive(place, place)
+        found.append(of_archive(archive, log.cluster.hex(), log.member.hex()))
+    return latest(found)
