@@ -61,7 +61,19 @@ class MemberConfig:
     )
     statement_memory: int = _setting(4096 * MIB, "bytes that one statement may hold on a member")
     member_memory: int = _setting(
-        0, "bytes that all statements together may hold on a member; 0 = a quarter of its machine's"
+        0,
+        "bytes that all statements together may hold on a member; 0 = a quarter of its share of the"
+        " machine's, or of the limit of its control group",
+    )
+    storage_memory: int = _setting(
+        0,
+        "bytes that a member may store: rows with their older versions, backups, indexes, staged"
+        " rows; 0 = what member_memory and a reserve leave of its share",
+    )
+    memory_sharers: int = _setting(
+        0,
+        "members that share the memory of this member's machine or control group; 0 = those of the"
+        " cluster with the same host",
     )
     admission_timeout: float = _setting(
         60.0, "seconds that a query waits for memory to begin; after that it fails"
@@ -195,6 +207,8 @@ class MemberConfig:
             "transaction_timeout",
             "spill_limit",
             "member_memory",
+            "storage_memory",
+            "memory_sharers",
             "lease",
             "leave_timeout",
             "snapshot_every",

@@ -571,6 +571,14 @@ class OutOfMemory(ResourceError):
     sqlstate = "53200"
 
 
+class StorageFull(OutOfMemory):
+    """A member, or a map with ``max_bytes``, holds as much as it may. The write was refused before
+    it began; it succeeds when there is room again."""
+
+    may_have_run = False
+    transient = True
+
+
 class TooManyQueries(ResourceError):
     """So many wait already that another one is not taken."""
 

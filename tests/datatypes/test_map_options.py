@@ -61,10 +61,22 @@ def test_a_limit_means_lru_and_eviction_needs_a_limit() -> None:
     )
     with pytest.raises(InvalidDefinition, match="needs max_entries or max_bytes"):
         changed(NO_OPTIONS, {"eviction": "LFU"})
-    with pytest.raises(InvalidDefinition, match="need an eviction"):
+    with pytest.raises(InvalidDefinition, match="max_entries needs an eviction"):
         changed(NO_OPTIONS, {"max_entries": 5, "eviction": "none"})
     limited = changed(NO_OPTIONS, {"max_entries": "5"})
     assert changed(limited, {"max_entries": None, "eviction": None}) == NO_OPTIONS
+
+
+def test_a_full_map_refuses_writes_where_eviction_is_said_to_be_none() -> None:
+    refusing = changed(NO_OPTIONS, {"max_bytes": "1 GB", "eviction": "none"})
+    assert refusing == MapOptions(max_bytes=2**30)
+    assert changed(refusing, {"ttl": "1 s"}).eviction is Eviction.NONE
+    assert changed(refusing, {"eviction": None}).eviction is Eviction.LRU
+    assert changed(refusing, {"max_bytes": "2 GB"}).eviction is Eviction.NONE
+    evicting = changed(NO_OPTIONS, {"max_bytes": "1 GB"})
+    assert changed(evicting, {"eviction": "none"}) == refusing
+    with pytest.raises(InvalidDefinition, match="max_entries needs an eviction"):
+        changed(refusing, {"max_entries": 5})
 
 
 def test_shown_options_are_read_back_as_they_were() -> None:

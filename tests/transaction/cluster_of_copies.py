@@ -15,7 +15,7 @@ from random import Random
 from histories import Anomaly, Append, Outcome, Read, Transaction, anomalies
 
 from remuda.cluster.replicas import Replicas, balanced, without
-from remuda.errors import JobAborted, RemudaError, SerializationFailure
+from remuda.errors import JobAborted, OutOfMemory, RemudaError, SerializationFailure
 from remuda.transaction import states as tx
 from remuda.transaction.near import Near
 from remuda.transaction.parts import Address, Parts
@@ -208,6 +208,9 @@ class Member:
                 self.world.send(self, sender, answer)
             case ReadAnswer(client, found):
                 self.read(client, found)
+            case tx.BackupPrepare() if self.world.has_no_room(self, message):
+                refusal = OutOfMemory("no room")
+                self.perform(self.parts.refuse_to_keep(sender, message, refusal))
             case _:
                 self.perform(self.parts.on_message(sender, message))  # type: ignore[arg-type]
 
@@ -273,11 +276,18 @@ class Cluster:
         self.views = [ViewOfCopies(1, frozenset(numbers), table)]
         self.members = {number: self.make_member(number) for number in numbers}
         self.clients: list[Client] = []
+        self.full = Random(f"{seed}/room").choice((0.0, 0.0, 0.1, 0.5))
+        """How often a backup has no room for a part."""
         self.commit_times: dict[TransactionId, int] = {}
 
     # what mutations replace
     def make_member(self, number: int) -> Member:
         return Member(self, number, self.views[0])
+
+    def has_no_room(self, member: Member, message: tx.BackupPrepare) -> bool:
+        """Whether a backup refuses a part, which it may only if it does not know the part."""
+        known = (message.transaction, message.partition) in member.parts
+        return not known and self.random.random() < self.full
 
     def make_parts(self, number: int, view: ViewOfCopies) -> Parts:
         return Parts(number, view, resend=RESEND)

@@ -223,18 +223,18 @@ members: member int, uuid text, host text, user_port int, control_port int, data
     state text, cause text, coordinator bool, asked bool, partitions int, backups int, view bigint,
     queries int, fragments int, clients int, jobs int, catalog_version bigint,
     memory_held bigint, memory_limit bigint, memory_peak bigint, spilled bigint, queued int,
-    labels text
+    labels text, storage_held bigint, storage_limit bigint, writes_refused bigint
 partitions: partition int, member int, live bool, backups text, state text, emptied_in_view bigint,
-    generation int, awaited text
+    generation int, awaited text, cause text
 maps: name text, map_id bigint, version bigint, kind text, columns int, key text,
     partition_by text, rows bigint, bytes bigint, comment text, options text,
     backup_rows bigint, backup_bytes bigint, gets bigint, hits bigint, misses bigint, puts bigint,
     removes bigint, evictions bigint, idle_removals bigint, expirations bigint,
-    last_access moment, last_update moment
+    last_access moment, last_update moment, bytes_limit bigint
 map_parts: name text, member int, rows bigint, bytes bigint, backup_rows bigint,
     backup_bytes bigint, gets bigint, hits bigint, misses bigint, puts bigint, removes bigint,
     evictions bigint, idle_removals bigint, expirations bigint, last_access moment,
-    last_update moment
+    last_update moment, bytes_limit bigint
 columns: map text, name text, position int, type text, nullable bool, key bool,
     partition_key bool, default_value text, comment text, distinct_values double,
     null_fraction double

@@ -17,10 +17,12 @@ from remuda.errors import RemudaError, UndefinedMap
 from remuda.plan.explain import size_text
 
 MEMBERS_QUERY: Final = (
-    "SELECT member, state, cause, memory_held, memory_limit, spilled, queued FROM sys.members"
+    "SELECT member, state, cause, storage_held, storage_limit, writes_refused, memory_held,"
+    " memory_limit, spilled, queued FROM sys.members"
 )
-
-
+MEMORY_COLUMNS: Final = 7
+"""Of the table of members: what a member stores, and what its queries hold."""
+MAPS_QUERY: Final = "SELECT name, backup_bytes, bytes_limit FROM sys.maps"
 LOGS_QUERY: Final = (
     "SELECT member, sync, records, durable, waiting, bytes, checkpoint FROM sys.logs"
 )
@@ -56,7 +58,7 @@ def describe(client: Client) -> str:
             f"{member.host}:{member.data_port}",
             str(owned[member.number]),
             str(len(view.backed_up_by(member.number))),
-            *(memory.get(member.number) or ("?", "?", "?", "?")),
+            *(memory.get(member.number) or ("?",) * MEMORY_COLUMNS),
         )
         for member in view.members
     ]
@@ -95,19 +97,22 @@ def describe(client: Client) -> str:
                 "data",
                 "partitions",
                 "backups",
+                "stored",
+                "of",
+                "refused",
                 "memory of queries",
                 "of",
                 "on disk",
                 "waiting",
             ),
             members,
-            (right, left, left, left, right, right, right, right, right, right),
+            (right, left, left, left, *[right] * (2 + MEMORY_COLUMNS)),
         ),
         *_logs(client),
         text_table(
-            ("map", "key", "columns", "rows", "bytes", "layout"),
+            ("map", "key", "columns", "rows", "bytes", "of", "in backups", "layout"),
             _maps(client, sorted(schema.name for schema in info.maps)),
-            (left, left, right, right, right, left),
+            (left, left, right, right, right, right, right, left),
         )
         if info.maps
         else "no maps\n",
@@ -116,20 +121,22 @@ def describe(client: Client) -> str:
 
 
 def _seen(client: Client) -> tuple[dict[int, tuple[str, ...]], dict[int, str]]:
-    """Of the members that answer: what queries hold in memory, may hold, and have on disk, and how
-    many wait for memory. And of those that are suspected: why."""
+    """Of the members that answer: what they store and may store, and how many writes they refused;
+    what queries hold in memory, may hold, and have on disk, and how many wait for memory. And of
+    those that are suspected: why."""
     try:
         found = client.sql(MEMBERS_QUERY).fetchall()
     except RemudaError:
         return {}, {}
     memory: dict[int, tuple[str, ...]] = {}
     suspected: dict[int, str] = {}
-    for member, state, cause, held, limit, disk, queued in found:
+    for member, state, cause, stored, room, refused, held, limit, disk, queued in found:
         if state == "suspected":
             suspected[member] = cause or "it does not answer"
         else:
+            kept = (size_text(stored or 0), size_text(room or 0), str(refused or 0))
             sizes = (size_text(held or 0), size_text(limit or 0), size_text(disk or 0))
-            memory[member] = (*sizes, str(queued or 0))
+            memory[member] = (*kept, *sizes, str(queued or 0))
     return memory, suspected
 
 
@@ -149,14 +156,25 @@ def _logs(client: Client) -> list[str]:
     return [text_table(names, rows, (right, left, *[right] * 5))] if rows else []
 
 
+def _stored(client: Client) -> dict[str, tuple[int, int | None]]:
+    """By map: bytes in backups, and the limit of its bytes; nothing where members do not answer."""
+    try:
+        found = client.sql(MAPS_QUERY).fetchall()
+    except RemudaError:
+        return {}
+    return {name: (backups, limit) for name, backups, limit in found}
+
+
 def _maps(client: Client, names: list[str]) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = []
+    stored = _stored(client)
     for name in names:
         try:
             found = client.describe_map(name)
         except UndefinedMap:  # dropped a moment ago
             continue
         schema = found.schema
+        backups, limit = stored.get(name, (None, None))
         rows.append(
             (
                 harmless_name(name),
@@ -164,6 +182,8 @@ def _maps(client: Client, names: list[str]) -> list[Sequence[str]]:
                 str(len(schema.columns)),
                 f"{found.rows:,}",
                 f"{found.bytes:,}",
+                "" if limit is None else f"{limit:,}",
+                "?" if backups is None else f"{backups:,}",
                 "replicated" if schema.replicated else "partitioned",
             )
         )

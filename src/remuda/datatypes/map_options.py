@@ -38,7 +38,7 @@ _AMOUNT: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-z]*)\s*\Z"
 
 
 class Eviction(Enum):
-    """Which entries go when a map is full."""
+    """Which entries go when a map is full. NONE: no entry goes, and writes are refused."""
 
     NONE = "none"
     LRU = "LRU"
@@ -209,8 +209,9 @@ def read_option(name: str, written: Any) -> Any:
 def changed(options: MapOptions, settings: Mapping[str, Any]) -> MapOptions:
     """``options`` with some of them set to what a user wrote (None: the default again).
 
-    A limit without a word about eviction means LRU. Raises InvalidDefinition for an unknown name, a
-    value that cannot be read, and what does not fit together.
+    A limit without a word about eviction means LRU. With max_bytes and eviction = 'none', a full
+    map refuses writes. Raises InvalidDefinition for an unknown name, a value that cannot be read,
+    and what does not fit together.
     """
     values = {name: read_option(name, written) for name, written in settings.items()}
     found = replace(options, **values)
@@ -220,17 +221,30 @@ def changed(options: MapOptions, settings: Mapping[str, Any]) -> MapOptions:
             hint="Example: change_retention = '1 h', change_retention_bytes = '1 GB'.",
         )
     limited = bool(found.max_entries or found.max_bytes)
-    if limited and found.eviction is Eviction.NONE and "eviction" not in settings:
-        found = replace(found, eviction=Eviction.LRU)
-    if limited != (found.eviction is not Eviction.NONE):
+    evicts = found.eviction is not Eviction.NONE
+    if limited and not evicts and _by_default(options, settings):
+        return replace(found, eviction=Eviction.LRU)
+    if found.max_entries and not evicts:
         raise InvalidDefinition(
-            "max_entries and max_bytes need an eviction other than 'none'"
-            if limited
-            else f"eviction = '{found.eviction.value}' needs max_entries or max_bytes",
+            "max_entries needs an eviction other than 'none'",
+            hint="Example: eviction = 'LRU', max_entries = 100000. With eviction = 'none', "
+            "max_bytes refuses writes to a full map. "
+            "ALTER TABLE ... RESET (eviction, max_entries, max_bytes) ends it.",
+        )
+    if evicts and not limited:
+        raise InvalidDefinition(
+            f"eviction = '{found.eviction.value}' needs max_entries or max_bytes",
             hint="Example: eviction = 'LRU', max_entries = 100000. "
             "ALTER TABLE ... RESET (eviction, max_entries, max_bytes) ends it.",
         )
     return found
+
+
+def _by_default(options: MapOptions, settings: Mapping[str, Any]) -> bool:
+    """Whether nobody has said what to do with a full map, now or when the limit was set."""
+    if "eviction" in settings:
+        return settings["eviction"] is None
+    return not (options.max_entries or options.max_bytes)
 
 
 def refuse_for_replicated(options: MapOptions) -> None:

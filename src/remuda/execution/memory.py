@@ -63,6 +63,11 @@ class MemberMemory:
         with self._lock:
             self.held -= size
 
+    def resize(self, limit: int) -> None:
+        """More or fewer members share the machine's memory from now on."""
+        with self._lock:
+            self.limit = limit
+
     @property
     def pressed(self) -> bool:
         """It is nearly used up."""

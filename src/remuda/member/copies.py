@@ -49,11 +49,13 @@ class Copies:
         core = self._core
         if core.primary_here is None:
             core.primary_here = frozenset(core.view.partitions_of(core.number))
+        core.room.on_view(core.view, core.number)
 
     # --- views --------------------------------------------------------------------------------
 
     def on_view(self, before: View, view: View) -> None:
         core = self._core
+        core.room.on_view(view, core.number)
         here = core.primary_here
         if here is None:
             here = frozenset(before.partitions_of(core.number))

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from remuda.cluster import movement
 from remuda.cluster.movement import Move
 from remuda.datatypes.view import View
-from remuda.errors import RemudaError, TransientError
+from remuda.errors import RemudaError, StorageFull, TransientError
 from remuda.member import arrow_stream
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.core import Core
@@ -53,6 +53,8 @@ HOLD_WAIT = 1.0
 HOLDS_MAX = 20
 BATCH_ROWS = 16 * 1024
 SEND_TIMEOUT = 60.0
+FULL_PAUSE = 2.0
+"""Seconds until a receiver that had no room is asked again."""
 THROTTLE = 0.25
 """Seconds of rest for each second of copying."""
 
@@ -96,6 +98,9 @@ class Giving:
         """Members that are to keep nothing."""
         self.moved = 0
         """Rows that were sent."""
+        self._refused = ""
+        self._most: int | None = None
+        """Partitions that a move may have, while receivers are short of room; None: any number."""
 
     def begin(self) -> None:
         """The first view is there."""
@@ -134,10 +139,14 @@ class Giving:
             self._changed.clear()
             move = self._next()
             if move is None:
+                self._refused, self._most = "", None
                 await self._wait(LOOK_EVERY)
                 continue
             try:
                 await self._carry_out(move)
+                self._refused = ""
+            except StorageFull as error:
+                await self._no_room(move, error)
             except RemudaError as error:
                 log.info(
                     "copies: the move starts again",
@@ -147,6 +156,29 @@ class Giving:
             except Exception:
                 log.exception("copies: the move starts again")
                 await self._withdraw(move)
+
+    async def _no_room(self, move: Move, error: StorageFull) -> None:
+        """The partitions stay as they are until there is room: with too few copies, perhaps."""
+        if not self._refused:
+            log.warning(
+                "copies: the receiver has no room",
+                extra=fields(
+                    receiver=move.receiver or 0,
+                    partitions=len(move.partitions),
+                    cause=error.message,
+                ),
+            )
+        self._refused = error.message
+        await self._withdraw(move)
+        if len(move.partitions) > 1:  # some of them may fit
+            self._most = len(move.partitions) // 2
+        else:
+            await self._wait(FULL_PAUSE)
+
+    @property
+    def refused(self) -> str:
+        """Why the last copy was not taken; "" if it was, or if none is to be made."""
+        return self._refused
 
     async def _withdraw(self, move: Move) -> None:
         """After a while, tell the receiver that nothing more comes: the next move may be another
@@ -187,7 +219,8 @@ class Giving:
     def _together(self) -> int:
         rows = sum(estimated_rows(store) for store in self._stores().values())
         mine = len(self._core.view.partitions_of(self._core.number))
-        return max(TOGETHER, mine * ROWS_TOGETHER // max(rows, 1))
+        together = max(TOGETHER, mine * ROWS_TOGETHER // max(rows, 1))
+        return together if self._most is None else min(together, self._most)
 
     # --- one move -----------------------------------------------------------------------------
 
@@ -254,6 +287,7 @@ class Giving:
             context=core.context(),
             transfer=giving.name,
             partitions=sorted(giving.move.partitions),
+            bytes=self._bytes_of(giving.move),
         )
         await self._peers.request(receiver, RpcType.COPY_BEGIN, message)
         await self._copy_staged_rows(giving)
@@ -265,6 +299,12 @@ class Giving:
                 sent += await self._round(giving, map_id, high)
             if sent <= SHORT_ROUND_ROWS:
                 break
+
+    def _bytes_of(self, move: Move) -> int:
+        """Of the rows that are to be copied, estimated: partitions are of about the same size."""
+        mine = len(self._core.view.partitions_of(self._core.number))
+        held = sum(store.bytes for store in self._stores().values())
+        return held * len(move.partitions) // max(mine, 1)
 
     async def _round(self, giving: Transfer, map_id: int, high: int) -> int:
         """Send what was decided since the last round and up to ``high``."""

@@ -73,6 +73,8 @@ class Receiving:
             if core.number in row or not row or row[0] != sender:
                 raise ViewChanged(f"partition {partition} is not to be copied to {core.number}")
         stale = partitions
+        if partitions:
+            core.room.require_copy(message.bytes)
         for name, other in list(self._incoming.items()):  # a member makes one move at a time
             if other.partitions and (other.sender == sender or other.partitions & partitions):
                 del self._incoming[name]
@@ -101,6 +103,7 @@ class Receiving:
             for batch in (arrow_stream.decode(request.dbody) if request.dbody else ())
         ]
         for each in versions:
+            self._core.room.admit_copy(each.batch)
             arrived = await self._offload.result(partial(_arranged, store, each, message.low))
             if self._target(message) != (store, incoming) or store.schema is not schema:
                 raise TransientError(f"transfer {message.transfer} was overtaken")

@@ -30,7 +30,6 @@ from remuda.errors import (
     SchemaChanged,
     ViewChanged,
 )
-from remuda.execution.memory import MemberMemory
 from remuda.execution.spill import DiskUse
 from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX, PARTITIONS
 from remuda.member.access import Access
@@ -40,6 +39,7 @@ from remuda.member.given_away import GivenAway
 from remuda.member.log import fields
 from remuda.member.readiness import READY_TIMEOUT, Readiness
 from remuda.member.wal import NoWal
+from remuda.member.write_room import WriteRoom
 from remuda.rpc.messages import common_pb2
 from remuda.rpc.point_encoding import encode_context
 from remuda.rpc.transport import Body, Buffers, Request
@@ -53,9 +53,6 @@ T = TypeVar("T")
 DROPPED_NAMES_KEPT = 1000
 CANCEL_AGAIN = 0.1
 """Seconds."""
-MACHINE_SHARE = 4
-"""Statements may hold one part of so many of the machine's memory, unless ``member_memory`` says
-otherwise; the maps need the rest."""
 
 
 def _nothing(_member: int, _view: int) -> None:
@@ -117,7 +114,16 @@ class Core:
         self.dropped: dict[int, str] = {}
         """The names of maps that were dropped, the last ones."""
         self.clock = HybridClock()
-        self.memory = MemberMemory(config.member_memory or world.memory.total() // MACHINE_SHARE)
+        self.room = WriteRoom(
+            config,
+            world.clock,
+            world.memory.total(),
+            stores=self.stores,
+            backups=self.backup_stores,
+            require_disk=self._require_disk,
+        )
+        """Room for writes, asked before each of them begins."""
+        self.memory = self.room.statements
         self.spilled = DiskUse()
         self._wall_micros = world.clock.wall_micros
         self.constraints = Constraints(self._wall_micros)
@@ -131,6 +137,10 @@ class Core:
         self.defences = no_defences()
         """How its channels are protected; known from when it listens."""
         self.access = Access(lambda: self.catalog)
+
+    def _require_disk(self) -> None:
+        """Of the log that there is by then. Raises DiskFull."""
+        self.wal.require_room()
 
     # --- time ---------------------------------------------------------------------------------
 

@@ -93,6 +93,7 @@ class JobRows:
         self._arriving: dict[tuple[int, int], StagedFrames] = {}
         """By map and version of its schema: rows of partitions of which this member has no copy
         yet."""
+        core.room.counts(lambda: sum(frames.nbytes for frames in self._arriving.values()))
         self._known = _Places.of(core.view, core.number)
         self.pauses = MovePauses(core, peers, self.writes)
         commits.on_resolved.append(self._resolved)
@@ -149,8 +150,22 @@ class JobRows:
         """Backups and receivers first; then here, in the step in which nobody else must have them:
         whoever is given the partition from then on finds them here. ``partitions``: of the rows.
         Raises ViewChanged."""
-        core = self._core
-        has = present(partitions)
+        core, has = self._core, present(partitions)
+        size = core.room.require_rows(schema, batch, primary=True, removal=frame.removal)
+        with core.room.under_way(size):
+            await self._on_others(schema, frame, batch, partitions)
+            store = core.store(schema.map_id, schema.version)
+            self._stage(store, schema, frame, batch, has, backup=False)
+            core.room.admit(size, removal=frame.removal)
+
+    async def _on_others(
+        self,
+        schema: MapSchema,
+        frame: Frame,
+        batch: pa.RecordBatch,
+        partitions: npt.NDArray[np.uint16],
+    ) -> None:
+        core, has = self._core, present(partitions)
         while True:
             places, receivers = self._places(), self.receivers
             if has & ~places.mine:
@@ -159,9 +174,7 @@ class JobRows:
                 rows = _rows_of(batch, partitions, wanted)
                 await self._share(schema, frame, rows, member, wanted)
             if core.view is places.view and self.receivers is receivers:
-                break  # otherwise all again: whoever gets a copy anew has dropped what it had
-        store = core.store(schema.map_id, schema.version)
-        self._stage(store, schema, frame, batch, has, backup=False)
+                return  # otherwise all again: whoever gets a copy anew has dropped what it had
 
     def _others(self, places: _Places, has: int) -> dict[int, int]:
         """Who besides this member must have rows of partitions that are its own, and of which."""
@@ -270,8 +283,10 @@ class JobRows:
         if backed_up:
             rows = _rows_of(batch, partitions, backed_up)
             store = core.backup_store(schema.map_id)
+            core.room.admit_rows(schema, rows, primary=False, removal=frame.removal)
             self._stage(store, schema, frame, rows, backed_up, backup=True)
         if arriving:
+            core.room.admit_rows(schema, batch, primary=False, removal=frame.removal)
             self._commits.staging(frame.job, schema).lasting = True
             place = schema.map_id, schema.version
             if place not in self._arriving:

@@ -399,6 +399,7 @@ class Jobs:
         stage = store.stage_removals if message.removal else store.stage
         note = self._core.wal.staged_keys if message.removal else self._core.wal.staged
         for index, batch in enumerate(self._batches(call, message, store.schema)):
+            self._core.room.admit_rows(store.schema, batch, primary=True, removal=message.removal)
             fresh = stage(message.job, message.task, message.sequence * 2**20 + index, batch)
             if fresh:
                 note(message.job, message.task, store.schema, batch, backup=False)

@@ -268,6 +268,7 @@ class Maps:
         if found.schema.uniques or not self._transactions.direct(store):
             self._put_carefully(call, message, found, rows)
             return
+        core.room.admit_direct(store, rows)
         olds: list[Row | None] = []
         ttl = ttl_of(message) if message.HasField("ttl") else store.schema.options.ttl
         for row in rows:
@@ -437,6 +438,8 @@ class Maps:
             at = core.timestamp()
             ttl = ttl_of(message)
             ttl = found.store.schema.options.ttl if ttl is None else ttl
+            for batch in batches:  # all of them first: all rows are put or none
+                core.room.admit_rows(found.schema, batch, primary=True)
             for batch in batches:
                 found.store.upsert_batch(batch, at, ttl)
         elif len(owners) == 1 and owners != {core.number}:

@@ -198,6 +198,7 @@ class Member:
             statements=self.statements.running,
             queued=self.statements.gate.waits,
             transactions=lambda: self.open.sessions,
+            copies_refused=lambda: self.giving.refused,
         )
         self.profiles = ProfileService(
             self.core,
@@ -510,8 +511,8 @@ class Member:
             self.statistics.forget,
         ]
         self.catalog.on_dropped += [self.core.constraints.forget, self.transactions.map_changed]
-        self.catalog.on_altered += [self.maps.forget, self.statistics.forget]
-        self.catalog.on_altered.append(self.transactions.map_changed)
+        altered = self.maps.forget, self.statistics.forget, self.transactions.map_changed
+        self.catalog.on_altered += altered
         self.subscriptions.listen(self.copies, self.catalog, self.membership)
         for number, cause in list(self.core.lost.items()):
             self._member_lost(number, cause)
@@ -569,20 +570,19 @@ class Member:
 
     async def _keep_up(self) -> None:
         """Slices of storage upkeep between requests; one slice takes a few milliseconds."""
-        loop = asyncio.get_running_loop()
+        loop, memory = asyncio.get_running_loop(), MemoryReturn(self.core, self._offload)
         expiry = loop.time() + EXPIRY_INTERVAL
-        memory = MemoryReturn(self.core, self._offload)
         while True:
             more = False
             horizon = self._horizon()
-            stores = [*self.core.stores.items(), *self.core.backup_stores.items()]
-            for map_id, store in stores:
+            for map_id, store in [*self.core.stores.items(), *self.core.backup_stores.items()]:
                 try:
                     more = store.maintain(self._retention.horizon(store, horizon)) or more
                 except Exception as error:  # noqa: BLE001 (one map's upkeep must not end all others')
                     bug(error, f"upkeep of map {map_id}")
                 await asyncio.sleep(0)
             attempt("return of memory", memory.check)
+            attempt("measuring of what is stored", self.core.room.look)
             if loop.time() >= expiry:
                 attempt("expiry of jobs", self.jobs.expire)
                 expiry = loop.time() + EXPIRY_INTERVAL

@@ -23,6 +23,7 @@ from remuda.datatypes.arrow import engine_type, external_type, to_engine
 from remuda.datatypes.map_options import shown
 from remuda.datatypes.timestamp import to_micros
 from remuda.datatypes.view import View
+from remuda.errors import MemberUnavailable
 from remuda.execution.context import SuppliedRows
 from remuda.member.access import HIDDEN_TEXT
 from remuda.member.core import Core
@@ -131,6 +132,8 @@ class SystemRelations:
                     gauges.get("memory_held"), gauges.get("memory_limit"),
                     gauges.get("memory_peak"), gauges.get("spilled"), gauges.get("queued"),
                     ", ".join(f"{name}={value}" for name, value in member.labels) or None,
+                    gauges.get("storage_held"), gauges.get("storage_limit"),
+                    gauges.get("writes_refused"),
                 )
             )  # fmt: skip
         return rows
@@ -141,19 +144,34 @@ class SystemRelations:
         staying = tuple(number for number in core.view.by_number if number not in core.leaving)
         copies = core.view.backups + 1
         wanted = table_to_reach(core.view, staying, copies) if staying else core.view.replicas
+        states = [
+            partition_state(core.view, partition, core.lost, wanted[partition])
+            for partition in range(len(core.view.replicas))
+        ]
+        causes = await self._refused_copies() if _WAITING & set(states) else {}
         return [
             (
                 partition,
                 row[0] if row else None,
                 bool(row) and row[0] not in core.lost,
                 ", ".join(str(number) for number in row[1:]) or None,
-                partition_state(core.view, partition, core.lost, wanted[partition]),
+                states[partition],
                 emptied.get(partition),
                 core.view.generation(partition),
                 _awaited(core.view, partition),
+                causes.get(row[0]) if states[partition] in _WAITING else None,
             )
             for partition, row in enumerate(core.view.replicas)
         ]
+
+    async def _refused_copies(self) -> dict[int, str]:
+        """Why copies of its partitions were not taken, by primary. Without the answers of members
+        that do not answer: nobody else knows, and the states of partitions are known here."""
+        try:
+            states = await self._state.all()
+        except MemberUnavailable:
+            return {}
+        return {n: state.copies_refused for n, state in states.items() if state.copies_refused}
 
     async def _maps(self, statement: Statement) -> Iterable[Row]:
         states = await self._state.all()
@@ -172,7 +190,7 @@ class SystemRelations:
                     ", ".join(shown(schema.options)) or None,
                     sum(part.backup_rows for part in parts),
                     sum(part.backup_bytes for part in parts),
-                    *counted(parts),
+                    *counted(parts), schema.options.max_bytes or None,
                 )
             )  # fmt: skip
         return found
@@ -202,6 +220,7 @@ class SystemRelations:
                 part.backup_rows,
                 part.backup_bytes,
                 *counted([part]),
+                part.bytes_limit if part.HasField("bytes_limit") else None,
             )
             for number, state in (await self._state.all()).items()
             for part in state.maps
@@ -323,6 +342,8 @@ def partition_state(view: View, partition: int, lost: Container[int], wanted: Se
     return "complete" if list(row) == list(wanted) else "to be moved"
 
 
+_WAITING: Final = frozenset(("short of backups", "to be moved"))
+"""States of partitions of which copies are still to be made."""
 _PRIVATE: Final = ("control_fd", "parent_pipe")
 _FILES: Final = frozenset(
     ("log_file", "secret_file", "snapshot_key_file", "snapshot_store", "spill_directory", "tls_ca",

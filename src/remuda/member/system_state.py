@@ -43,9 +43,12 @@ class SystemState:
         statements: Callable[[], Iterable[tuple[Statement, int, int]]],
         queued: Callable[[QueryId], bool],
         transactions: Callable[[], Iterable[OpenTransaction]],
+        copies_refused: Callable[[], str],
     ) -> None:
         """``statements`` gives those that clients have running here, with the rows and bytes that
-        they have sent so far; ``queued`` tells which of them wait for memory."""
+        they have sent so far; ``queued`` tells which of them wait for memory; ``copies_refused``
+        why another member did not take a copy that it is to have."""
+        self._copies_refused = copies_refused
         self._queued = queued
         self._transactions = transactions
         self._core = core
@@ -88,11 +91,19 @@ class SystemState:
         )
         for name, value in sorted(self._gauges().items()):
             state.gauges.add(name=name, value=value)
+        core.room.look()
+        for name, value in core.room.gauges().items():
+            state.gauges.add(name=name, value=value)
         state.gauges.add(name="memory_limit", value=core.memory.limit or 0)
         state.gauges.add(name="memory_peak", value=core.memory.peak)
+        if refused := self._copies_refused():
+            state.copies_refused = refused
         for map_id, store in core.stores.items():
             part = state.maps.add(map_id=map_id, rows=self._rows(store), bytes=store.bytes)
             fill_counters(part, store, core.clock.last)
+            limit = core.room.map_limit(map_id)
+            if limit is not None:
+                part.bytes_limit = limit
             backup = core.backup_stores.get(map_id)
             if backup is not None:
                 part.backup_rows, part.backup_bytes = self._rows(backup), backup.bytes

@@ -18,10 +18,12 @@ from typing import Final
 from remuda.datatypes.timestamp import FOREVER
 from remuda.member.core import Core, attempt
 from remuda.member.transaction_sets import Key, PartWork, Scan, Write
+from remuda.member.write_room import work_size
 from remuda.transaction.parts import Address
 
 Held = tuple[int, Key]
 """Map id and key."""
+UNMEASURED: Final = -1
 _NOBODY: Final[Mapping[Address, bool]] = {}
 
 
@@ -31,6 +33,8 @@ class Pending:
     timestamp: int
     """The prepare timestamp; FOREVER: decided, but not on all backups yet."""
     map_ids: frozenset[int]
+    size: int = UNMEASURED
+    """Bytes of what it writes, estimated."""
 
 
 class PendingParts:
@@ -171,6 +175,17 @@ class PendingParts:
         for address, part in list(self.parts.items()):
             if part.timestamp == FOREVER and not serves(address[1]):
                 self.remove(address)
+
+    @property
+    def nbytes(self) -> int:
+        """Estimated memory of writes that are not in the stores yet."""
+        total = 0
+        for part in self.parts.values():
+            if part.timestamp != FOREVER:
+                if part.size == UNMEASURED:
+                    part.size = work_size(part.work)
+                total += part.size
+        return total
 
     # --- asking -------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.view import View
 from remuda.errors import RemudaError, SerializationFailure, ViewChanged
 from remuda.limits import MIB, PARTITIONS
+from remuda.member.backup_room import BackupRoom
 from remuda.member.core import Core, attempt, bug
 from remuda.member.peers import Peers
 from remuda.member.transaction_admission import Admission
@@ -73,9 +74,11 @@ class TransactionShell:
         self._peers = peers
         self.receivers: Receivers = lambda _partition: ()
         self.pending = PendingParts(core)
+        core.room.counts(lambda: self.pending.nbytes)
         self.validation = Validation(core, self.pending)
         self._applying = Applying(core)
         self.admission = Admission(core, self.pending)
+        self.backup_room = BackupRoom(core, self.pending)
         self.layout = ViewLayout(core.view, self._receiving)
         self._parts = Parts(core.number, self.layout, resend=RESEND)
         self._nears: dict[tx.TransactionId, Leading] = {}
@@ -142,10 +145,11 @@ class TransactionShell:
         """``begin`` in one phase of a part of this member's own, whose keys the caller has found
         free and whose condition it has decided in this very step: the same states and messages,
         without asking itself. False: it takes ``begin`` (several backups, scans that must be
-        compared, rows that expire)."""
+        compared, rows that expire). Raises DiskFull, StorageFull, and nothing is begun."""
         core, layout = self._core, self.layout
         if len(layout.backups(partition)) > 1 or self.validation.must_look(partition, work):
             return False
+        core.room.admit_part(work, primary=True)
         self._latest = core.timestamp()
         transaction = tx.TransactionId(self._latest, core.number)
         address = (transaction, partition)
@@ -227,6 +231,11 @@ class TransactionShell:
                 self._perform(self._parts.on_message(sender, message))
             case tx.BackupPrepare(work=work) if not self._applying.knows(cast("PartWork", work)):
                 log.debug("a part waits for the definition of its map: %s", message)
+            case tx.BackupPrepared() | tx.BackupRefused():
+                self.backup_room.note(sender, message)
+                self._perform(self._parts.on_message(sender, message))
+            case tx.BackupPrepare() if refusal := self.backup_room.refusal(message, self._parts):
+                self._perform(self._parts.refuse_to_keep(sender, message, refusal))
             case _:
                 self._perform(self._parts.on_message(sender, message))
 

@@ -98,14 +98,13 @@ class Validation:
     def conflict(self, address: Address, work: PartWork) -> RemudaError | None:
         """Why the part cannot prepare now, if it cannot."""
         try:
-            if work.writes:
-                self._core.wal.require_room()
             for write in work.writes:
                 self._check_write(address, work, write)
             for map_id, key in work.reads:
                 self._check_read(address, work, map_id, key)
             for scan in work.scans:
                 self._check_scan(address, work, scan)
+            self._core.room.admit_part(work, primary=True)
         except RemudaError as error:
             return error
         return None

@@ -141,6 +141,11 @@ def _fill_backup_prepare(out: control_pb2.PartMessage, message: tx.BackupPrepare
     fill_work(out.work.add(), message.partition, cast("PartWork", message.work))
 
 
+def _fill_backup_refused(out: control_pb2.PartMessage, message: tx.BackupRefused) -> None:
+    out.kind, out.partition = PartMessage.BACKUP_REFUSED, message.partition
+    out.refusal.CopyFrom(codec.encode_error(message.refusal))
+
+
 def _fill_told(out: control_pb2.PartMessage, message: tx.Told) -> None:
     out.kind, out.partition = PartMessage.TOLD, message.partition
     out.asking, out.timestamp = message.asking, message.timestamp
@@ -174,6 +179,7 @@ _FILL: dict[type, Callable[[control_pb2.PartMessage, Any], None]] = {
     tx.Finished: _plain(PartMessage.FINISHED),
     tx.BackupPrepare: _fill_backup_prepare,
     tx.BackupPrepared: _plain(PartMessage.BACKUP_PREPARED),
+    tx.BackupRefused: _fill_backup_refused,
     tx.BackupFinish: _ended(PartMessage.BACKUP_FINISH),
     tx.BackupFinished: _plain(PartMessage.BACKUP_FINISHED),
     tx.BackupEnded: _ended(PartMessage.BACKUP_ENDED),
@@ -237,6 +243,12 @@ def _decode_backup_prepare(
     return tx.BackupPrepare(transaction, partition, timestamp, partitions, work, message.one_phase)
 
 
+def _decode_backup_refused(
+    message: control_pb2.PartMessage, transaction: tx.TransactionId, partition: int
+) -> tx.Message:
+    return tx.BackupRefused(transaction, partition, codec.decode_error(message.refusal))
+
+
 def _decode_inquire(
     message: control_pb2.PartMessage, transaction: tx.TransactionId, partition: int
 ) -> tx.Message:
@@ -272,6 +284,7 @@ _DECODE: dict[int, Decode] = {
     PartMessage.FINISHED: _simple(tx.Finished),
     PartMessage.BACKUP_PREPARE: _decode_backup_prepare,
     PartMessage.BACKUP_PREPARED: _simple(tx.BackupPrepared),
+    PartMessage.BACKUP_REFUSED: _decode_backup_refused,
     PartMessage.BACKUP_FINISH: _with_end(tx.BackupFinish),
     PartMessage.BACKUP_FINISHED: _simple(tx.BackupFinished),
     PartMessage.BACKUP_ENDED: _with_end(tx.BackupEnded),

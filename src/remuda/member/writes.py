@@ -130,6 +130,7 @@ class StagedWrite:
         if member == self._core.number:
             self._commits.staging(self.job, schema)
             store = store_of(self._core, schema.map_id, schema.version, backup=share.backup)
+            self._core.room.admit_rows(schema, batch, primary=not share.backup, removal=removal)
             stage = store.stage_removals if removal else store.stage
             stage(self.job, TASK, sequence, batch)
             note = self._core.wal.staged_keys if removal else self._core.wal.staged
@@ -242,6 +243,9 @@ def on_stage_rows(
     batches = arrow_stream.decode(request.dbody)
     stream = pa.py_buffer(request.dbody) if len(batches) == 1 else None
     for batch in batches:
+        core.room.admit_rows(
+            store.schema, batch, primary=not message.backup, removal=message.removal
+        )
         if message.removal:
             keys = of_keys(batch.columns, store.schema)
             if store.stage_removals(message.job, message.task, sequence, keys):

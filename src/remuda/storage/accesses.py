@@ -15,6 +15,9 @@ from remuda.storage.keys import Key
 
 HALF_LIFE: Final = from_micros(60_000_000)
 """How often an entry was used counts half after this time."""
+ENTRY_SIZE: Final = 260
+COUNT_SIZE: Final = 120
+"""Bytes, estimated: a key, when it was used, its place in a dictionary; how often it was used."""
 
 
 class Accesses:
@@ -31,6 +34,11 @@ class Accesses:
 
     def __len__(self) -> int:
         return len(self.last)
+
+    @property
+    def nbytes(self) -> int:
+        """Estimated memory."""
+        return ENTRY_SIZE * len(self.last) + COUNT_SIZE * len(self.counts)
 
     def touch(self, key: Key, at: int) -> None:
         if self.counting:

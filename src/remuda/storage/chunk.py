@@ -23,6 +23,7 @@ from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.limits import TAIL_PIECE_ROWS
 from remuda.storage.readers import Reader, reader
+from remuda.storage.row_sizes import RowSizes
 
 Row: TypeAlias = tuple[PhysicalValue, ...]
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -32,10 +33,6 @@ Offsets: TypeAlias = npt.NDArray[np.int64]
 OFFSET_BITS: Final = 17
 CHUNK_ROWS_MAX: Final = 1 << OFFSET_BITS
 OFFSET_MASK: Final = CHUNK_ROWS_MAX - 1
-
-_TUPLE_SIZE: Final = 120
-_VALUE_SIZE: Final = 40
-"""Estimates, in bytes, of what a row tuple and one of its values take in the Python heap."""
 
 
 class Chunk:
@@ -53,9 +50,13 @@ class Chunk:
     """
 
     __slots__ = (
+        "_batch_size",
         "_bounds",
         "_getters",
+        "_measured",
         "_prefix",
+        "_sizes",
+        "_variable",
         "base",
         "batch",
         "begin",
@@ -94,6 +95,10 @@ class Chunk:
         self.schema = schema
         self._getters: list[Reader] | None = None
         self._prefix: pa.RecordBatch | None = None
+        self._batch_size = 0
+        self._sizes: RowSizes | None = None
+        self._measured = self._variable = 0
+        """Of a tail: the rows whose texts have been measured, and what these take (bytes)."""
         self._bounds: dict[int, tuple[Any, Any]] = {}
         self.sketches: dict[tuple[int, int], tuple[int, Any]] = {}
         """Kept for ``storage.statistics``: (version, position) -> (rows, sketch)."""
@@ -105,6 +110,7 @@ class Chunk:
         """An empty tail with room for ``TAIL_PIECE_ROWS`` rows."""
         chunk = cls(number, schema)
         chunk.tuples = []
+        chunk._sizes = RowSizes(schema)
         chunk.partitions = np.zeros(TAIL_PIECE_ROWS, dtype=np.uint16)
         chunk.partition_view = chunk.partitions.data
         chunk.begins = np.zeros(TAIL_PIECE_ROWS, dtype=np.int64)
@@ -127,6 +133,7 @@ class Chunk:
         chunk.length = batch.num_rows
         assert chunk.length <= CHUNK_ROWS_MAX
         chunk.batch = batch
+        chunk._batch_size = batch.nbytes
         chunk.partitions = partitions
         if isinstance(begins, int):
             chunk.begin = begins
@@ -242,14 +249,23 @@ class Chunk:
 
     @property
     def nbytes(self) -> int:
+        """Estimated memory. Event loop only."""
         size: int = self.partitions.nbytes
         size += 0 if self.begins is None else self.begins.nbytes
         size += 0 if self.ends is None else self.ends.nbytes
         if self.tuples is not None:
-            size += self.length * (_TUPLE_SIZE + _VALUE_SIZE * len(self.schema.columns))
-        elif self.batch is not None:
-            size += self.batch.nbytes
-        return size
+            return size + self._tuples_size(self.tuples)
+        return size + self._batch_size
+
+    def _tuples_size(self, tuples: list[Row]) -> int:
+        """Rows of a tail never change, so each is measured once, and no write waits for that."""
+        sizes, length, prefix = self._sizes, self.length, self._prefix
+        assert sizes is not None, "a tail knows the sizes of its rows"
+        if self._measured < length:
+            self._variable += sizes.variable(tuples[self._measured : length])
+            self._measured = length
+        converted: int = 0 if prefix is None else prefix.nbytes
+        return length * sizes.fixed + self._variable + converted
 
     # --- writing (event loop only) ---
 
@@ -325,7 +341,9 @@ class Chunk:
         """Turn a full tail into Arrow."""
         batch = self.columns(self.length)
         self.batch = batch
+        self._batch_size = batch.nbytes
         self.tuples = None
+        self._sizes = None
         self._prefix = None
         self.partition_view = None
         if self.closed == 0:

@@ -89,9 +89,9 @@ class MapStore:
 
     @property
     def bytes(self) -> int:
-        """Estimated memory: rows of all versions, index, staged rows."""
-        staged = self._staging.nbytes + self._removals.nbytes
-        return self._table.nbytes + self._index.nbytes + self.indexes.nbytes + staged
+        """Estimated memory: rows of all versions, indexes, staged rows, times of accesses."""
+        kept = self._table.nbytes + self._index.nbytes + self.indexes.nbytes + self.frames.nbytes
+        return kept if self.accesses is None else kept + self.accesses.nbytes
 
     # --- the schema ---
 

@@ -40,6 +40,16 @@ class StagedFrames:
         self._removals = removals
         self._moved: set[str] = set()
 
+    @property
+    def nbytes(self) -> int:
+        """Estimated memory of all that is staged."""
+        return self._staging.nbytes + self._removals.nbytes
+
+    @property
+    def removal_bytes(self) -> int:
+        """What keys of rows that jobs will remove take of ``nbytes``."""
+        return self._removals.nbytes
+
     # --- one frame ---
 
     def stage(

@@ -25,6 +25,9 @@ from remuda.storage.layout import Layouts
 
 DEAD_SHARE: Final = 0.25
 """A chunk is rewritten when at least this share of its rows can no longer be seen."""
+DEAD_TAIL_ROWS: Final = 256
+DEAD_TAIL_SIZE: Final = MIB
+"""A tail with fewer rows, and fewer bytes, that can no longer be seen is left alone."""
 SMALL_CHUNK_ROWS: Final = CHUNK_ROWS // 2
 GROUP_CHUNKS: Final = 8
 """So many small chunks of about the same size are put together even when they do not fill a
@@ -97,6 +100,9 @@ class Upkeep:
         if self._table.unsealed:
             self._table.seal_one()
             return iter(())
+        if self._tail_is_dead(horizon):
+            self._table.next_tail()
+            return iter(())
         if self._index.delta_entries >= DELTA_ENTRIES:
             self._index.freeze()
             return iter(())
@@ -113,6 +119,17 @@ class Upkeep:
             self.floors.lift(horizon)
             return self._rewrite(group, horizon)
         return None
+
+    def _tail_is_dead(self, horizon: int) -> bool:
+        """Whether much of the open tail can no longer be seen. Only sealed chunks are collected,
+        and a tail whose rows were removed might never fill."""
+        tail = self._table.tail
+        due = max(1, int(tail.length * DEAD_SHARE))
+        if tail.closed < due or tail.first_end > horizon or tail.ends is None:
+            return False
+        dead = np.count_nonzero(tail.ends[: tail.length] <= horizon)
+        large = dead * tail.nbytes >= DEAD_TAIL_SIZE * tail.length
+        return bool(dead >= due and (dead >= DEAD_TAIL_ROWS or large))
 
     # --- what to rewrite ---
 

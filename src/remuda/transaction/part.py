@@ -24,6 +24,8 @@ class Part:
     prepare_timestamp: int = 0
     commit_timestamp: int | None = None
     refusal: RemudaError | None = None
+    withdrawn: bool = False
+    """A backup has refused it, others may have kept it: the refusal is told when it is settled."""
     answered: set[int] = field(default_factory=set)
     """Backups that have it in its state."""
     settled: bool = False

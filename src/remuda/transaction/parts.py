@@ -6,6 +6,7 @@ on with what it has kept. The life of a part::
     (unknown) --validated here, or kept--> PREPARING --all backups keep it--> PREPARED
     PREPARED --Finish--> COMMITTED or ROLLED_BACK, then the backups, then the answer
     PREPARING, in one phase --all backups have committed--> COMMITTED, then the answer
+    PREPARING --a backup has no room--> ROLLED_BACK, on all backups, then the refusal
 
 A part is *settled* when all backups have it in its state; before that nobody else is told of it.
 
@@ -24,6 +25,7 @@ from collections.abc import Callable, Collection
 
 from remuda.errors import JobAborted, RemudaError
 from remuda.transaction.part import Part, due
+from remuda.transaction.part_table import Address, PartTable
 from remuda.transaction.states import (
     BackupEnded,
     BackupFinish,
@@ -31,6 +33,7 @@ from remuda.transaction.states import (
     BackupForget,
     BackupPrepare,
     BackupPrepared,
+    BackupRefused,
     Effect,
     Finish,
     Finished,
@@ -47,61 +50,14 @@ from remuda.transaction.states import (
     SettledHere,
     State,
     Told,
-    TransactionId,
     Vote,
 )
 
-Address = tuple[TransactionId, int]
-"""A part: transaction and partition."""
+__all__ = ["Address", "Parts"]
 
 
-class Parts:
-    """All parts on member ``me``."""
-
-    def __init__(self, me: int, layout: Layout, *, resend: float) -> None:
-        self.me = me
-        self.layout = layout
-        self._resend = resend
-        self._sent = 0.0
-        self._parts: dict[Address, Part] = {}
-        self._recovering: dict[Address, None] = {}
-        """Parts with ``unfinished`` others, and some that are gone."""
-        self._forgotten: dict[int, int] = {}
-        self._unfinished: dict[int, frozenset[int]] = {}
-        """By near member: which of the forgotten ones are in doubt, by when they began."""
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def __contains__(self, address: Address) -> bool:
-        return address in self._parts
-
-    def __str__(self) -> str:
-        return "\n".join(
-            f"{transaction} part {partition} {part.state.value}"
-            for (transaction, partition), part in self._parts.items()
-        )
-
-    def partitions(self, address: Address) -> tuple[int, ...]:
-        """Of the whole transaction that a part is known of."""
-        return self._parts[address].partitions
-
-    def ends(self) -> dict[Address, int | None]:
-        """How parts of several partitions ended that others may ask for: commit timestamps."""
-        return {
-            address: part.commit_timestamp
-            for address, part in self._parts.items()
-            if part.ended and len(part.partitions) > 1
-        }
-
-    def one_phase(self, address: Address) -> bool:
-        """Whether a part that is known commits in one phase."""
-        return self._parts[address].one_phase
-
-    @property
-    def pending(self) -> list[Address]:
-        """Parts that hold locks and may make readers wait."""
-        return [address for address, part in self._parts.items() if not part.ended]
+class Parts(PartTable):
+    """What happens to the parts on member ``me``."""
 
     # --- events -------------------------------------------------------------------------------
 
@@ -116,6 +72,8 @@ class Parts:
                 return self._keep(sender, message)
             case BackupPrepared():
                 return self._kept(sender, message)
+            case BackupRefused():
+                return self._not_kept(sender, message)
             case BackupFinish():
                 return self._backup_finish(sender, message)
             case BackupFinished():
@@ -155,6 +113,22 @@ class Parts:
         part.state, part.refusal = State.ROLLED_BACK, refusal
         transaction, partition = address
         return self._send(transaction.near, Vote(transaction, partition, refusal=refusal))
+
+    def refuse_to_keep(
+        self, sender: int, message: BackupPrepare, refusal: RemudaError
+    ) -> list[Effect]:
+        """Instead of ``on_message``, on a backup that has no room for a part that it does not know.
+        Nobody can have decided that part, because this backup has not kept it. Nothing of it is
+        registered. The refusal is for good: the primary may ask twice, and hear the two answers in
+        any order."""
+        transaction, partition = message.transaction, message.partition
+        address = (transaction, partition)
+        assert address not in self._parts, "what this backup has kept may be decided"
+        if self._is_forgotten(transaction):
+            return self.on_message(sender, message)
+        part = Part(State.ROLLED_BACK, message.partitions, refusal=refusal)
+        self._parts[address] = part
+        return self._send(sender, BackupRefused(transaction, partition, refusal))
 
     def on_layout(self, layout: Layout) -> list[Effect]:
         """Another view: primaries and backups may be others, and near members may be lost."""
@@ -275,6 +249,8 @@ class Parts:
             return [PrepareHere(transaction, partition, work)]
         if part.state is State.PREPARING:
             return self._spread(address, part)
+        if part.withdrawn and not part.settled:
+            return self._withdraw(address, part)
         return self._vote(address, part)
 
     def _vote(self, address: Address, part: Part) -> list[Effect]:
@@ -329,6 +305,24 @@ class Parts:
             return []
         part.answered.add(sender)
         return self._spread_rest(address, part)
+
+    def _not_kept(self, sender: int, message: BackupRefused) -> list[Effect]:
+        address = (message.transaction, message.partition)
+        part = self._parts.get(address)
+        if part is None or part.state is not State.PREPARING or not self._primary(address):
+            return []
+        out = self._end(address, part, None)
+        part.refusal, part.withdrawn = message.refusal, True
+        part.answered.add(sender)
+        return [*out, *self._withdraw(address, part)]
+
+    def _withdraw(self, address: Address, part: Part) -> list[Effect]:
+        """Refuse the part when no copy can commit it any more: the user hears of a refusal at once,
+        and a backup that has kept the part might be promoted."""
+        transaction, partition = address
+        assert part.refusal is not None
+        part.to_tell[Vote(transaction, partition, refusal=part.refusal)] = transaction.near
+        return self._spread(address, part)
 
     def _backup_finished(self, sender: int, message: BackupFinished) -> list[Effect]:
         transaction, partition = address = (message.transaction, message.partition)
@@ -554,36 +548,3 @@ class Parts:
             elif address[0] == message.transaction:
                 part.unfinished.discard(message.partition)
         return []
-
-    # --- addresses ----------------------------------------------------------------------------
-
-    def _gone(self, partition: int) -> bool:
-        """Whether no copy of it is left anywhere."""
-        layout = self.layout
-        return layout.primary(partition) is None and not layout.unreachable(partition)
-
-    def in_doubt(self) -> frozenset[int]:
-        """Partitions with parts, pending or ended, of transactions that an unreachable partition
-        takes part in: their ends must stay with their copies."""
-        unreachable = self.layout.unreachable
-        return frozenset(
-            partition
-            for (_, partition), part in self._parts.items()
-            if any(unreachable(other) for other in part.partitions)
-        )
-
-    def _primary(self, address: Address) -> bool:
-        return self.layout.primary(address[1]) == self.me
-
-    def _is_forgotten(self, transaction: TransactionId) -> bool:
-        near, began = transaction.near, transaction.began
-        if began >= self._forgotten.get(near, 0):
-            return False
-        return began not in self._unfinished.get(near, ())
-
-    def _to_primary(self, partition: int, message: Message) -> list[Effect]:
-        primary = self.layout.primary(partition)
-        return [] if primary is None else self._send(primary, message)
-
-    def _send(self, to: int, message: Message) -> list[Effect]:
-        return [Send(to, message)] if self.layout.alive(to) else []

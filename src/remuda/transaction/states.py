@@ -143,6 +143,18 @@ class BackupPrepared(NamedTuple):
         return f"kept {self.transaction} part {self.partition}"
 
 
+class BackupRefused(NamedTuple):
+    """Backup to primary, instead of ``BackupPrepared``: it has no room for the part, and will never
+    keep it."""
+
+    transaction: TransactionId
+    partition: int
+    refusal: RemudaError
+
+    def __str__(self) -> str:
+        return f"not kept {self.transaction} part {self.partition}: {self.refusal.message}"
+
+
 class BackupFinish(NamedTuple):
     transaction: TransactionId
     partition: int
@@ -215,6 +227,7 @@ Message = (
     | Finished
     | BackupPrepare
     | BackupPrepared
+    | BackupRefused
     | BackupFinish
     | BackupFinished
     | BackupEnded

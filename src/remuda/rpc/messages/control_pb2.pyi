@@ -743,16 +743,18 @@ class MovesPaused(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., writes: _Optional[bool] = ...) -> None: ...
 
 class CopyBegin(_message.Message):
-    __slots__ = ("context", "transfer", "partitions", "map_id")
+    __slots__ = ("context", "transfer", "partitions", "map_id", "bytes")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TRANSFER_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     transfer: str
     partitions: _containers.RepeatedScalarFieldContainer[int]
     map_id: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transfer: _Optional[str] = ..., partitions: _Optional[_Iterable[int]] = ..., map_id: _Optional[int] = ...) -> None: ...
+    bytes: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transfer: _Optional[str] = ..., partitions: _Optional[_Iterable[int]] = ..., map_id: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class CopyRows(_message.Message):
     __slots__ = ("context", "transfer", "map_id", "schema_version", "low", "floor")
@@ -831,7 +833,7 @@ class SystemStateRequest(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class SystemState(_message.Message):
-    __slots__ = ("context", "catalog_version", "gauges", "maps", "statements", "fragments", "transactions", "snapshots", "subscriptions")
+    __slots__ = ("context", "catalog_version", "gauges", "maps", "statements", "fragments", "transactions", "snapshots", "subscriptions", "copies_refused")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
     GAUGES_FIELD_NUMBER: _ClassVar[int]
@@ -841,6 +843,7 @@ class SystemState(_message.Message):
     TRANSACTIONS_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOTS_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
+    COPIES_REFUSED_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     catalog_version: int
     gauges: _containers.RepeatedCompositeFieldContainer[_user_pb2.Gauge]
@@ -850,7 +853,8 @@ class SystemState(_message.Message):
     transactions: _containers.RepeatedCompositeFieldContainer[OpenTransaction]
     snapshots: _containers.RepeatedCompositeFieldContainer[SnapshotTask]
     subscriptions: _containers.RepeatedCompositeFieldContainer[Subscription]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., snapshots: _Optional[_Iterable[_Union[SnapshotTask, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[_Union[Subscription, _Mapping]]] = ...) -> None: ...
+    copies_refused: str
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., snapshots: _Optional[_Iterable[_Union[SnapshotTask, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[_Union[Subscription, _Mapping]]] = ..., copies_refused: _Optional[str] = ...) -> None: ...
 
 class Subscription(_message.Message):
     __slots__ = ("subscription", "kind", "map", "text", "user", "started", "position", "changes")
@@ -923,7 +927,7 @@ class OpenTransaction(_message.Message):
     def __init__(self, transaction: _Optional[str] = ..., state: _Optional[str] = ..., isolation: _Optional[str] = ..., read_only: _Optional[bool] = ..., user: _Optional[str] = ..., label: _Optional[str] = ..., started: _Optional[int] = ..., snapshot: _Optional[int] = ..., writes: _Optional[int] = ..., bytes: _Optional[int] = ..., reads: _Optional[int] = ..., savepoints: _Optional[int] = ...) -> None: ...
 
 class MapPart(_message.Message):
-    __slots__ = ("map_id", "rows", "bytes", "backup_rows", "backup_bytes", "gets", "misses", "puts", "removes", "evictions", "idle", "expirations", "last_access", "last_update")
+    __slots__ = ("map_id", "rows", "bytes", "backup_rows", "backup_bytes", "gets", "misses", "puts", "removes", "evictions", "idle", "expirations", "last_access", "last_update", "bytes_limit")
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -938,6 +942,7 @@ class MapPart(_message.Message):
     EXPIRATIONS_FIELD_NUMBER: _ClassVar[int]
     LAST_ACCESS_FIELD_NUMBER: _ClassVar[int]
     LAST_UPDATE_FIELD_NUMBER: _ClassVar[int]
+    BYTES_LIMIT_FIELD_NUMBER: _ClassVar[int]
     map_id: int
     rows: int
     bytes: int
@@ -952,7 +957,8 @@ class MapPart(_message.Message):
     expirations: int
     last_access: int
     last_update: int
-    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., backup_rows: _Optional[int] = ..., backup_bytes: _Optional[int] = ..., gets: _Optional[int] = ..., misses: _Optional[int] = ..., puts: _Optional[int] = ..., removes: _Optional[int] = ..., evictions: _Optional[int] = ..., idle: _Optional[int] = ..., expirations: _Optional[int] = ..., last_access: _Optional[int] = ..., last_update: _Optional[int] = ...) -> None: ...
+    bytes_limit: int
+    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., backup_rows: _Optional[int] = ..., backup_bytes: _Optional[int] = ..., gets: _Optional[int] = ..., misses: _Optional[int] = ..., puts: _Optional[int] = ..., removes: _Optional[int] = ..., evictions: _Optional[int] = ..., idle: _Optional[int] = ..., expirations: _Optional[int] = ..., last_access: _Optional[int] = ..., last_update: _Optional[int] = ..., bytes_limit: _Optional[int] = ...) -> None: ...
 
 class RunningStatement(_message.Message):
     __slots__ = ("query_id", "text", "state", "started", "rows", "bytes", "serving", "planning", "queued", "user")
@@ -1086,6 +1092,7 @@ class PartMessage(_message.Message):
         BACKUP_FORGET: _ClassVar[PartMessage.Kind]
         INQUIRE: _ClassVar[PartMessage.Kind]
         TOLD: _ClassVar[PartMessage.Kind]
+        BACKUP_REFUSED: _ClassVar[PartMessage.Kind]
     PREPARE: PartMessage.Kind
     VOTE: PartMessage.Kind
     FINISH: PartMessage.Kind
@@ -1098,6 +1105,7 @@ class PartMessage(_message.Message):
     BACKUP_FORGET: PartMessage.Kind
     INQUIRE: PartMessage.Kind
     TOLD: PartMessage.Kind
+    BACKUP_REFUSED: PartMessage.Kind
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         UNKNOWN: _ClassVar[PartMessage.State]
