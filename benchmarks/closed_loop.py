@@ -76,17 +76,20 @@ class Clients:
 
     def __init__(self, pipes: Sequence[Connection]) -> None:
         self._pipes = pipes
+        self._rounds = 0
 
     def run(self, operation: str, clients: int, seconds: float) -> Figures:
         shares = [clients // len(self._pipes)] * len(self._pipes)
         for index in range(clients % len(self._pipes)):
             shares[index] += 1
         asked = [(pipe, share) for pipe, share in zip(self._pipes, shares, strict=True) if share]
+        self._rounds += 1
         for pipe, share in asked:
-            pipe.send((operation, share, seconds))
+            pipe.send((self._rounds, operation, share, seconds))
+        # All of them, whatever one says: what stays in a pipe would answer a later round.
+        answers = [self._answer(pipe) for pipe, _ in asked]
         done = Done()
-        for pipe, _ in asked:
-            answer = pipe.recv()
+        for answer in answers:
             if isinstance(answer, str):
                 raise RuntimeError(f"a client failed:\n{answer}")
             done.add(answer)
@@ -96,6 +99,17 @@ class Clients:
         p99 = times[int(len(times) * 0.99)]
         rate = len(times) / max(seconds, done.took)
         return Figures(rate, statistics.median(times), p99, done.failed, times)
+
+    def _answer(self, pipe: Connection) -> Done | str:
+        """That of this round; one of a round that was interrupted here is dropped."""
+        while True:
+            try:
+                number, answer = pipe.recv()
+            except EOFError:
+                return "its process has ended"
+            if number == self._rounds:
+                found: Done | str = answer
+                return found
 
 
 @contextlib.contextmanager
@@ -125,17 +139,24 @@ def clients(subject: Subject) -> Iterator[Clients]:
 def _work(pipe: Connection, subject: Subject) -> None:
     sessions: list[Session] = []
     try:
-        sessions.append(subject.session())
+        try:
+            sessions.append(subject.session())
+        except Exception:  # noqa: BLE001 (told to the benchmark)
+            pipe.send(traceback.format_exc())
+            return
         pipe.send("ready")
         while (order := pipe.recv()) is not None:
-            operation, threads, seconds = order
-            while len(sessions) < threads:
-                sessions.append(subject.session())
-            pipe.send(_round(sessions[:threads], operation, seconds))
+            number, operation, threads, seconds = order
+            answer: Done | str
+            try:
+                while len(sessions) < threads:
+                    sessions.append(subject.session())
+                answer = _round(sessions[:threads], operation, seconds)
+            except Exception:  # noqa: BLE001 (told to the benchmark)
+                answer = traceback.format_exc()
+            pipe.send((number, answer))
     except EOFError:  # the benchmark was stopped
         return
-    except Exception:  # noqa: BLE001 (told to the benchmark)
-        pipe.send(traceback.format_exc())
     finally:
         for session in sessions:
             session.close()

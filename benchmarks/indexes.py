@@ -78,7 +78,7 @@ def median(ask: Callable[[int], None], runs: int) -> float:
 
 def by_remuda(client: remuda.Client, text: str, parameters: Parameters) -> Callable[[int], None]:
     def ask(i: int) -> None:
-        with client.sql(text, parameters(i)) as cursor:
+        with client.sql(text, *parameters(i)) as cursor:
             for _ in cursor:
                 pass
 

@@ -52,7 +52,7 @@ def flights(client: remuda.Client) -> remuda.Map:
 
 
 def rows(client: remuda.Client, text: str, *parameters: object) -> list[tuple[object, ...]]:
-    with client.sql(text, list(parameters)) as cursor:
+    with client.sql(text, *parameters) as cursor:
         return [tuple(row) for row in cursor]
 
 

@@ -297,6 +297,15 @@ def test_cancel_by_its_id(face: Any) -> None:
     assert face.get(f"/profiles/cancel/{query}").status_code == 404
     sock.close()
     idle(face)
+    ended = {
+        found["queryId"]: found for found in face.get("/profiles.json").json()["finishedQueries"]
+    }
+    assert ended[query]["state"] == "Cancelled"
+    profile = face.get(f"/profiles/{query}.json").json()
+    assert profile["query"].startswith("SELECT a.n")
+    assert (profile["state"], profile["sqlState"]) == ("Cancelled", "57014")
+    assert profile["profile"]["runs"]
+    assert face.get("/profiles/no-such-query.json").status_code == 404
 
 
 def test_many_at_once(face: Any) -> None:

@@ -62,14 +62,14 @@ def started(variant: str) -> Iterator[Engines]:
 
 
 def answer(client: remuda.Client, query: Query) -> Rows:
-    with client.sql(query.remuda(), list(query.parameters)) as cursor:
+    with client.sql(query.remuda(), *query.parameters) as cursor:
         return rows_of([tuple(row) for row in cursor], query.ordered)
 
 
 def expected(duck: duckdb.DuckDBPyConnection, query: Query) -> Rows | None:
     """None when DuckDB refuses the query, or its answer is too large."""
     try:
-        rows = duck.execute(query.duckdb(), list(query.parameters)).fetchall()
+        rows = duck.execute(query.duckdb(), *query.parameters).fetchall()
     except duckdb.Error:
         return None  # e.g. a DECIMAL that only DuckDB refuses to add
     return rows_of(rows, query.ordered) if len(rows) <= ROWS_MAX else None
@@ -86,7 +86,7 @@ def second_opinion(duck: duckdb.DuckDBPyConnection, query: Query) -> Rows | None
 
 def explained(client: remuda.Client, query: Query) -> None:
     for word in ("EXPLAIN", "EXPLAIN ANALYZE"):
-        with client.sql(f"{word} {query.remuda()}", list(query.parameters)) as cursor:
+        with client.sql(f"{word} {query.remuda()}", *query.parameters) as cursor:
             assert any("Root" in line for (line,) in cursor)
 
 

@@ -9,6 +9,7 @@ from remuda.errors import InputError
 from remuda.limits import USER_PORT
 
 Address: TypeAlias = tuple[str, int]
+SCHEME = "remuda"
 
 
 def parse_address(text: str, default_port: int = USER_PORT) -> Address:
@@ -36,8 +37,10 @@ def parse_address(text: str, default_port: int = USER_PORT) -> Address:
 
 
 def parse_addresses(addresses: str | Address | Iterable[str | Address]) -> tuple[Address, ...]:
-    """One address, a comma-separated list, or any iterable of addresses."""
+    """One address, a comma-separated list, the same behind ``remuda://``, or any iterable of
+    addresses."""
     if isinstance(addresses, str):
+        addresses = _without_scheme(addresses)
         found = tuple(parse_address(part) for part in addresses.split(",") if part.strip())
     elif _is_pair(addresses):
         found = (addresses,)
@@ -48,6 +51,25 @@ def parse_addresses(addresses: str | Address | Iterable[str | Address]) -> tuple
     if not found:
         raise InputError("no address of a member given", hint='Like "127.0.0.1:31010".')
     return found
+
+
+def _without_scheme(text: str) -> str:
+    """``remuda://host:port,host2:port/`` as the list that it holds. InputError for other URLs."""
+    scheme, mark, rest = text.strip().partition("://")
+    if not mark:
+        return text
+    if scheme.lower() != SCHEME:
+        raise InputError(
+            f'"{text}" is no address of a Remuda cluster',
+            hint=f"Write host:port, or {SCHEME}://host:port,host2:port.",
+        )
+    rest = rest.removesuffix("/")
+    if "/" in rest or "?" in rest or "@" in rest:
+        raise InputError(
+            f'"{text}" has more than addresses',
+            hint="User, password and other options are parameters of connect().",
+        )
+    return rest
 
 
 def format_address(host: str, port: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar, overload
 
 from remuda.client.address import Address, parse_addresses
 from remuda.client.asynchronous import client as asynchronous
@@ -21,7 +21,7 @@ from remuda.client.jobs import Job
 from remuda.client.listener import Listener
 from remuda.client.login import security
 from remuda.client.map import Map
-from remuda.client.near_cache import NearCache
+from remuda.client.near_cache import NearCache, near_cache_of
 from remuda.client.near_map import NearMap
 from remuda.client.ports import REQUEST_TIMEOUT, checked_settings
 from remuda.client.prepared import Statement
@@ -68,7 +68,7 @@ class Client:
         value_type: type | None = None,
         *,
         key_type: type | None = None,
-        near_cache: NearCache,
+        near_cache: NearCache | Literal[True],
     ) -> NearMap: ...
 
     def map(
@@ -77,16 +77,20 @@ class Client:
         value_type: type | None = None,
         *,
         key_type: type | None = None,
-        near_cache: NearCache | None = None,
+        near_cache: NearCache | bool | None = None,
     ) -> Map:
         """A handle of the map ``name``; see ``Map`` for what the types do. With ``near_cache``, its
-        gets look into the memory of this client first, see ``NearMap``."""
-        if near_cache is not None:
-            return NearMap(self._core, name, value_type, key_type, near_cache)
+        gets look into the memory of this client first, see ``NearMap``; True: one with the options
+        of ``NearCache()``."""
+        cache = near_cache_of(near_cache)
+        if cache is not None:
+            return NearMap(self._core, name, value_type, key_type, cache)
         return Map(self._core, name, value_type, key_type)
 
     def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:
-        """Run one statement; ``?`` stands for the parameters, given one by one or as one sequence.
+        """Run one statement; ``?`` stands for the parameters, which are given one by one:
+        ``sql(text, 1, 2)``. A list is one parameter, an array; a tuple alone stands for the
+        parameters that it holds.
 
         Returns when the first rows are there, or the statement has ended. ``timeout``: seconds
         until the statement is cancelled everywhere with ``QueryTimeout``; None leaves it to the

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from remuda.client.core import Core
 from remuda.client.requests import NO_OPTIONS
-from remuda.client.values import one_sequence, typed_parameters
+from remuda.client.values import typed_parameters
 from remuda.datatypes import sql
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -117,4 +117,4 @@ def _sequence(row: Any) -> Sequence[Any]:
             f"the parameters of a row are a sequence, found {type(row).__name__}",
             hint="Like (1, 'a') or [1, 'a'].",
         )
-    return one_sequence((row if isinstance(row, list | tuple) else list(row),))
+    return tuple(row)

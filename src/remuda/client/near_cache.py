@@ -200,3 +200,17 @@ class NearEntries:
                 expirations=counts.expirations,
                 resets=counts.resets,
             )
+
+
+def near_cache_of(wanted: NearCache | bool | None) -> NearCache | None:
+    """What ``near_cache=`` of a map asks for: True is the usual one. InputError."""
+    if wanted is True:
+        return NearCache()
+    if wanted is None or wanted is False:
+        return None
+    if not isinstance(wanted, NearCache):
+        raise InputError(
+            f"near_cache is True or a NearCache, found {type(wanted).__name__}",
+            hint="Like near_cache=remuda.NearCache(max_entries=1000).",
+        )
+    return wanted

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from remuda.datatypes.sql import NULL, SqlType
 from remuda.datatypes.values import PhysicalValue, infer_type, require_unicode, to_physical
@@ -11,11 +12,15 @@ from remuda.errors import (
     DataError,
     InputError,
     LimitExceeded,
+    SqlSyntaxError,
     TypeMismatch,
+    UndefinedColumn,
     UndefinedType,
     WrongParameters,
 )
 from remuda.limits import STATEMENT_LENGTH_MAX
+
+_PERCENT: Final = re.compile(r"%s|%\(\w+\)s")
 
 
 def parameters_of(values: Sequence[Any]) -> tuple[list[PhysicalValue], tuple[SqlType, ...]]:
@@ -44,6 +49,35 @@ def typed_parameters(values: Sequence[Any], types: Sequence[SqlType]) -> list[Ph
     return physical
 
 
+def with_hint(error: InputError, text: str, params: tuple[Any, ...]) -> InputError:
+    """The error of a statement with what its author may have meant by its placeholders."""
+    hint = ""
+    if isinstance(error, WrongParameters) and len(params) == 1 and isinstance(params[0], list):
+        hint = (
+            "A list is one parameter, an array. Give several parameters one by one: "
+            "sql(text, a, b)."
+        )
+    elif (
+        isinstance(error, SqlSyntaxError | UndefinedColumn | WrongParameters)
+        and params
+        and _PERCENT.search(text)
+    ):
+        hint = (
+            "Placeholders are ? (or $1, $2), not %s. remuda.dbapi.connect(paramstyle='format') "
+            "and 'pyformat' take %s and %(name)s."
+        )
+    if not hint:
+        return error
+    return type(error)(
+        error.message,
+        detail=error.detail,
+        hint=hint,
+        position=error.position,
+        statement=error.statement,
+        member=error.member,
+    )
+
+
 def statement_text(text: object) -> str:
     """``text`` itself; what a member would refuse, or cannot even be sent, is refused here."""
     if not isinstance(text, str):
@@ -63,8 +97,9 @@ def timeout_seconds(timeout: object) -> float:
 
 
 def one_sequence(params: tuple[Any, ...]) -> Sequence[Any]:
-    """``sql(text, 1, 2)`` and ``sql(text, (1, 2))`` mean the same."""
-    if len(params) == 1 and isinstance(params[0], list | tuple):
+    """``sql(text, 1, 2)`` and ``sql(text, (1, 2))`` mean the same. A list is one value, an array,
+    however many it holds."""
+    if len(params) == 1 and isinstance(params[0], tuple):
         return params[0]
     if len(params) == 1 and isinstance(params[0], dict):
         raise InputError(

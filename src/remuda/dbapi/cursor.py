@@ -77,7 +77,7 @@ class Cursor:
             self._result = client.sql(operation)
             return self
         made = template(self.connection.paramstyle, _text(operation))
-        self._result = client.sql(made.text, list(made.values(parameters)))
+        self._result = client.sql(made.text, tuple(made.values(parameters)))
         return self
 
     @translating

@@ -21,6 +21,12 @@ _INDEX: Final = """<!doctype html>
 </body></html>
 """
 _GAUGES: Final = ("queries", "fragments", "clients", "jobs", "partitions")
+_ENDED = (
+    "SELECT query, member, state, started, planning + queued + execution AS seconds, text, error, "
+    "sqlstate FROM sys.query_history"
+)
+_STATES = {"finished": "Succeeded", "failed": "Failed", "cancelled": "Cancelled"}
+"""Of queries that have ended, as Drill's clients know them."""
 _PLUGIN: Final = {"name": DATABASE, "config": {"type": DATABASE, "enabled": True}}
 
 
@@ -124,16 +130,20 @@ class Pages:
         raise Refused(403, "storage plugins cannot be changed: the grid itself is the only one")
 
     async def _profiles(self, request: web.Request) -> web.Response:
-        rows = await self._rows(request, "SELECT * FROM sys.queries ORDER BY started DESC")
-        running = [_profile(row) for row in rows if _is_running(row)]
-        finished = [_profile(row) for row in rows if not _is_running(row)]
-        return web.json_response({"runningQueries": running, "finishedQueries": finished})
+        running = await self._rows(request, "SELECT * FROM sys.queries ORDER BY started DESC")
+        ended = await self._rows(request, f"{_ENDED} ORDER BY started DESC")
+        return web.json_response(
+            {
+                "runningQueries": [_profile(row) for row in running],
+                "finishedQueries": [_profile(row) for row in ended],
+            }
+        )
 
     async def _profile(self, request: web.Request) -> web.Response:
         query = request.match_info["query"]
         rows = await self._rows(request, "SELECT * FROM sys.queries WHERE query = ?", query)
         if not rows:
-            raise Refused(404, f"nothing is known of a query {query}")
+            return await self._ended(request, query)
         fragments = await self._rows(
             request,
             "SELECT member, fragment, operators, rows, bytes, seconds, memory "
@@ -142,9 +152,20 @@ class Pages:
         )
         return web.json_response({**_profile(rows[0]), "fragmentProfile": fragments})
 
-
-def _is_running(row: dict[str, Any]) -> bool:
-    return str(row["state"]).lower() not in ("completed", "failed", "canceled", "cancelled")
+    async def _ended(self, request: web.Request, query: str) -> web.Response:
+        """One of the last queries that have ended, with its plans as they ran."""
+        rows = await self._rows(request, f"{_ENDED} WHERE query = ?", query)
+        if not rows:
+            raise Refused(404, f"nothing is known of a query {query}")
+        profiles = await self._rows(
+            request, "SELECT profile FROM sys.query_profiles WHERE query = ?", query
+        )
+        found = _profile(rows[0])
+        if rows[0]["error"]:
+            found |= {"error": rows[0]["error"], "sqlState": rows[0]["sqlstate"]}
+        if profiles:
+            found["profile"] = profiles[0]["profile"]
+        return web.json_response({**found, "fragmentProfile": []})
 
 
 def _profile(row: dict[str, Any]) -> dict[str, Any]:
@@ -152,7 +173,7 @@ def _profile(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "queryId": row["query"],
         "query": row["text"],
-        "state": row["state"],
+        "state": _STATES.get(row["state"], row["state"]),
         "foreman": f"member {row['member']}",
         "startTime": None if started is None else int(started.timestamp() * 1000),
         "duration": row["seconds"],

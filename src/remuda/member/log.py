@@ -20,7 +20,7 @@ def fields(**values: object) -> dict[str, dict[str, object]]:
 
 
 class _Identity:
-    """Who speaks; the number is known only after joining."""
+    """Who speaks; the number is known only after joining. Until then lines have none."""
 
     member: int = 0
 
@@ -35,7 +35,7 @@ class _Formatter(logging.Formatter):
         entry: dict[str, object] = {
             "time": time,
             "level": record.levelname.lower(),
-            "member": self._identity.member,
+            "member": self._identity.member or None,
             "part": record.name.removeprefix(ROOT + "."),
             "event": record.getMessage(),
         }
@@ -53,9 +53,8 @@ class JsonFormatter(_Formatter):
 class TextFormatter(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
         entry = self.entry(record)
-        head = (
-            f"{entry.pop('time')} {str(entry.pop('level')).upper():7} member {entry.pop('member')}"
-        )
+        head = f"{entry.pop('time')} {str(entry.pop('level')).upper():7} member "
+        head += str(entry.pop("member") or "-")
         entry.pop("part")
         event, exception = entry.pop("event"), entry.pop("exception", None)
         pairs = "".join(f" {key}={_quoted(value)}" for key, value in entry.items())

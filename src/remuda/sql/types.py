@@ -95,6 +95,13 @@ _TREE_NAMES: Final[dict[str, str]] = {
 }
 
 
+_SERIAL: Final = frozenset({"serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"})
+_SERIAL_HINT: Final = (
+    "There are no sequences. A table without PRIMARY KEY makes its own keys; for keys of your own, "
+    "use UUID with DEFAULT gen_random_uuid(), or BIGINT with numbers that the program gives out."
+)
+
+
 def type_from_name(name: str, arguments: tuple[int, ...], position: Position | None) -> SqlType:
     """The type called ``name`` (lower case, words separated by one blank).
 
@@ -113,7 +120,8 @@ def type_from_name(name: str, arguments: tuple[int, ...], position: Position | N
         raise UndefinedType(
             f'type "{name}" does not exist or is not supported',
             position=position,
-            hint=did_you_mean(name, TYPE_NAMES)
+            hint=_SERIAL_HINT * (name in _SERIAL)
+            or did_you_mean(name, TYPE_NAMES)
             or "Supported types: " + ", ".join(TYPE_NAMES) + ".",
         )
     if arguments:

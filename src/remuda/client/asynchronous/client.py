@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar, overload
 
 from remuda.client import requests
 from remuda.client.address import format_address
@@ -33,15 +33,21 @@ from remuda.client.job_outcome import job_committed
 from remuda.client.job_writer import JobTarget
 from remuda.client.known_headers import KnownHeaders
 from remuda.client.many import execute_many
-from remuda.client.near_cache import NearCache
+from remuda.client.near_cache import NearCache, near_cache_of
 from remuda.client.reader import Reader
 from remuda.client.requests import NO_OPTIONS, ClusterInfo, JobTask, MapDescription, RunOptions
 from remuda.client.row import Row
 from remuda.client.transaction_requests import checked_options
-from remuda.client.values import one_sequence, parameters_of, statement_text, timeout_seconds
+from remuda.client.values import (
+    one_sequence,
+    parameters_of,
+    statement_text,
+    timeout_seconds,
+    with_hint,
+)
 from remuda.datatypes.map_options import changed
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import RemudaError
+from remuda.errors import InputError, RemudaError
 from remuda.transaction.states import State
 
 T = TypeVar("T")
@@ -74,7 +80,7 @@ class Client:
         value_type: type | None = None,
         *,
         key_type: type | None = None,
-        near_cache: NearCache,
+        near_cache: NearCache | Literal[True],
     ) -> NearMap: ...
 
     def map(
@@ -83,16 +89,20 @@ class Client:
         value_type: type | None = None,
         *,
         key_type: type | None = None,
-        near_cache: NearCache | None = None,
+        near_cache: NearCache | bool | None = None,
     ) -> Map:
         """A handle of the map ``name``; see ``Map`` for what the types do. With ``near_cache``, its
-        gets look into the memory of this client first, see ``NearMap``."""
-        if near_cache is not None:
-            return NearMap(self._core, name, value_type, key_type, near_cache)
+        gets look into the memory of this client first, see ``NearMap``; True: one with the options
+        of ``NearCache()``."""
+        cache = near_cache_of(near_cache)
+        if cache is not None:
+            return NearMap(self._core, name, value_type, key_type, cache)
         return Map(self._core, name, value_type, key_type)
 
     async def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:
-        """Run one statement; ``?`` stands for the parameters, given one by one or as one sequence.
+        """Run one statement; ``?`` stands for the parameters, which are given one by one:
+        ``sql(text, 1, 2)``. A list is one parameter, an array; a tuple alone stands for the
+        parameters that it holds.
 
         Returns when the first rows are there, or the statement has ended. ``timeout``: seconds
         until the statement is cancelled everywhere with ``QueryTimeout``; None leaves it to the
@@ -349,9 +359,12 @@ class Client:
         route = None
         if header is not None and header.route is not None:
             route = partial(self._core.owner, header.route, values)
-        reader = await self._core.execute(
-            text, physical, types, options, header=header, route=route
-        )
+        try:
+            reader = await self._core.execute(
+                text, physical, types, options, header=header, route=route
+            )
+        except InputError as error:
+            raise with_hint(error, text, params) from error.__cause__
         self._headers.learn(text, reader.header)
         return reader
 

@@ -22,10 +22,11 @@ from remuda.client.values import (
     statement_text,
     timeout_seconds,
     typed_parameters,
+    with_hint,
 )
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import SchemaChanged, UndefinedStatement
+from remuda.errors import InputError, SchemaChanged, UndefinedStatement
 
 
 class Statement:
@@ -60,13 +61,16 @@ class Statement:
         return self._first.parameter_types
 
     async def __call__(self, *params: Any, timeout: float | None = None) -> Cursor:
-        """Run it; parameters one by one or as one sequence. Else as ``Client.sql``."""
+        """Run it with these parameters, one by one. Else as ``Client.sql``."""
         return Cursor(await self.run(params, timeout))
 
     async def run(self, params: tuple[Any, ...], timeout: float | None) -> Reader:
         """What a call does, without a cursor around its result."""
         values = one_sequence(params)
-        physical, types = self._physical(values)
+        try:
+            physical, types = self._physical(values)
+        except InputError as error:
+            raise with_hint(error, self.text, params) from error.__cause__
         options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
         settings = self._core.settings
         tries: Tries | None = None

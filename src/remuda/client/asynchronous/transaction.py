@@ -19,7 +19,13 @@ from remuda.client.reader import Reader
 from remuda.client.requests import NO_OPTIONS, RunOptions
 from remuda.client.transaction_core import TransactionCore
 from remuda.client.transaction_requests import TransactionOptions
-from remuda.client.values import one_sequence, parameters_of, statement_text, timeout_seconds
+from remuda.client.values import (
+    one_sequence,
+    parameters_of,
+    statement_text,
+    timeout_seconds,
+    with_hint,
+)
 from remuda.errors import (
     ConnectionBroken,
     InputError,
@@ -266,7 +272,10 @@ class Transaction:
         text = statement_text(text)
         physical, types = parameters_of(one_sequence(params))
         options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
-        return await self._open().execute(text, physical, types, options)
+        try:
+            return await self._open().execute(text, physical, types, options)
+        except InputError as error:
+            raise with_hint(error, text, params) from error.__cause__
 
     def _open(self) -> TransactionCore:
         core = self._core
