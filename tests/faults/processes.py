@@ -59,7 +59,11 @@ class Processes:
         members: int,
         settings: Mapping[str, object],
         namespaces: Namespaces | None = None,
+        *,
+        durable: bool = False,
     ) -> None:
+        """``durable``: each member keeps a log in a folder of its own."""
+        self.durable = durable
         self.folder = folder
         self.settings = dict(settings)
         self.namespaces = namespaces
@@ -149,10 +153,12 @@ class Processes:
         place = len(self.members) + 1
         log = self.folder / f"member-{place}.log"
         log.unlink(missing_ok=True)  # of an earlier round
-        command = [sys.executable, "-m", "remuda.member", "--log-file", str(log)]
+        command = [sys.executable, "-P", "-m", "remuda.member", "--log-file", str(log)]
         command += ["--parent-pipe", str(self._theirs)]
         for name, value in self.settings.items():
             command += [f"--{name.replace('_', '-')}", str(value)]
+        if self.durable:
+            command += ["--data-dir", str(self.folder / f"data-{place}")]
         if self.namespaces is not None:
             command = [*self.namespaces.prefix(place), *command, "--insecure", INSECURE_WORDS]
             command += ["--host", self.namespaces.host(place)]

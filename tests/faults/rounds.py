@@ -23,6 +23,8 @@ from random import Random
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent.parent / "transaction"))
 
+import snapshotting  # its kind of work
+import sparking  # the same
 from namespaces import Namespaces
 from processes import Member, Processes
 from transactional import Appends, Transfers
@@ -39,6 +41,8 @@ WORKS = (
     *("register", "register", "register", "bank", "batch", "bump", "element"),
     *(Appends.name, Appends.name, Transfers.name),
 )
+MORE_WORKS = (snapshotting.Snapshotting.name, sparking.SparkJobs.name)
+"""These need more than members."""
 HEALING = 90.0
 """Seconds until a cluster must be whole again."""
 
@@ -58,6 +62,8 @@ class Round:
     most_faults: int = 1_000
     replaces: bool = True
     """Whether another member is started for one that was lost."""
+    durable: bool = False
+    """Members keep logs, and snapshots in one store."""
     folder: Path | None = None
     aloud: bool = False
     """Print the timeline while it grows."""
@@ -106,7 +112,11 @@ class Round:
             "heartbeat_timeout": self.heartbeat_timeout,
             "log_level": "info",
         }
-        with Processes(folder, self.members, settings, namespaces) as self.processes:
+        if self.durable:
+            settings["snapshot_store"] = str(folder / "store")
+        with Processes(
+            folder, self.members, settings, namespaces, durable=self.durable
+        ) as self.processes:
             self.watcher = self._connect()
             workers = Workers(self.journal, self._connect, list(self.works), random)
             workers.start()
@@ -294,6 +304,7 @@ def main() -> int:
     parser.add_argument("--heartbeat-timeout", type=float, default=2.5)
     parser.add_argument("--faults", default="kill", help=",".join(FAULTS))
     parser.add_argument("--works", default=",".join(WORKS), help=",".join(KINDS))
+    parser.add_argument("--durable", action="store_true", help="with logs and snapshots")
     parser.add_argument("--aloud", action="store_true", help="print the timeline while it grows")
     parser.add_argument("--folder", type=Path, help="where the members' logs stay")
     given = parser.parse_args()
@@ -310,6 +321,7 @@ def main() -> int:
             heartbeat_timeout=given.heartbeat_timeout,
             faults=given.faults.split(","),
             works=given.works.split(","),
+            durable=given.durable,
             folder=given.folder and given.folder / str(seed),
             aloud=given.aloud,
         ).run()

@@ -225,8 +225,10 @@ class Batches(Work):
     name = "batch"
     rows = 300
 
+    map_name = "batches"
+
     def prepare(self) -> None:
-        self.map = self.client.map("batches")
+        self.map = self.client.map(self.map_name)
         self.map.put_all(self.table(0), key="id")
         self.wrong: list[str] = []
         self.begun = self.acknowledged = 0
@@ -240,18 +242,23 @@ class Batches(Work):
             self.look()
             return
         number = self.begun = self.begun + 1
-        table = self.table(number)
-        outcome, *_ = self.ask("put_all", lambda: self.map.put_all(table))
+        outcome, *_ = self.ask("put_all", lambda: self.write(number))
         if outcome is Outcome.DONE:
             self.acknowledged = number
         elif outcome is Outcome.FAILED:
             self.failed.add(number)
 
+    def write(self, number: int) -> None:
+        self.map.put_all(self.table(number))
+
+    def seen(self) -> tuple[Any, ...]:
+        text = f"SELECT min(n), max(n), count(*) FROM {self.map_name}"
+        return tuple(self.client.sql(text).fetchone() or ())
+
     def look(self) -> None:
         """By the only thread that writes: what is there is what it has written last, or, of writes
         that nobody knows the end of, one of those after it."""
-        text = "SELECT min(n), max(n), count(*) FROM batches"
-        outcome, answer, began, ended = self.ask("look", lambda: self.client.sql(text).fetchone())
+        outcome, answer, began, ended = self.ask("look", self.seen)
         if outcome is not Outcome.DONE:
             return
         low, high, count = answer
