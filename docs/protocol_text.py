@@ -86,7 +86,7 @@ Messages can be overtaken, and with a broken connection they can be lost. How ea
 | QUERY_CANCEL before its QUERY_START | a surrogate swallows the start and the batches; it ends with the start, with a QUERY_CHECK_RESPONSE, or after {surrogate:g} s |
 | QUERY_CANCEL from a member that is not the initiator, to a participant | dropped |
 | QUERY_START twice, FRAGMENT_DONE twice, a batch twice | dropped; a batch is not counted again |
-| QUERY_START from another view | refused by QUERY_CANCEL; if the client was told nothing, the statement is planned again, at a new timestamp, for up to 5 s |
+| QUERY_START from another view | refused by QUERY_CANCEL; if the client was told nothing, the statement is planned again, at a new timestamp, for up to 5 s. So the client gets no page before all participants have said that they run their part, or a second is over |
 | a QUERY_START is lost | the initiator asks ({suspect:g} s without progress) by QUERY_CHECK; the participant does not know the query; it fails |
 | a QUERY_CANCEL or the end is lost | the participant asks by QUERY_CHECK; the initiator does not know the query; it is freed |
 | a batch is lost | its ordinal is missing for {gap:g} s: the query fails |

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import pyarrow as pa
@@ -26,6 +27,8 @@ QUERY_RESULT = RpcType.QUERY_RESULT
 COMPLETED = State.COMPLETED
 
 
+START_WAIT = 1.0
+"""Seconds that a first page waits until all members have said that they run their parts."""
 PAGE_SIZE_MAX = FRAME_SIZE_MAX // 4
 """Larger pages (in Arrow's bytes) are sent in halves."""
 
@@ -154,15 +157,21 @@ class Cursor:
         on_finished: Callable[[], None],
         on_broken: Callable[[RemudaError], None],
         again: Callable[[RemudaError], bool] = lambda _: False,
+        started: Callable[[], bool] = lambda: True,
     ) -> None:
         """``again`` is asked when the query fails before the client was told anything: whether it
-        is run anew, by another cursor."""
+        is run anew, by another cursor. ``started`` says whether all members run their part: until
+        then, or for ``START_WAIT`` seconds, the client is told nothing, as one of them may refuse
+        it."""
         self.results = self._results = results
         self._channel = channel
         self._sink = sink
         self._on_finished = on_finished
         self._on_broken = on_broken
         self._again = again
+        self._started = started
+        self._waits: asyncio.TimerHandle | None = None
+        self._waited = False
         self._complete = False
         self._pumping = False
         self.held = False
@@ -175,7 +184,7 @@ class Cursor:
         Taking a page may run the root fragment at once, in this thread, which then has news for
         this cursor (a page, the end) before the page in hand is sent: the loop below sees to them.
         """
-        if self._pumping or self.held:
+        if self._pumping or self.held or not self._may_begin():
             return
         self._pumping = True
         try:
@@ -185,6 +194,20 @@ class Cursor:
         results, sink = self._results, self._sink
         if self._complete and not results.finished and sink.exhausted:
             self._finish(None)
+
+    def _may_begin(self) -> bool:
+        """Whether the client may be told something."""
+        if self._waited or self._complete or not self._results.untold or self._started():
+            return True
+        if self._waits is None:
+            loop = asyncio.get_running_loop()
+            self._waits = loop.call_later(START_WAIT, self._begin_anyway)
+        return False
+
+    def _begin_anyway(self) -> None:
+        """An answer is late, or lost: the query must not hang for it."""
+        self._waited = True
+        self.pump()
 
     def _send_pages(self) -> None:
         results, sink = self._results, self._sink
@@ -264,6 +287,8 @@ class Cursor:
         self._on_finished()
 
     def _leave(self) -> None:
+        if self._waits is not None:
+            self._waits.cancel()
         self._sink.detach()
         if self.pump in self._channel.on_writable:
             self._channel.on_writable.remove(self.pump)

@@ -42,8 +42,8 @@ from remuda.query.registry import QueryRegistry
 from remuda.query.stream import Grant
 from remuda.query.wire import decode_query_id, encode_query_id
 from remuda.rpc import codec
-from remuda.rpc.connection import ChannelKind
-from remuda.rpc.messages import control_pb2, data_pb2
+from remuda.rpc.connection import ChannelKind, Reply
+from remuda.rpc.messages import common_pb2, control_pb2, data_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 
@@ -85,11 +85,22 @@ class Queries:
         return new_query_id(self._core.number, world.clock.wall_micros(), world.chance.bits(48))
 
     def begin(
-        self, query: QueryId, start: QueryStart, on_end: Callable[[RemudaError | None], None]
+        self,
+        query: QueryId,
+        start: QueryStart,
+        on_end: Callable[[RemudaError | None], None],
+        on_started: Callable[[], None] | None = None,
     ) -> Initiated:
         """Start everywhere. ``on_end`` is called once: after the root fragment has put its last
-        page into the sink (None), or with the error that ended the query."""
-        initiated = self._initiated[query] = Initiated(query, start.plan, on_end)
+        page into the sink (None), or with the error that ended the query. ``on_started`` is called
+        when all other members run their parts."""
+        initiated = self._initiated[query] = Initiated(
+            query,
+            start.plan,
+            on_end,
+            starting={member for member in start.participants if member != self._core.number},
+            on_started=on_started,
+        )
         if start.runs is not None:
             start.runs.append(initiated)
         view = self._core.view.number
@@ -117,6 +128,16 @@ class Queries:
         )
         return initiated
 
+    def all_started(self, query: QueryId) -> bool:
+        """Whether all members are known to run their parts of a query of this member."""
+        initiated = self._initiated.get(query)
+        return initiated is None or not initiated.starting
+
+    def _started_on(self, query: QueryId, member: int) -> None:
+        initiated = self._initiated.get(query)
+        if initiated is not None:
+            initiated.started(member)
+
     def fail(self, query: QueryId, error: RemudaError) -> None:
         """End a query of this member; nothing happens if it has ended already."""
         self.happened(events.QueryFailed(query, error))
@@ -138,6 +159,7 @@ class Queries:
             if message.writes:
                 start = replace(start, overlay=decode_writes(self._core, message))
         except RemudaError as error:
+            request.fail(error)
             self._refuse_start(query, sender, error)
             return
         self.happened(
@@ -151,6 +173,8 @@ class Queries:
                 instances=start.instances,
             )
         )
+        # Refusals go their own way: an answer says only whether the fragments run.
+        request.reply(RpcType.ACK, common_pb2.Ack(ok=query in self._running))
 
     def _refuse_start(self, query: QueryId, to: int, error: RemudaError) -> None:
         self._send_cancel(effects.SendCancel(to, query, self._core.number, error))
@@ -193,6 +217,7 @@ class Queries:
         query = decode_query_id(message.query_id)
         if query not in self._initiated:
             self.on_late_report(query, profile)
+        self._started_on(query, sender)
         self.happened(
             events.FragmentDoneReceived(
                 query,
@@ -490,9 +515,17 @@ class Queries:
         )
         try:
             self._core.require_alive(effect.to)
-            self._peers.send_control(effect.to, RpcType.QUERY_START, message)
         except RemudaError as error:
             self.happened(events.QueryFailed(effect.query, error))
+            return
+
+        def answered(reply: Reply | RemudaError) -> None:
+            if isinstance(reply, RemudaError):
+                return  # that the query fails for it is told in another way
+            if common_pb2.Ack.FromString(reply.pbody).ok:
+                self._started_on(effect.query, effect.to)
+
+        self._peers.request_nowait(effect.to, RpcType.QUERY_START, message, (), answered)
 
     def _send_cancel(self, effect: effects.SendCancel) -> None:
         message = control_pb2.QueryCancel(

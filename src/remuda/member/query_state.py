@@ -47,6 +47,18 @@ class Initiated:
     profiles: list[FragmentProfile] = field(default_factory=list)
     timer: asyncio.TimerHandle | None = None
     """Goes off when the query's timeout is over."""
+    starting: set[int] = field(default_factory=set)
+    """Other members that have not said yet whether they run their part: one that refuses it makes
+    the query fail, and it can be run anew only while its client has no row."""
+    on_started: Callable[[], None] | None = None
+    """Called when all have said so."""
+
+    def started(self, member: int) -> None:
+        """``member`` runs its part."""
+        if member in self.starting:
+            self.starting.remove(member)
+            if not self.starting and self.on_started is not None:
+                self.on_started()
 
 
 @dataclass(frozen=True)

@@ -525,6 +525,7 @@ class Statements:
             on_finished=lambda: self._cursor_finished(statement, run.query),
             on_broken=lambda error: self._queries.fail(run.query, error),
             again=lambda error: self._run_again(statement, run.query, error),
+            started=lambda: self._queries.all_started(run.query),
         )
         sink.on_page = lambda: self._hop(cursor.pump)
         client.cursors[statement.query] = cursor
@@ -533,7 +534,7 @@ class Statements:
             pause = statement.pause("before_first_page")
             self._core.spawn(cursor.go_on_after(pause), "test pause")
         self._runs.active[run.query] = start.read_timestamp
-        self._queries.begin(run.query, start, cursor.ended)
+        self._queries.begin(run.query, start, cursor.ended, cursor.pump)
 
     def _cursor_finished(self, statement: Statement, run: QueryId) -> None:
         self._runs.active.pop(run, None)
