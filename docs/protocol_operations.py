@@ -45,7 +45,11 @@ USER: Final = {
         "UserToBitHandshake", "BitToUserHandshake", "first on every connection: versions, user"
     ),
     "ACK": ACK,
-    "GOODBYE": GOODBYE,
+    "GOODBYE": _one_way(
+        "Empty",
+        "sent by the member: it has left, has received nothing that it has not answered, and "
+        "answers nothing any more",
+    ),
     "RUN_QUERY": _request(
         "RunQuery",
         "QUERY_HANDLE or QUERY_ANSWER",
@@ -138,7 +142,9 @@ CONTROL: Final = {
     "QUERY_STATUS": _unused("Drill's"),
     "CUSTOM": _unused("Drill's"),
     "SASL_MESSAGE": _request("SaslMessage", "SASL_MESSAGE", "a step of authentication"),
-    "QUERY_START": _one_way("QueryStart", "run your fragments of this query now"),
+    "QUERY_START": _request(
+        "QueryStart", "ACK", "run your fragments of this query now; the answer: whether they run"
+    ),
     "QUERY_CANCEL": _one_way(
         "QueryCancel", "participant to initiator: end this query; initiator to participant: it ends"
     ),

@@ -151,7 +151,9 @@ class MemberConfig:
         " intervals, or a third of heartbeat_timeout if that is longer",
     )
     leave_timeout: float = _setting(
-        30.0, "seconds that a member which is told to end (SIGTERM) takes to give its data away"
+        30.0,
+        "seconds that a member which is told to end (SIGTERM) waits until open work has ended and"
+        " its data is given away",
     )
     minimum_members: int = _setting(
         1, "with fewer members in its view, a member neither reads nor writes"

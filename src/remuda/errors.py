@@ -467,6 +467,11 @@ class MemberNotReady(NotServed):
     """The member has just taken over partitions, or is joining or stopping."""
 
 
+class MemberLeaving(MemberNotReady):
+    """The member leaves the cluster: it begins nothing new, or has ended what was open. Nothing was
+    done."""
+
+
 class TakenOver(MemberNotReady):
     """A request for partitions that a member takes over, while it serves those that it had."""
 

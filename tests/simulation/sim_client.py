@@ -49,6 +49,8 @@ class Client:
         self.context = common_pb2.Context()
         self.results: dict[Any, Result] = {}
         self.early: list[Request] = []
+        self.farewells = 0
+        """Members that have said that they answer nothing any more."""
         self.patience = 0.0
         """Seconds before a page is acknowledged."""
 
@@ -76,6 +78,9 @@ class Client:
                 result.end(error)
 
     def handle(self, request: Request) -> None:
+        if request.rpc_type == RpcType.GOODBYE:
+            self.farewells += 1
+            return
         page = request.rpc_type == RpcType.QUERY_DATA
         kind = user_pb2.QueryData if page else user_pb2.QueryResult
         message: Any = kind.FromString(request.pbody)

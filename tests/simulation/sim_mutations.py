@@ -17,6 +17,7 @@ from remuda.member.catalog_service import CatalogService
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.core import Core
 from remuda.member.fragments import LocalSources
+from remuda.member.leaving import Leaving
 from remuda.member.membership import Membership
 from remuda.member.peers import Peers
 from remuda.member.queries import Queries
@@ -446,10 +447,10 @@ def a_backup_takes_over_at_once(patch: Patch) -> str:
 
 @mutation
 def who_leaves_just_goes(patch: Patch) -> str:
-    async def leave(self, timeout):
-        return False
+    async def leave(self):
+        pass
 
-    patch.setattr(Membership, "leave", leave)
+    patch.setattr(Leaving, "leave", leave)
     return "who_leaves_is_let_go"
 
 

@@ -20,6 +20,7 @@ from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
     LimitExceeded,
+    NotServed,
     QueryTimeout,
     RemudaError,
 )
@@ -363,6 +364,9 @@ def _answer(pool: Pool, call: Call[T], channel: BlockingChannel, deadline: Deadl
     try:
         # What has arrived while other answers were read counts, however late it is now.
         incoming = channel.receive(max(deadline.left(pool.request_timeout), _GLANCE))
+    except NotServed:  # it has said goodbye
+        channel.close()
+        raise
     except RemudaError as error:
         channel.close()
         raise pool.broken(error) from error

@@ -65,7 +65,7 @@ class Core:
         self.settings = settings
         self.ports = ports
         self.clock = Clock()
-        self.members = KnownMembers(ports, settings, self._heard_of_view)
+        self.members = KnownMembers(ports, settings, self.hear_of_view)
         self.session = b""
         """Settings and prepared statements, as a member wrote them down."""
         self.held: Held | None = None
@@ -88,7 +88,7 @@ class Core:
         """Learn the view from the first address that answers. MemberUnavailable."""
         info = await first_contact(self.addresses, self.ports, self.settings, self.clock)
         self.members.install(info.view)
-        self.clock.on_view = self._heard_of_view
+        self.clock.on_view = self.hear_of_view
 
     @property
     def view(self) -> View:
@@ -383,7 +383,7 @@ class Core:
             self.members.install(info.view)
         return info
 
-    def _heard_of_view(self) -> None:
+    def hear_of_view(self) -> None:
         """There is a newer view, or may be: learn it beside everything else."""
         if not self._learning and not self.closed:
             self._learning = True

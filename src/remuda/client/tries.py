@@ -10,6 +10,7 @@ from remuda.client.deadline import Deadline
 from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
+    MemberLeaving,
     MemberUnavailable,
     NoAnswer,
     NotServed,
@@ -57,6 +58,7 @@ class Tries:
         "_core",
         "_dark",
         "_deadline",
+        "_leaving",
         "_left",
         "_lost_partition",
         "_pauses",
@@ -72,6 +74,8 @@ class Tries:
         self._reads = reads
         self._pauses = 0
         self._dark = 0
+        self._leaving = 0
+        """So often a member has sent the request elsewhere, because it leaves."""
         self._stale = False
         self._lost_partition = False
 
@@ -96,6 +100,12 @@ class Tries:
             if self._left == 0 or not isinstance(error, LOST):
                 raise error
             self._left -= 1
+        if isinstance(error, MemberLeaving) and self._leaving < len(core.view.members):
+            self._leaving += 1
+            if error.member:
+                core.members.go_round(int(error.member))
+            core.hear_of_view()
+            return
         pause = min(backoff.pause(self._pauses), _LONGEST_PAUSE)
         if self._deadline.left(pause) < pause:
             raise error

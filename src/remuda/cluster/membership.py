@@ -224,6 +224,12 @@ class Membership:
         members = self.view.by_number
         return not self.member and len(self._aware & members.keys()) >= majority(len(members))
 
+    @property
+    def unaware(self) -> frozenset[int]:
+        """Other members of the view that are not known to have installed it; not suspected ones."""
+        others = self.view.by_number.keys() - self.suspected.keys() - {self.me}
+        return frozenset(others - self._aware)
+
     def serves(self, now: float) -> bool:
         """Whether it may act as a primary, for reads and for prepares."""
         return self.member and self.lease.valid(now)

@@ -101,6 +101,8 @@ class Giving:
         self._refused = ""
         self._most: int | None = None
         """Partitions that a move may have, while receivers are short of room; None: any number."""
+        self.moved_bytes = 0
+        """Bytes of these rows, as they were sent."""
 
     def begin(self) -> None:
         """The first view is there."""
@@ -116,11 +118,6 @@ class Giving:
         row = self._core.view.replicas[partition]  # of a view that may just have come
         return () if receiver in row or row[:1] != (self._core.number,) else (receiver,)
 
-    def on_leaving(self, members: frozenset[int]) -> None:
-        """These members want to leave: they are to keep nothing."""
-        self.leaving = self._core.leaving = members
-        self._changed.set()
-
     def on_view(self, view: View) -> None:
         now = self._now
         if now is not None and not any(place.fits(view) for place in now.move.placements):
@@ -129,6 +126,7 @@ class Giving:
         self._changed.set()
 
     def _leaving(self, members: frozenset[int]) -> None:
+        """These members want to leave: they are to keep nothing."""
         self.leaving = self._core.leaving = members
         self._changed.set()
 
@@ -227,7 +225,7 @@ class Giving:
     async def _carry_out(self, move: Move) -> None:
         core = self._core
         giving = self._now = Transfer(move, f"{core.number}-{core.world.chance.bits(96):024x}")
-        began = core.world.clock.monotonic()
+        began, before = core.world.clock.monotonic(), self.moved_bytes
         try:
             if move.receiver is not None:
                 await self._copy(giving)
@@ -249,6 +247,7 @@ class Giving:
                 partitions=len(move.placements),
                 receiver=move.receiver or 0,
                 rows=giving.rows,
+                bytes=self.moved_bytes - before,
                 staged=giving.staged,
                 left=self.progress()["partitions_to_place"],
                 seconds=round(core.world.clock.monotonic() - began, 3),
@@ -340,6 +339,7 @@ class Giving:
                     floor=floor,
                 )
                 body = arrow_stream.encode(batch.schema, [batch])
+                self.moved_bytes += len(body)
                 await self._peers.request(
                     receiver, RpcType.COPY_ROWS, message, [body], timeout=SEND_TIMEOUT
                 )
@@ -436,8 +436,10 @@ class Giving:
         store = core.store(map_id, 0)
         high = core.timestamp()
         extraction = store.extraction(transfer.EVERY_PARTITION, ALWAYS, high)
+        before = self.moved_bytes
         rows = await self._send(receiver, message.transfer, store, ALWAYS, extraction.versions())
-        log.info("replicated map sent", extra=fields(map=store.schema.name, rows=rows))
+        size = self.moved_bytes - before
+        log.info("replicated map sent", extra=fields(map=store.schema.name, rows=rows, bytes=size))
         request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
     # --- state --------------------------------------------------------------------------------
@@ -447,6 +449,7 @@ class Giving:
         return {
             **movement.progress(self._core.view, self._copies, self.leaving),
             "rows_moved": self.moved,
+            "bytes_moved": self.moved_bytes,
         }
 
     def gauges(self) -> dict[str, int]:

@@ -35,6 +35,7 @@ from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX, PARTITIONS
 from remuda.member.access import Access
 from remuda.member.constraints import Constraints
 from remuda.member.defences import no_defences
+from remuda.member.departure import Departure
 from remuda.member.given_away import GivenAway
 from remuda.member.log import fields
 from remuda.member.readiness import READY_TIMEOUT, Readiness
@@ -129,6 +130,8 @@ class Core:
         self.constraints = Constraints(self._wall_micros)
         self._tasks: dict[asyncio.Task[None], Coroutine[Any, Any, None]] = {}
         """With what each runs; in order: a simulation replays."""
+        self.departure = Departure(lambda: self.number)
+        """How far it is on its way out of the cluster."""
         self.stopping = False
         self.wal = NoWal()
         """What is noted for a restart."""
@@ -206,6 +209,7 @@ class Core:
         """Check a message from another member that relies on who keeps which partition: it must
         come from the same view (design rule 14). Raises ViewChanged, MemberGivenUp,
         ProtocolError."""
+        self.departure.require_view()
         if context.view != self.view.number:
             self._in_other_view(context)
             raise ViewChanged(

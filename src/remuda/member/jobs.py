@@ -116,6 +116,8 @@ class Jobs:
     def on_begin(self, call: Call) -> None:
         message = user_pb2.JobBegin.FromString(call.pbody)
         core = self._core
+        if not message.HasField("job"):  # one that has its id is named after this member
+            core.departure.require_staying()
         schema = core.schema(message.map)
         if message.HasField("job") and self._begun_elsewhere(call, message.job):
             return
@@ -294,7 +296,7 @@ class Jobs:
     def on_touch(self, request: Request) -> None:
         """Another member has rows of a job of ours."""
         message = control_pb2.JobTouch.FromString(request.pbody)
-        self._core.observe_member(message.context)
+        self._core.observe_peer(message.context)
         job = self._jobs.get(message.job)
         if job is None:
             raise JobAborted(f"job {message.job} has ended")

@@ -407,6 +407,7 @@ class Maps:
         if message.transaction:
             self.in_transaction().on_put_batch(call)
             return
+        self._core.departure.require_staying()
         found = self.open(message.map, message.map_id, message.schema_version)
         batches = arrow_stream.decode(call.dbody)
         for batch in batches:

@@ -33,6 +33,7 @@ from remuda.member.hop import Hop
 from remuda.member.index_service import IndexService
 from remuda.member.job_rows import JobRows
 from remuda.member.jobs import Jobs
+from remuda.member.leaving import Leaving
 from remuda.member.log import fields
 from remuda.member.lost_partitions import LostPartitions
 from remuda.member.map_changes import MapChanges
@@ -42,6 +43,7 @@ from remuda.member.maps import Maps
 from remuda.member.membership import Membership
 from remuda.member.memory_return import MemoryReturn
 from remuda.member.offload import Offload
+from remuda.member.open_work import OpenWork
 from remuda.member.passwords import Passwords
 from remuda.member.peers import Peers
 from remuda.member.plans import Plans
@@ -76,8 +78,6 @@ from remuda.world import World
 log = logging.getLogger(__name__)
 
 UPKEEP_INTERVAL = 0.05
-LEAVE_TIMEOUT = 5.0
-"""Seconds that a member waits for a view without it."""
 VERSIONS_KEPT = from_micros(10_000_000)
 """Versions of the last ten seconds are kept for readers on other members."""
 EXPIRY_INTERVAL = 5.0
@@ -220,6 +220,9 @@ class Member:
             self.core, self.peers, self.membership, self.commits, self.catalog, self.system
         )
         self.snapshots.start(self.statements, self.open.pins)
+        served = (self.statements, self.queries, self.jobs, self.transactions, self.commits)
+        work = OpenWork(self.open.sessions, *served)
+        self._leaving = Leaving(self.core, self.membership, work, self._servers)
         for channel in self._servers[ChannelKind.USER].channels:
             self.statements.connected(channel)
         self._route()
@@ -288,9 +291,9 @@ class Member:
         }
 
     async def leave(self) -> None:
-        """Go in peace: the others learn of it, and what they need is moved to them first."""
-        if self._end is None and self.core.serving:
-            await self.membership.leave(LEAVE_TIMEOUT)
+        """Leave the cluster in order (``cluster.leaving``); ``stop`` comes after it."""
+        if self._end is None and self.core.serving and hasattr(self, "_leaving"):
+            await self._leaving.leave()
 
     async def stop(self, reason: str = "it was stopped") -> None:
         """End every query and connection, and free everything."""
@@ -317,9 +320,8 @@ class Member:
         core = self.core
         log.info("stopping", extra=fields(reason=reason))
         error = MemberUnavailable(f"member {core.number} is stopping: {reason}")
-        if hasattr(self, "queries"):
-            self.queries.close(error)
         if hasattr(self, "statements"):
+            self.queries.close(error)
             self.statements.gate.close(error)
             self.statements.spark.services.close()
         core.stopping = True
@@ -341,15 +343,15 @@ class Member:
             await self.recovery.close()
         if hasattr(self, "snapshots"):
             self.snapshots.close()
-        self._offload.close()
-        self._planner.close()
-        self._password_checks.close()
+        for offload in (self._offload, self._planner, self._password_checks):
+            offload.close()
         if self._pool is not None:
             self._pool.close()
 
     # --- greetings ----------------------------------------------------------------------------
 
     def _greet_user(self, _hello: Message) -> Message:
+        self.core.departure.require_here()
         return user_pb2.BitToUserHandshake(
             server_infos=server_infos(),
             supported_methods=self._user_routes.supported,
@@ -487,13 +489,11 @@ class Member:
             **self.read_leases.routes(),
             UserType.MEMBER_STATE: self._on_member_state,
         }
-
         self._user_routes.primary = PRIMARY_CALLS
         self._user_routes.complete = self._member_routes.complete = True
 
     def _listen_to_each_other(self) -> None:
         self.membership.on_view.append(self._view_changed)
-        self.membership.on_leaving.append(self.giving.on_leaving)
         self.membership.on_heard.append(lambda _: self.queries.view_installed())
         self.membership.on_lost.append(self._member_lost)
         self.membership.on_view[:0] = [self.transactions.on_view, self._copies_changed]

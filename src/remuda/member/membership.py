@@ -21,6 +21,7 @@ from remuda.config import split_address
 from remuda.datatypes.view import View
 from remuda.errors import (
     MemberGivenUp,
+    MemberUnavailable,
     RemudaError,
     TransientError,
     ViewChanged,
@@ -39,7 +40,7 @@ from remuda.member.membership_messages import (
 from remuda.member.peers import Peers, dial
 from remuda.member.takeover import Takeover
 from remuda.rpc import codec
-from remuda.rpc.connection import ChannelKind
+from remuda.rpc.connection import ChannelKind, Reply
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
@@ -50,6 +51,8 @@ TICKS = 2
 """Per heartbeat interval; until a view has given its first lease, as often as heartbeats then go
 out."""
 LOST_NAMES_KEPT = 100
+PARTING = 1.0
+"""Seconds for which a member that has left in order may answer what it was asked before."""
 
 
 class Membership:
@@ -64,6 +67,10 @@ class Membership:
         self._takeover = Takeover(core)
         self._left = asyncio.Event()
         self._leaving = False
+        self._drained = False
+        self._tell_again = 0.0
+        self._at_work: frozenset[int] = frozenset()
+        """Members that want to leave, and have open work yet."""
         self.on_lost: list[Callable[[int, str], None]] = []
         """Called with the number and the cause when a member is suspected, or was dropped."""
         self.on_heard: list[Callable[[int], None]] = []
@@ -222,8 +229,12 @@ class Membership:
             attempt(f"view {view.number}", partial(listener, before, view))
         for number in fresh:
             self._tell_lost(number)
+        loop = asyncio.get_running_loop()
         for number in gone:
-            asyncio.get_running_loop().call_soon(self._peers.forget, number)
+            if number in self._leavers:  # it answers what was sent to it before
+                loop.call_later(PARTING, self._peers.forget, number)
+            else:
+                loop.call_soon(self._peers.forget, number)
 
     def _forget_old(self, view: View) -> None:
         """Causes of losses are kept for errors, the last ones."""
@@ -270,41 +281,59 @@ class Membership:
         fit the view are dropped. Ask again until ``on_view`` shows them."""
         self.step(ms.PlaceAsked(tuple(places)))
 
-    async def leave(self, timeout: float) -> bool:
-        """Give away what others need, as far as they can take it, then ask for a view without this
-        member. Whether there is one within ``timeout`` seconds after that."""
-        core = self._core
-        if self._machine is None or len(core.live_members()) < 2:
-            return False
-        log.info("leaving the cluster", extra=fields(view=core.view.number))
-        if not await self._give_away(self._machine):
-            return False
-        self._leaving = True
-        try:
-            async with asyncio.timeout(timeout):
-                while not self._left.is_set():
-                    self.step(ms.LeaveAsked(core.number))
-                    await asyncio.sleep(core.config.heartbeat_interval / 4)
-        except TimeoutError:
-            return False
-        return True
+    # --- leaving ------------------------------------------------------------------------------
 
-    async def _give_away(self, machine: ms.Membership) -> bool:
-        """Wait until this member keeps no partition. False: nobody is there to take them, because
-        all want to leave or no majority is left."""
-        core = self._core
-        began = core.world.clock.monotonic()
-        self._note_leaver(core.number, leaves=True)
-        machine.beat_soon()
+    def announce_leave(self) -> None:
+        """Tell the others that this member wants to leave: it is to keep no copy of anything."""
+        self._note_leaver(self._core.number, leaves=True)
+        if self._machine is not None:
+            self._machine.beat_soon()
         self.step(ms.Tick())
-        while any(core.number in row for row in core.view.replicas):
-            await asyncio.sleep(core.config.heartbeat_interval / 4)
-            if self._leavers >= set(core.live_members()) or core.readiness.hopeless:
-                return False
-            if core.world.clock.monotonic() > began + core.config.leave_timeout:
-                log.warning("left before everything was given away", extra=fields())
-                break
-        return True
+
+    def tell_drained(self, drained: bool) -> None:
+        """The others learn with the next heartbeat whether this member, which leaves, has open
+        work."""
+        if drained is not self._drained:
+            self._drained = drained
+            if self._machine is not None:
+                self._machine.beat_soon()
+
+    def ask_to_leave(self) -> None:
+        """Ask for a view without this member; ask again until it has ``left``."""
+        self._leaving = True
+        self.step(ms.LeaveAsked(self._core.number))
+
+    def tell_view(self) -> None:
+        """Tell the view without this member to those that are not known to have it, not too
+        often."""
+        now = self._core.world.clock.monotonic()
+        if self._machine is not None and now >= self._tell_again:
+            self._tell_again = now + self._core.config.heartbeat_interval / 10
+            self._machine.beat_soon()
+            self.step(ms.Tick())
+
+    @property
+    def nobody_stays(self) -> bool:
+        """Whether nobody is there to take the copies of a member that leaves: all want to leave, or
+        no majority is left."""
+        core = self._core
+        return self._leavers >= set(core.live_members()) or core.readiness.hopeless
+
+    @property
+    def leavers_at_work(self) -> bool:
+        """Whether another member that wants to leave has open work, as far as it has said."""
+        return bool((self._leavers & self._at_work) - {self._core.number, *self._core.lost})
+
+    @property
+    def left(self) -> bool:
+        """Whether a view without this member was decided."""
+        return self._left.is_set()
+
+    @property
+    def all_know(self) -> bool:
+        """Whether every member of the view without this one has installed it, as far as it is
+        heard."""
+        return self._machine is not None and self._machine.unaware <= self._peers.gone_on
 
     def _note_leaver(self, number: int, *, leaves: bool) -> None:
         leavers = self._leavers | {number} if leaves else self._leavers - {number}
@@ -371,6 +400,9 @@ class Membership:
         self._reported(message)
         if message.HasField("log"):
             core.wal.heard(decode_log_end(message.log))
+        at_work = message.leaving and not message.drained
+        if at_work is not (context.sender in self._at_work):
+            self._at_work ^= {context.sender}
         self._note_leaver(context.sender, leaves=message.leaving)
         if message.catalog_version > core.catalog.version and context.view == core.view.number:
             self.on_catalog(context.sender, message.catalog_version)
@@ -397,6 +429,7 @@ class Membership:
             memory_limit=memory.limit,
             catalog_version=self._core.catalog.version,
             leaving=self._core.number in self._leavers,
+            drained=self._drained,
         )
 
     def _reported(self, message: control_pb2.Heartbeat) -> None:
@@ -429,14 +462,27 @@ class Membership:
 
     async def clocks(self, members: tuple[int, ...]) -> None:
         """Advance the own clock past the clocks of ``members`` (design rule 15)."""
-        message = control_pb2.Heartbeat(context=self._core.context())
-        replies = await asyncio.gather(
-            *(self._peers.request(number, RpcType.CLOCK, message) for number in members)
-        )
-        for reply in replies:
+        for reply in await self._all_clocks(members):
             answer = control_pb2.Heartbeat.FromString(reply.pbody)
             self._core.observe(answer.context)
             self._reported(answer)
+
+    async def _all_clocks(self, members: tuple[int, ...]) -> list[Reply]:
+        """One round. If one of them leaves in order meanwhile, all that stay are asked, as some of
+        them have what it kept. Raises what they answer."""
+        core = self._core
+        while True:
+            view = core.view
+            message = control_pb2.Heartbeat(context=core.context())
+            try:
+                return await asyncio.gather(
+                    *(self._peers.request(number, RpcType.CLOCK, message) for number in members)
+                )
+            except MemberUnavailable:
+                gone = [number for number in members if number not in core.view.by_number]
+                if core.view is view or not gone:
+                    raise
+            members = tuple(number for number in core.live_members() if number != core.number)
 
     # --- losses -------------------------------------------------------------------------------
 

@@ -161,6 +161,9 @@ class Peers:
         self._peers: dict[tuple[int, ChannelKind], Peer] = {}
         self.on_broken: list[Callable[[int, ChannelKind, RemudaError], None]] = []
         """Called when a connection broke or could not be made."""
+        self.gone_on: set[int] = set()
+        """Members that have refused a connection of this one, because their view does not have
+        it."""
         self.on_given_up: list[Callable[[MemberGivenUp], None]] = []
         """Called when a member answers that a view has dropped this one."""
 
@@ -177,6 +180,7 @@ class Peers:
 
     def _broken(self, number: int, kind: ChannelKind, error: RemudaError) -> None:
         if isinstance(error, MemberGivenUp):  # counts whoever says it, lost to this member or not
+            self.gone_on.add(number)
             self.given_up(error)
             return
         if number in self._core.lost:

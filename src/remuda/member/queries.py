@@ -173,7 +173,6 @@ class Queries:
                 instances=start.instances,
             )
         )
-        # Refusals go their own way: an answer says only whether the fragments run.
         request.reply(RpcType.ACK, common_pb2.Ack(ok=query in self._running))
 
     def _refuse_start(self, query: QueryId, to: int, error: RemudaError) -> None:
@@ -520,10 +519,8 @@ class Queries:
             return
 
         def answered(reply: Reply | RemudaError) -> None:
-            if isinstance(reply, RemudaError):
-                return  # that the query fails for it is told in another way
-            if common_pb2.Ack.FromString(reply.pbody).ok:
-                self._started_on(effect.query, effect.to)
+            if not isinstance(reply, RemudaError) and common_pb2.Ack.FromString(reply.pbody).ok:
+                self._started_on(effect.query, effect.to)  # refusals go their own way
 
         self._peers.request_nowait(effect.to, RpcType.QUERY_START, message, (), answered)
 

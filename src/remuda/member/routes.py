@@ -57,6 +57,7 @@ class UserRoutes:
         self.complete = False
         """Whether all handlers are here; a member that joins is in the view a moment earlier."""
         self._readiness = core.readiness
+        self._departure = core.departure
 
     @property
     def supported(self) -> list[int]:
@@ -64,7 +65,7 @@ class UserRoutes:
 
     def handle(self, request: Request) -> None:
         handler = self.calls.get(request.rpc_type)
-        if handler is None or not self._core.serving:
+        if handler is None or self._departure.closed or not self._core.serving:
             guarded(request, self._serve)
             return
         if request.rpc_type in self.primary and self._waits(request.rpc_type):
@@ -88,6 +89,7 @@ class UserRoutes:
         return rpc_type not in KEYED_CALLS or not self._readiness.partly
 
     def _serve(self, request: Request) -> None:
+        self._departure.require_here()
         if request.rpc_type in self.calls:
             self._core.require_serving()
         by_request = self.requests.get(request.rpc_type)

@@ -212,10 +212,12 @@ class Statements:
             self._run_stock(request, message, client)
             return
         self._core.observe_client(message.context)
+        local = message.local_only or len(message.partitions) > 0
+        if not local and not message.transaction:  # who names partitions reads those kept here
+            self._core.departure.require_staying()
         text = text_of(message)
         types = codec.decode_types(message.parameter_types)
         values = packer(types).unpack(message.parameters) if types else ()
-        local = message.local_only or len(message.partitions) > 0
         alone = not local and not message.transaction
         alone = alone and not chooses_engine(message.session, text)
         if alone and self._read_point(request, message, text, types, values):
@@ -522,10 +524,10 @@ class Statements:
             results,
             statement.channel,
             sink,
+            started=lambda: self._queries.all_started(run.query),
             on_finished=lambda: self._cursor_finished(statement, run.query),
             on_broken=lambda error: self._queries.fail(run.query, error),
             again=lambda error: self._run_again(statement, run.query, error),
-            started=lambda: self._queries.all_started(run.query),
         )
         sink.on_page = lambda: self._hop(cursor.pump)
         client.cursors[statement.query] = cursor

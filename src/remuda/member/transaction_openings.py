@@ -32,6 +32,7 @@ class Openings:
         if not isinstance(call, Request):
             raise NotSupported("a transaction begins on the member that its client speaks to")
         self._core.require_serving()
+        self._core.departure.require_staying()
         modes = Modes(_LEVELS.get(message.isolation), message.read_only)
         if message.pessimistic:
             modes = modes.locking(NO_MODES)

@@ -525,6 +525,15 @@ class TransactionSessions:
                 )
                 self.roll_back(transaction, error)
 
+    def end_open(self, cause: RemudaError) -> None:
+        """Roll back every transaction that is not being committed; suspended ones, too."""
+        for transaction in self:
+            error = UndefinedTransaction(
+                f"transaction {transaction.name} was rolled back: {cause.message}",
+                hint="Run it again from the start: other members serve it.",
+            )
+            self.roll_back(transaction, error)
+
     def _follow(self) -> None:
         if self._timer is None and self._open:
             self._timer = asyncio.get_running_loop().call_later(_TICK, self._tick)

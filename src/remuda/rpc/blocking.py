@@ -17,7 +17,13 @@ from typing import Self
 
 from google.protobuf.message import Message
 
-from remuda.errors import ConnectionBroken, ConnectionRefused, QueryTimeout, RemudaError
+from remuda.errors import (
+    ConnectionBroken,
+    ConnectionRefused,
+    NotServed,
+    QueryTimeout,
+    RemudaError,
+)
 from remuda.limits import CLIENT_SILENCE_MAX, CONNECT_TIMEOUT
 from remuda.rpc import tcp
 from remuda.rpc.connection import (
@@ -42,6 +48,7 @@ from remuda.rpc.sasl import ClientExchange
 from remuda.rpc.strangers import ClientTls
 from remuda.rpc.tls_socket import TlsSocket
 
+GOODBYE = user_pb2.GOODBYE
 _ACK = b"\x08\x01"  # Ack{ok = true}
 _now = time.monotonic
 SEND_TIMEOUT = 60.0
@@ -334,6 +341,8 @@ class BlockingChannel:
                 self._arrived.append(Incoming(True, identifier, 0, b"", b"", outcome))
         elif isinstance(effect, Deliver):
             frame = effect.frame
+            if frame.rpc_type == GOODBYE and frame.coordination_id == 0:
+                raise self._break(said_goodbye(self.peer))
             self._arrived.append(
                 Incoming(False, frame.coordination_id, frame.rpc_type, frame.pbody, frame.dbody)
             )
@@ -367,6 +376,7 @@ class BlockingChannel:
             why = f"the other side took nothing for {SEND_TIMEOUT:g} s"
             raise self._break(self._broken(why)) from None
         except OSError as cause:
+            self._hear_goodbye()
             raise self._break(self._broken(cause.strerror or str(cause))) from None
         except RemudaError as error:  # of TLS
             raise self._break(error) from None
@@ -385,6 +395,15 @@ class BlockingChannel:
             bound = max(bound, 0.001)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(bound))
             self._send_timeout = bound
+
+    def _hear_goodbye(self) -> None:
+        """Nothing can be sent any more: raises NotServed if the other side has said goodbye before
+        that, so it has served nothing of what could not be sent."""
+        if isinstance(self._socket, TlsSocket):
+            return
+        with contextlib.suppress(OSError):  # nothing more has come
+            while count := self._socket.recv_into(self._reader.buffer(), 0, socket.MSG_DONTWAIT):
+                self._take(count)
 
     def _transmit_rest(self, pending: list[Buffer], sent: int, ends: float | None) -> None:
         views = deque(memoryview(part).cast("B") for part in pending if len(part))
@@ -406,6 +425,12 @@ class BlockingChannel:
             self.closed = True
             self._socket.close()
         return error
+
+
+def said_goodbye(peer: str) -> NotServed:
+    """The error of requests that a member has not answered before it said goodbye: it does so when
+    it has answered everything that it has received."""
+    return NotServed(f"{peer} has left the cluster; it had not received the request")
 
 
 def _timeval(seconds: float) -> bytes:

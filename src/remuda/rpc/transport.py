@@ -23,6 +23,7 @@ from remuda.errors import (
     InternalError,
     LimitExceeded,
     MemberUnavailable,
+    NotServed,
     QueryTimeout,
     RemudaError,
     TlsFailed,
@@ -108,13 +109,12 @@ class Channel(asyncio.BufferedProtocol):
         """TCP has connected; the handshake may still be under way."""
         self.closed = False
         self.writable = True
+        self.unanswered = 0  # requests of the other side that have no answer yet
         self.on_writable: list[Callable[[], None]] = []
         self.on_closed: list[Callable[[RemudaError], None]] = []
         self._loop = asyncio.get_running_loop()
-        self._handler = handler
-        self._on_open = on_open
-        self._hello = hello
-        self._answer = answer
+        self._handler, self._on_open = handler, on_open
+        self._hello, self._answer = hello, answer
         self._guard, self._login = guard, login
         self._reader = FrameReader(FRAME_SIZE_MAX if answer is None else HANDSHAKE_SIZE_MAX)
         self._connection: Connection[OnReply]
@@ -193,6 +193,12 @@ class Channel(asyncio.BufferedProtocol):
             reason = error or ConnectionBroken(f"the connection to {self.peer} was closed here")
             self._shut(reason, linger=False)
 
+    def part(self, rpc_type: int, body: Body) -> None:
+        """Send a last message. What comes after it is read (so no reset overtakes it), and lost."""
+        if not self.closed:
+            self.send(rpc_type, body)
+            self._shut(ConnectionBroken(f"{self.peer} was told goodbye"), linger=True)
+
     def require_open(self) -> None:
         """Raise the reason when the channel is closed."""
         self._connection.require_open()
@@ -213,6 +219,7 @@ class Channel(asyncio.BufferedProtocol):
     def respond(self, identifier: int, rpc_type: int, body: Body, dbody: Buffers) -> None:
         size = _size(dbody) if dbody else 0
         head = encode_head(RESPONSE, identifier, rpc_type, serialized(body), size)
+        self.unanswered -= 1
         if self.closed:
             return
         if self._corked is None and not dbody and self.writable:
@@ -221,6 +228,7 @@ class Channel(asyncio.BufferedProtocol):
             self._write(head, dbody)
 
     def respond_failure(self, identifier: int, error: RemudaError) -> None:
+        self.unanswered -= 1
         if not self.closed:
             self._write(self._connection.failure(identifier, error), ())
 
@@ -407,6 +415,7 @@ class Channel(asyncio.BufferedProtocol):
 
     def _dispatch(self, frame: Frame) -> None:
         request = Request(self, frame)
+        self.unanswered += frame.coordination_id != 0
         try:
             if self._handler is None:
                 raise InternalError(f"no requests are expected on this side of {self!r}")
@@ -430,7 +439,7 @@ class Channel(asyncio.BufferedProtocol):
         if self._corked:
             self._flush(self._corked)
             self._corked.clear()
-        if isinstance(error, ConnectionBroken):
+        if isinstance(error, ConnectionBroken | NotServed):
             _log.debug("%s: %s", self.peer, error.message)
         else:
             text = f"{type(error).__name__}: {error.message}"

@@ -11,9 +11,16 @@ from typing import TypeAlias
 from remuda.client.deadline import NEVER, Deadline
 from remuda.client.ports import SILENCE
 from remuda.client.requests import Buffers, cancel_query
-from remuda.errors import ConnectionBroken, InputError, QueryTimeout, RemudaError
+from remuda.errors import (
+    ConnectionBroken,
+    InputError,
+    NotServed,
+    QueryTimeout,
+    RemudaError,
+    from_report,
+)
 from remuda.query.ids import QueryId
-from remuda.rpc.blocking import Incoming
+from remuda.rpc.blocking import Incoming, said_goodbye
 from remuda.rpc.connection import Reply
 from remuda.rpc.handshake import ACK_TYPE
 from remuda.rpc.messages import common_pb2, user_pb2
@@ -21,6 +28,7 @@ from remuda.rpc.request import Body, Request
 from remuda.rpc.transport import Channel
 
 QUERY_DATA, QUERY_RESULT = user_pb2.QUERY_DATA, user_pb2.QUERY_RESULT
+GOODBYE = user_pb2.GOODBYE
 QUERY_HANDLE, RUN_QUERY = user_pb2.QUERY_HANDLE, user_pb2.RUN_QUERY
 _ACK = b"\x08\x01"  # Ack{ok = true}
 _Key: TypeAlias = tuple[int, int]
@@ -114,7 +122,11 @@ class Line:
             talk.arrived(request)
 
     def on_request(self, request: Request) -> None:
-        """A message that the member sent on its own account: pages, and ends of statements."""
+        """A message that the member sent on its own account: pages, ends of statements, and that
+        it answers nothing any more here."""
+        if request.rpc_type == GOODBYE:
+            self.channel.close(said_goodbye(self.channel.peer))
+            return
         key = _query_of(request)
         talk = self._running.get(key)
         if talk is not None:
@@ -259,6 +271,8 @@ class Talk:
         try:
             async with asyncio.timeout(timeout):
                 while not self._arrived:
+                    if isinstance(self._error, NotServed):
+                        raise from_report(self._error.to_report())
                     if self._error is not None:
                         raise ConnectionBroken(
                             self._error.message, may_have_run=self._error.may_have_run

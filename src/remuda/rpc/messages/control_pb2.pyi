@@ -413,7 +413,7 @@ class JobEnd(_message.Message):
     def __init__(self, job: _Optional[str] = ..., timestamp: _Optional[int] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("context", "memory_held", "memory_limit", "sent", "catalog_version", "probe", "leaving", "log")
+    __slots__ = ("context", "memory_held", "memory_limit", "sent", "catalog_version", "probe", "leaving", "drained", "log")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MEMORY_HELD_FIELD_NUMBER: _ClassVar[int]
     MEMORY_LIMIT_FIELD_NUMBER: _ClassVar[int]
@@ -421,6 +421,7 @@ class Heartbeat(_message.Message):
     CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
     PROBE_FIELD_NUMBER: _ClassVar[int]
     LEAVING_FIELD_NUMBER: _ClassVar[int]
+    DRAINED_FIELD_NUMBER: _ClassVar[int]
     LOG_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     memory_held: int
@@ -429,8 +430,9 @@ class Heartbeat(_message.Message):
     catalog_version: int
     probe: bool
     leaving: bool
+    drained: bool
     log: LogEnd
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., memory_held: _Optional[int] = ..., memory_limit: _Optional[int] = ..., sent: _Optional[float] = ..., catalog_version: _Optional[int] = ..., probe: _Optional[bool] = ..., leaving: _Optional[bool] = ..., log: _Optional[_Union[LogEnd, _Mapping]] = ...) -> None: ...
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., memory_held: _Optional[int] = ..., memory_limit: _Optional[int] = ..., sent: _Optional[float] = ..., catalog_version: _Optional[int] = ..., probe: _Optional[bool] = ..., leaving: _Optional[bool] = ..., drained: _Optional[bool] = ..., log: _Optional[_Union[LogEnd, _Mapping]] = ...) -> None: ...
 
 class Ballot(_message.Message):
     __slots__ = ("round", "proposer")

@@ -1,0 +1,152 @@
+"""How a member leaves its cluster in order. Pure: ``step(now, found) -> effects``.
+
+The member refuses what begins, and gives its copies away, while open work goes on: transactions,
+statements, queries of others. What is still open at the deadline is ended. When nothing is open and
+nothing is kept here any more, clients are not served any more. When their last request is answered,
+a view without this member is asked for. When all others have installed that view, the clients are
+told that this member answers nothing any more, and the process may end.
+
+If nobody stays to take the copies, because all members leave or no majority is there, the member
+waits for nobody but for other leaving members whose open work may need it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+DROPPED_WITHIN = 5.0
+"""Seconds that a view without the member may take."""
+TOLD_WITHIN = 2.0
+"""Seconds that the others may take to install it."""
+ENDED_WITHIN = 5.0
+"""Seconds that work which was ended at the deadline may take to answer."""
+ANSWERED_WITHIN = 2.0
+"""Seconds that requests may take which are under way when nothing is open any more."""
+PARTING = 0.3
+"""Seconds in which clients read the last word before the process ends."""
+
+
+class Phase(Enum):
+    DRAINING = "drains"
+    CLOSING = "serves clients no more"
+    DROPPING = "asks for a view without it"
+    TELLING = "waits until the others know"
+    PARTING = "says goodbye"
+    GONE = "has left"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the shell sees when it looks. ``open``: transactions, statements, jobs and queries;
+    ``requests``: those that were received and are not answered; ``copies``: partitions that are
+    kept here; ``stranded``: nobody stays to take them, because all want to leave or no majority is
+    there; ``others_open``: another member that leaves has open work; ``dropped``: a view without
+    this member was decided; ``known``: all of its members have installed it."""
+
+    open: int
+    requests: int
+    copies: int
+    stranded: bool = False
+    others_open: bool = False
+    dropped: bool = False
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """New sessions, transactions and statements are refused; the others learn that this member
+    wants to leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndOpen:
+    """The deadline: what is open is rolled back or cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskToLeave:
+    """Ask for a view without this member: again at every look."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeNoClient:
+    """No request of a client is served from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeNothing:
+    """No message that relies on the view is served from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Tell the clients, and let them go."""
+
+
+Effect = Refuse | EndOpen | ServeNoClient | AskToLeave | ServeNothing | Part
+
+
+class Leaving:
+    """``timeout``: seconds until what is open is ended, and until copies are not waited for."""
+
+    def __init__(self, now: float, timeout: float) -> None:
+        self.phase = Phase.DRAINING
+        self.drained = False
+        """Nothing is open here any more."""
+        self._deadline = now + timeout
+        self._until = 0.0
+        """When the present phase ends in any case, after the first one."""
+        self._refused = self._ended = False
+
+    @property
+    def over(self) -> bool:
+        return self.phase is Phase.GONE
+
+    def step(self, now: float, found: Found) -> list[Effect]:
+        """A look; call it every few hundredths of a second."""
+        match self.phase:
+            case Phase.DRAINING:
+                return self._drain(now, found)
+            case Phase.CLOSING:
+                if found.requests and now < self._until:
+                    return []
+                if found.stranded:
+                    return self._enter(Phase.PARTING, now + PARTING, ServeNothing(), Part())
+                return self._enter(Phase.DROPPING, now + DROPPED_WITHIN, AskToLeave())
+            case Phase.DROPPING:
+                if found.dropped:
+                    return self._enter(Phase.TELLING, now + TOLD_WITHIN, ServeNothing())
+                if now >= self._until:
+                    return self._enter(Phase.PARTING, now + PARTING, ServeNothing(), Part())
+                return [AskToLeave()]
+            case Phase.TELLING:
+                if (found.known and not found.requests) or now >= self._until:
+                    return self._enter(Phase.PARTING, now + PARTING, Part())
+                return []
+            case Phase.PARTING:
+                if now >= self._until:
+                    self.phase = Phase.GONE
+                return []
+            case Phase.GONE:
+                return []
+
+    def _drain(self, now: float, found: Found) -> list[Effect]:
+        out: list[Effect] = []
+        if not self._refused:
+            self._refused = True
+            out.append(Refuse())
+        late = now >= self._deadline
+        if late and found.open and not self._ended:
+            self._ended = True
+            out.append(EndOpen())
+        self.drained = not found.open or now >= self._deadline + ENDED_WITHIN
+        kept = found.copies and not found.stranded and not late
+        needed = found.stranded and found.others_open and now < self._deadline + ENDED_WITHIN
+        if not self.drained or kept or needed:
+            return out
+        return out + self._enter(Phase.CLOSING, now + ANSWERED_WITHIN, ServeNoClient())
+
+    def _enter(self, phase: Phase, until: float, *effects: Effect) -> list[Effect]:
+        self.phase, self._until = phase, until
+        return list(effects)

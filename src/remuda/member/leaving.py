@@ -1,0 +1,107 @@
+"""The shell of ``cluster.leaving``: how this member leaves in order, by SIGTERM or by a call."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from remuda.cluster import leaving as lv
+from remuda.errors import MemberLeaving
+from remuda.member.core import Core
+from remuda.member.log import fields
+from remuda.member.membership import Membership
+from remuda.member.open_work import OpenWork
+from remuda.rpc.connection import ChannelKind
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.transport import Server
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY = 0.02
+
+
+class Leaving:
+    """``servers`` have the connections that others have made to this member."""
+
+    def __init__(
+        self,
+        core: Core,
+        membership: Membership,
+        work: OpenWork,
+        servers: Mapping[ChannelKind, Server],
+    ) -> None:
+        self._core = core
+        self._membership = membership
+        self._work = work
+        self._servers = servers
+        self._machine: lv.Leaving | None = None
+
+    async def leave(self) -> None:
+        """Return when the process may end: after ``leave_timeout`` seconds and a few more at the
+        latest. A second call waits for the first one."""
+        core = self._core
+        clock = core.world.clock.monotonic
+        if self._machine is None:
+            log.info("leaving the cluster", extra=fields(view=core.view.number))
+            self._machine = lv.Leaving(clock(), core.config.leave_timeout)
+        machine = self._machine
+        while not machine.over and not core.stopping:
+            phase = machine.phase
+            for effect in machine.step(clock(), self._found()):
+                self._perform(effect)
+            self._membership.tell_drained(machine.drained)
+            if machine.phase is lv.Phase.TELLING:
+                self._membership.tell_view()
+            for channel in self._work.idle(list(self._servers[ChannelKind.USER].channels)):
+                channel.close()
+            if machine.phase is not phase:
+                log.info("leaving: the member %s", machine.phase.value, extra=fields())
+            await asyncio.sleep(LOOK_EVERY)
+
+    def _found(self) -> lv.Found:
+        core, membership = self._core, self._membership
+        return lv.Found(
+            open=sum(self._work.counts().values()),
+            requests=sum(
+                channel.unanswered
+                for server in self._servers.values()
+                for channel in server.channels
+            ),
+            copies=sum(core.number in row for row in core.view.replicas),
+            stranded=membership.nobody_stays,
+            others_open=membership.leavers_at_work,
+            dropped=membership.left,
+            known=membership.all_know,
+        )
+
+    def _perform(self, effect: lv.Effect) -> None:
+        core = self._core
+        match effect:
+            case lv.Refuse():
+                core.departure.refuse()
+                self._membership.announce_leave()
+            case lv.EndOpen():
+                log.warning(
+                    "leave_timeout is over: open work is ended", extra=fields(**self._work.counts())
+                )
+                self._work.end(
+                    MemberLeaving(
+                        f"member {core.number} is leaving the cluster and has ended what was open",
+                        detail="It was rolled back: nothing of it took effect.",
+                        hint="Run it again: other members serve it.",
+                        member=str(core.number),
+                    )
+                )
+            case lv.AskToLeave():
+                if any(core.number in row for row in core.view.replicas):
+                    log.warning("left before everything was given away", extra=fields())
+                self._membership.ask_to_leave()
+            case lv.ServeNoClient():
+                core.departure.close()
+            case lv.ServeNothing():
+                core.departure.leave()
+            case lv.Part():
+                for channel in list(self._servers[ChannelKind.USER].channels):
+                    if not channel.unanswered:
+                        channel.part(user_pb2.GOODBYE, user_pb2.Empty())

@@ -1,0 +1,57 @@
+"""What is open on a member, and outlives the requests that began it: what a leave waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from remuda.errors import MemberLeaving
+from remuda.member.commits import Commits
+from remuda.member.jobs import Jobs
+from remuda.member.page_forms import is_stock
+from remuda.member.queries import Queries
+from remuda.member.statements import Statements
+from remuda.member.transaction_session import TransactionSessions
+from remuda.member.transactions import Transactions
+from remuda.rpc.transport import Channel
+
+
+class OpenWork:
+    def __init__(  # noqa: PLR0917 (made in one place)
+        self,
+        sessions: TransactionSessions,
+        statements: Statements,
+        queries: Queries,
+        jobs: Jobs,
+        transactions: Transactions,
+        commits: Commits,
+    ) -> None:
+        self._sessions = sessions
+        self._statements = statements
+        self._queries = queries
+        self._jobs = jobs
+        self._transactions = transactions
+        self._commits = commits
+
+    def counts(self) -> dict[str, int]:
+        """How much of it there is, by kind."""
+        return {
+            "transactions": len(self._sessions),
+            "statements": self._statements.gauges()["statements"],
+            "queries": self._queries.count,
+            "jobs": self._jobs.count,
+            "committing": self._transactions.gauges()["committing"],
+            "commits": self._commits.gauges()["commits"],
+        }
+
+    def end(self, error: MemberLeaving) -> None:
+        """Roll back transactions and end statements. Commits that are under way go on."""
+        self._sessions.end_open(error)
+        for statement, _, _ in list(self._statements.running()):
+            self._statements.cancel(statement.query, error)
+
+    def idle(self, channels: Iterable[Channel]) -> list[Channel]:
+        """Those of Drill's own clients on which nothing is open: what they ask next cannot be
+        refused in a way that makes them ask another member."""
+        busy = {statement.channel for statement, _, _ in self._statements.running()}
+        busy.update(transaction.channel for transaction in self._sessions)
+        return [channel for channel in channels if is_stock(channel) and channel not in busy]

@@ -1,0 +1,119 @@
+"""How a member leaves in order, as a pure state machine."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from remuda.cluster.leaving import (
+    ANSWERED_WITHIN,
+    DROPPED_WITHIN,
+    ENDED_WITHIN,
+    PARTING,
+    TOLD_WITHIN,
+    AskToLeave,
+    EndOpen,
+    Found,
+    Leaving,
+    Part,
+    Phase,
+    Refuse,
+    ServeNoClient,
+    ServeNothing,
+)
+
+BUSY = Found(open=3, requests=1, copies=10)
+IDLE = Found(open=0, requests=0, copies=0)
+
+
+def test_the_order_of_a_leave() -> None:
+    leaving = Leaving(0.0, 30.0)
+    assert leaving.step(0.0, BUSY) == [Refuse()]
+    assert leaving.step(1.0, BUSY) == []
+    assert leaving.step(2.0, replace(BUSY, open=0)) == []  # copies yet
+    assert leaving.drained
+    assert leaving.step(3.0, replace(IDLE, requests=1)) == [ServeNoClient()]
+    assert leaving.step(3.1, replace(IDLE, requests=1)) == []
+    assert leaving.step(3.2, IDLE) == [AskToLeave()]
+    assert leaving.step(3.3, IDLE) == [AskToLeave()]
+    assert leaving.step(3.4, replace(IDLE, dropped=True)) == [ServeNothing()]
+    assert leaving.step(3.5, replace(IDLE, dropped=True)) == []
+    assert leaving.step(3.6, replace(IDLE, dropped=True, known=True)) == [Part()]
+    assert not leaving.over
+    assert leaving.step(3.6 + PARTING, IDLE) == []
+    assert leaving.over
+
+
+def test_what_is_open_ends_at_the_deadline_once() -> None:
+    leaving = Leaving(0.0, 30.0)
+    leaving.step(0.0, BUSY)
+    assert leaving.step(29.9, BUSY) == []
+    assert leaving.step(30.0, BUSY) == [EndOpen()]
+    assert leaving.step(30.1, BUSY) == []
+    assert leaving.step(30.2, replace(BUSY, open=0)) == [ServeNoClient()]
+
+
+def test_work_that_does_not_end_is_not_waited_for_without_end() -> None:
+    leaving = Leaving(0.0, 30.0)
+    now, phases = 0.0, [leaving.phase]
+    while not leaving.over:
+        leaving.step(now, BUSY)
+        if leaving.phase is not phases[-1]:
+            phases.append(leaving.phase)
+        now += 0.05
+    assert now < 30.0 + ENDED_WITHIN + ANSWERED_WITHIN + DROPPED_WITHIN + TOLD_WITHIN + PARTING + 1
+    assert phases == [
+        Phase.DRAINING,
+        Phase.CLOSING,
+        Phase.DROPPING,
+        Phase.PARTING,
+        Phase.GONE,
+    ]
+
+
+def test_nobody_waits_for_a_handover_that_is_impossible() -> None:
+    leaving = Leaving(0.0, 30.0)
+    alone = replace(BUSY, open=0, requests=0, stranded=True)
+    assert leaving.step(0.0, alone) == [Refuse(), ServeNoClient()]
+    assert leaving.step(0.1, alone) == [ServeNothing(), Part()]
+
+
+@pytest.mark.parametrize("stranded", [True, False])
+def test_other_leaving_members_are_waited_for_only_if_nobody_stays(stranded: bool) -> None:
+    leaving = Leaving(0.0, 30.0)
+    found = replace(IDLE, stranded=stranded, others_open=True)
+    leaving.step(0.0, found)
+    assert (leaving.phase is Phase.DRAINING) is stranded
+    leaving.step(30.0 + ENDED_WITHIN, found)
+    assert leaving.phase is not Phase.DRAINING
+
+
+def test_any_course_of_events_keeps_the_order() -> None:
+    """Refuse first, then EndOpen at most once and not before the deadline, and nothing asks for a
+    view before clients are not served any more."""
+    order = [Refuse, EndOpen, ServeNoClient, AskToLeave, ServeNothing, Part]
+    for seed in range(300):
+        chance = random.Random(seed)
+        leaving, now, seen = Leaving(0.0, 10.0), 0.0, []
+        while not leaving.over:
+            found = Found(
+                open=chance.choice((0, 0, 2)),
+                requests=chance.choice((0, 1)),
+                copies=chance.choice((0, 0, 5)),
+                stranded=chance.random() < 0.1,
+                others_open=chance.random() < 0.5,
+                dropped=chance.random() < 0.3,
+                known=chance.random() < 0.3,
+            )
+            for effect in leaving.step(now, found):
+                if isinstance(effect, EndOpen):
+                    assert now >= 10.0
+                if not seen or type(effect) is not seen[-1]:
+                    seen.append(type(effect))
+            now += chance.random()
+        assert seen[0] is Refuse
+        assert seen[-1] is Part
+        assert seen == sorted(seen, key=order.index)
+        assert len(seen) == len(set(seen))

@@ -1,0 +1,50 @@
+"""Ways to break how members leave (``sim_rules_leaving``)."""
+
+from __future__ import annotations
+
+from sim_mutations import Patch, mutation
+
+from remuda.member.departure import Departure
+from remuda.member.membership import Membership
+from remuda.member.open_work import OpenWork
+from remuda.rpc.transport import Channel
+
+
+def nothing(*_: object, **__: object) -> None:
+    """Does nothing."""
+
+
+@mutation
+def open_work_is_not_looked_at(patch: Patch) -> str:
+    patch.setattr(OpenWork, "counts", lambda _: {})
+    return "who_leaves_waits_for_what_is_open"
+
+
+@mutation
+def leaving_members_begin_new_work(patch: Patch) -> str:
+    patch.setattr(Departure, "require_staying", nothing)
+    return "who_leaves_begins_nothing_new"
+
+
+@mutation
+def open_work_is_not_ended(patch: Patch) -> str:
+    patch.setattr(OpenWork, "end", nothing)
+    return "what_is_open_at_the_deadline_is_rolled_back"
+
+
+@mutation
+def nobody_learns_who_leaves(patch: Patch) -> str:
+    patch.setattr(Membership, "announce_leave", nothing)
+    return "two_that_leave_at_once_lose_nothing"
+
+
+@mutation
+def other_leavers_are_not_waited_for(patch: Patch) -> str:
+    patch.setattr(Membership, "leavers_at_work", property(lambda _: False))
+    return "members_that_all_leave_wait_for_open_work_of_each_other"
+
+
+@mutation
+def clients_are_told_nothing(patch: Patch) -> str:
+    patch.setattr(Channel, "part", nothing)
+    return "a_client_learns_that_its_request_was_not_received"

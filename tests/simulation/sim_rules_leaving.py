@@ -1,0 +1,143 @@
+"""How members leave in order: open work goes on, nothing begins any more, and nobody loses what the
+others still need."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sim_client import Client
+from sim_rules import ORDERED, ROWS, SORTED, Play, scenario
+
+from remuda.errors import MemberLeaving, NotServed, TransientError
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+
+SLOW = {"leave_timeout": 30.0}
+
+
+async def begun(client: Client) -> str:
+    """An open transaction."""
+    message = user_pb2.TransactionBegin(isolation=user_pb2.SERIALIZABLE, context=client.context)
+    reply = await client.channel.request(RpcType.TRANSACTION_BEGIN, message)
+    name: str = user_pb2.TransactionStatus.FromString(reply.pbody).transaction
+    return name
+
+
+async def ended(client: Client, name: str) -> None:
+    """Commit. Raises how it ended otherwise."""
+    message = user_pb2.TransactionEnd(transaction=name, commit=True, context=client.context)
+    await client.channel.request(RpcType.TRANSACTION_END, message)
+
+
+@scenario(14, **SLOW)
+async def who_leaves_waits_for_what_is_open(play: Play) -> None:
+    """A result that is read slowly, and a transaction."""
+    sim = play.sim
+    reader, writer = await play.client(2), await play.client(2)
+    reader.patience = 1.0
+    result = await reader.start(ORDERED, page_rows=10)
+    await result.first.wait()
+    name = await begun(writer)
+    await writer.run("UPDATE t SET g = 100 WHERE id = 7", transaction=name)
+    leaving = sim.loop.create_task(sim.leave(2), context=sim.director.context)
+    await asyncio.sleep(4.0)
+    assert 2 in sim.members[1].core.view.by_number
+    await ended(writer, name)
+    await result.done.wait()
+    assert result.error is None
+    assert [row[:2] for row in result.rows] == SORTED
+    await leaving
+    assert set(sim.members[1].core.view.by_number) == {1, 3}
+    assert reader.farewells == writer.farewells == 1
+    client = await play.client(1)
+    assert await play.gives(client, "SELECT id FROM t WHERE g = 100") == [(7,)]
+    assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS,)]
+
+
+@scenario(14, **SLOW)
+async def who_leaves_begins_nothing_new(play: Play) -> None:
+    """What is refused was not run, so that clients may ask another member."""
+    sim = play.sim
+    reader, other = await play.client(2), await play.client(2)
+    reader.patience = 1.0
+    result = await reader.start(ORDERED, page_rows=10)
+    await result.first.wait()
+    leaving = sim.loop.create_task(sim.leave(2), context=sim.director.context)
+    await asyncio.sleep(1.0)
+    for act in (begun(other), other.run("UPDATE t SET g = 1"), other.run("BEGIN")):
+        with pytest.raises(MemberLeaving) as caught:
+            await act
+        assert caught.value.retryable
+        assert not caught.value.may_have_run
+        assert caught.value.member == "2"
+    await other.schema("t")  # what is no statement is answered
+    await result.done.wait()
+    assert result.error is None
+    await leaving
+
+
+@scenario(14, leave_timeout=5.0)
+async def what_is_open_at_the_deadline_is_rolled_back(play: Play) -> None:
+    sim = play.sim
+    reader, writer = await play.client(2), await play.client(2)
+    reader.patience = 100.0
+    result = await reader.start(ORDERED, page_rows=10)
+    await result.first.wait()
+    name = await begun(writer)
+    await writer.run("UPDATE t SET g = 100 WHERE id = 7", transaction=name)
+    leaving = sim.loop.create_task(sim.leave(2), context=sim.director.context)
+    await asyncio.sleep(4.0)
+    assert not result.done.is_set()
+    async with asyncio.timeout(20.0):
+        await result.done.wait()
+    assert isinstance(result.error, MemberLeaving)
+    with pytest.raises(TransientError) as caught:
+        await ended(writer, name)
+    assert caught.value.retryable
+    assert not caught.value.may_have_run
+    await leaving
+    client = await play.client(1)
+    assert await play.gives(client, "SELECT count(*) FROM t WHERE g = 100") == [(0,)]
+
+
+@scenario(14, backups=0, **SLOW)
+async def two_that_leave_at_once_lose_nothing(play: Play) -> None:
+    sim = play.sim
+    both = [
+        sim.loop.create_task(sim.leave(number), context=sim.director.context) for number in (2, 3)
+    ]
+    await asyncio.wait(both)
+    await play.until(lambda: set(sim.members[1].core.view.by_number) == {1}, 5.0)
+    client = await play.client(1)
+    assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS,)]
+
+
+@scenario(14, **SLOW)
+async def members_that_all_leave_wait_for_open_work_of_each_other(play: Play) -> None:
+    """Nobody is there to take anything: a slow reader on one of them needs the others yet."""
+    sim = play.sim
+    reader = await play.client(2)
+    name = await begun(reader)
+    leaving = [
+        sim.loop.create_task(sim.leave(number), context=sim.director.context)
+        for number in (1, 2, 3)
+    ]
+    await asyncio.sleep(3.0)
+    async with asyncio.timeout(5.0):
+        assert len(await reader.run(ORDERED, transaction=name)) == ROWS
+    await ended(reader, name)
+    began = sim.loop.now
+    await asyncio.wait(leaving)
+    assert sim.loop.now < began + 5.0, "nobody waits for a handover that is impossible"
+
+
+@scenario(14, **SLOW)
+async def a_client_learns_that_its_request_was_not_received(play: Play) -> None:
+    """What is sent after the last answer, and before the connection ends, was not run."""
+    sim = play.sim
+    client = await play.client(2)
+    await sim.leave(2)
+    assert client.farewells == 1
+    with pytest.raises((NotServed, TransientError)):
+        await client.schema("t")
