@@ -383,6 +383,12 @@ class InvalidOffset(DataError):
     sqlstate = "2201X"
 
 
+class InvalidEscapeUse(DataError):
+    """An escape character in a pattern where it means nothing."""
+
+    sqlstate = "2200C"
+
+
 class InvalidSampleArgument(DataError):
     """A percentage of TABLESAMPLE out of range."""
 

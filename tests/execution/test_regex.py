@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from remuda.datatypes.sql import BOOLEAN, VARCHAR
-from remuda.errors import InputError, InvalidEscape, InvalidRegularExpression
+from remuda.errors import InputError, InvalidEscape, InvalidEscapeUse, InvalidRegularExpression
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.regex import replaced
@@ -68,7 +68,7 @@ def test_wrong_flags_and_escapes():
         compiled("a", "z")
     with pytest.raises(InvalidEscape):
         similar("a", "##")
-    with pytest.raises(InvalidEscape):
+    with pytest.raises(InvalidEscapeUse):
         similar('a#"b', "#")
 
 

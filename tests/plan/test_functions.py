@@ -14,6 +14,7 @@ from remuda.datatypes.sql import (
     REAL,
     SMALLINT,
     TIMESTAMP,
+    TIMESTAMPTZ,
     VARCHAR,
     decimal,
 )
@@ -57,7 +58,7 @@ RESULTS = [
     ("upper", (NULL,), VARCHAR),
     ("ceil", (MONEY,), decimal(14, 0)),
     ("ceil", (INTEGER,), DOUBLE),
-    ("date_trunc", (VARCHAR, DATE), TIMESTAMP),
+    ("date_trunc", (VARCHAR, DATE), TIMESTAMPTZ),
     ("add_interval", (DATE, BIGINT, BIGINT, BIGINT), TIMESTAMP),
     ("substring", (VARCHAR, INTEGER), VARCHAR),
     ("substring", (VARCHAR,), None),

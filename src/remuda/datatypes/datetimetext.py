@@ -52,12 +52,15 @@ _TIME: Final = (
     r"\s*(?:(?P<half>am|pm)(?![a-z]))?"
 )
 _ZONE: Final = (
-    r"\s*(?P<zone>z|[+-]\d{1,2}(?::?\d{2})?(?::\d{2})?"
+    r"\s*(?P<zone>z|(?:utc|gmt)?[+-]\d{1,2}(?::?\d{2})?(?::\d{2})?"
     r"|(?!bc\b|ad\b)[a-z][a-z_]+(?:/[a-z0-9_+-]+){0,2})?"
 )
 _ERA: Final = r"\s*(?P<era>bc|ad)?"
 _TIME_ONLY = re.compile(rf"(?:{_DATE}[\st]+)?t?{_TIME}{_ZONE}\Z", re.IGNORECASE)
-_MOMENT = re.compile(rf"{_DATE}(?:(?:\s+|\s*t\s*){_TIME}{_ZONE})?{_ERA}\Z", re.IGNORECASE)
+_EARLY_ERA: Final = r"(?:\s*(?P<early_era>bc|ad)(?![a-z]))?"
+_MOMENT = re.compile(
+    rf"{_DATE}(?:(?:\s+|\s*t\s*){_TIME}|(?!-)){_EARLY_ERA}{_ZONE}{_ERA}\Z", re.IGNORECASE
+)
 _ZONE_LIMIT: Final = 16 * 3600 * MICROS_PER_SECOND
 _FIRST_DAY: Final = -2_440_588
 _LAST_DAY: Final = 2_147_483_647 - 10_957
@@ -76,6 +79,8 @@ def parse_date(text: str) -> int:
         raise _unreadable(text, "date", "2013-01-31")
     if match["hour"] or match["compact"]:
         _time(match, text)
+    if match["zone"]:
+        _from_zone(0, match["zone"], text, "date")
     return _date(match, text)
 
 
@@ -102,8 +107,9 @@ def parse_timestamp(text: str, *, zoned: bool) -> int:
     micros = _date(match, text) * MICROS_PER_DAY
     if match["hour"] or match["compact"]:
         micros += _time(match, text)
-    if match["zone"] and zoned:
-        micros = _from_zone(micros, match["zone"], text)
+    if match["zone"]:
+        there = _from_zone(micros, match["zone"], text, kind)
+        micros = there if zoned else micros
     if not -(2**63) <= micros < 2**63:
         raise DatetimeOverflow(f'timestamp out of range: "{text}"')
     return micros
@@ -138,7 +144,7 @@ def _date(match: re.Match[str], text: str) -> int:
         int(match[f"m{form}"]) if form < 5 else _MONTHS.index(match[f"name{form}"][:3].lower()) + 1
     )
     groups = match.groupdict()
-    if (groups.get("era") or "").lower() == "bc":
+    if (groups.get("era") or groups.get("early_era") or "").lower() == "bc":
         year = 1 - year
     elif year == 0:
         raise _out_of_range(text)
@@ -183,14 +189,14 @@ def _time(match: re.Match[str], text: str) -> int:
     return micros
 
 
-def _from_zone(micros: int, name: str, text: str) -> int:
+def _from_zone(micros: int, name: str, text: str, kind: str) -> int:
     """Local time as UTC."""
     if name.lower() in ("z", "utc", "gmt"):
         return micros
     try:
         offset = zone(name, posix=False).at_local(micros)
     except InvalidParameterValue:
-        raise _unreadable(text, "timestamp with time zone", "2013-01-31 23:59:59.5+01") from None
+        raise _unreadable(text, kind, "2013-01-31 23:59:59.5+01") from None
     if abs(offset) >= _ZONE_LIMIT:
         raise InvalidZoneDisplacement(f'time zone displacement out of range: "{text}"')
     return micros - offset

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from bisect import bisect
 from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from remuda.datatypes.zone_abbreviations import OFFSETS, ZONES
 from remuda.errors import DatetimeOverflow, InvalidParameterValue
 
 _OFFSET = re.compile(
@@ -21,20 +23,21 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]*\Z")
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 (a clock without a zone)
 _MICRO: Final = dt.timedelta(microseconds=1)
 _HOUR: Final = 3600
-_ABBREVIATIONS: Final = {
-    "UTC": 0, "GMT": 0, "Z": 0, "ZULU": 0, "WET": 0, "WEST": 1, "BST": 1, "CET": 1, "CEST": 2,
-    "MEZ": 1, "MESZ": 2, "EET": 2, "EEST": 3, "MSK": 3, "AST": -4, "ADT": -3, "EST": -5, "EDT": -4,
-    "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "AKST": -9, "AKDT": -8,
-    "HST": -10, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
-}  # fmt: skip
-"""Hours east of UTC."""
+_FIRST_YEAR: Final = 1900
+_LAST_YEAR: Final = 2038
+_OTHERS: Final = {"ZULU": 0, "MEZ": 3600, "MESZ": 7200, "WET": 0, "WEST": 3600, "Z": 0, "UTC": 0}
+"""Abbreviations that hold besides PostgreSQL's."""
 
 
 class Zone:
     """``at_utc`` and ``at_local``: the offset at a time in UTC, or on the clocks of the zone."""
 
-    def __init__(self, name: str, fixed: int | None, info: dt.tzinfo | None) -> None:
+    def __init__(
+        self, name: str, fixed: int | None, info: dt.tzinfo | None, abbreviation: str = ""
+    ) -> None:
         self.name = name
+        self._abbreviation = abbreviation
+        """What the zone calls its time when the offset is wanted that this name meant then."""
         self.fixed = fixed
         """The offset in microseconds, if it never changes."""
         self._info = info
@@ -44,6 +47,8 @@ class Zone:
         if self.fixed is not None:
             return self.fixed
         assert self._info is not None
+        if self._abbreviation:
+            return self._called(micros)
         moment = _moment(micros).replace(tzinfo=dt.UTC).astimezone(self._info)
         return (moment.utcoffset() or dt.timedelta()) // _MICRO
 
@@ -51,9 +56,37 @@ class Zone:
         """Raises DatetimeOverflow outside of the years 1 to 9999."""
         if self.fixed is not None:
             return self.fixed
+        if self._abbreviation:
+            return self._called(micros)
         clock = _moment(micros)
         both = [clock.replace(tzinfo=self._info, fold=fold).utcoffset() for fold in (0, 1)]
         return min(offset // _MICRO for offset in both if offset is not None)
+
+    def _called(self, micros: int) -> int:
+        """The offset at the last time at which the zone used the abbreviation, or at its first use
+        after; what it has at the time itself if it never does."""
+        clock = _moment(micros)
+        here = [clock.replace(tzinfo=self._info, fold=fold) for fold in (0, 1)]
+        same = [each.utcoffset() for each in here if each.tzname() == self._abbreviation]
+        if not same:
+            assert self._info is not None
+            uses = _uses(self._info, self._abbreviation)
+            place = max(0, bisect(uses, (clock, dt.timedelta.max)) - 1)
+            same = [uses[place][1]] if uses else [each.utcoffset() for each in here]
+        return min(offset // _MICRO for offset in same if offset is not None)
+
+
+@lru_cache(maxsize=64)
+def _uses(info: dt.tzinfo, abbreviation: str) -> list[tuple[dt.datetime, dt.timedelta]]:
+    """The months in which a zone uses an abbreviation, with its offsets."""
+    found: list[tuple[dt.datetime, dt.timedelta]] = []
+    for year in range(_FIRST_YEAR, _LAST_YEAR):
+        for month in range(1, 13):
+            clock = dt.datetime(year, month, 15)  # noqa: DTZ001 (a clock of the zone)
+            there = clock.replace(tzinfo=info)
+            if there.tzname() == abbreviation:
+                found.append((clock, there.utcoffset() or dt.timedelta()))
+    return found
 
 
 def _moment(micros: int) -> dt.datetime:
@@ -73,12 +106,16 @@ def zone(name: str, posix: bool = True) -> Zone:
     stripped = name.strip()
     match = _OFFSET.match(stripped)
     if match is not None:
-        seconds = int(match[2]) * _HOUR + int(match[3] or 0) * 60 + int(match[4] or 0)
-        east = (match[1] == "+") is not posix
-        return Zone(name, (seconds if east else -seconds) * 1_000_000, None)
-    hours = _ABBREVIATIONS.get(stripped.upper())
-    if hours is not None:
-        return Zone(name, hours * _HOUR * 1_000_000, None)
+        offset = int(match[2]) * _HOUR + int(match[3] or 0) * 60 + int(match[4] or 0)
+        named = stripped[0] not in "+-"
+        east = (match[1] == "+") is not (posix or named)
+        return Zone(name, (offset if east else -offset) * 1_000_000, None)
+    upper = stripped.upper()
+    seconds = OFFSETS.get(upper, _OTHERS.get(upper))
+    if seconds is not None:
+        return Zone(name, seconds * 1_000_000, None)
+    if upper in ZONES:
+        return Zone(name, None, _info(ZONES[upper], name), upper)
     if _NAME.match(stripped) is None:
         raise _unknown(name)
     return Zone(name, None, _info(stripped, name))

@@ -61,7 +61,7 @@ def extract_signature(field: str, source: SqlType) -> Signature | None:
 
 
 def _date_trunc(types: Types) -> Signature | None:
-    """DATE and TIMESTAMP -> TIMESTAMP (PostgreSQL: DATE to TIMESTAMPTZ); TZ stays."""
+    """TIMESTAMP stays; DATE -> TIMESTAMPTZ, as in PostgreSQL."""
     if len(types) != 2 or not (types[0].is_text or unknown(types[0])):
         return None
     source = TIMESTAMP if unknown(types[1]) else types[1]
@@ -69,7 +69,8 @@ def _date_trunc(types: Types) -> Signature | None:
         return Signature((VARCHAR, source), INTERVAL)
     if source not in (DATE, TIMESTAMP, TIMESTAMPTZ):
         return None
-    return Signature((VARCHAR, source), TIMESTAMPTZ if source == TIMESTAMPTZ else TIMESTAMP)
+    source = TIMESTAMPTZ if source == DATE else source
+    return Signature((VARCHAR, source), source)
 
 
 def _add_interval(types: Types) -> Signature | None:

@@ -211,7 +211,7 @@ def _calendar_number(moment: Moment, name: str) -> tuple[int, int]:
         "W": ((moment.day - 1) // 7 + 1, 0),
         "WW": ((moment.day_of_year - 1) // 7 + 1, 2),
         "IW": (moment.iso_week, 2),
-        "CC": (century, 2),
+        "CC": (century, 2 if century >= 0 else 3),
         "J": (moment.days + 2_440_588, 0),
         "Q": ((moment.month - 1) // 3 + 1, 0),
     }

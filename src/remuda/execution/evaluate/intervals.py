@@ -351,7 +351,7 @@ def interval_field(field: str, value: pa.Array) -> tuple[Data, int]:
         case "month":
             return np.fmod(months, 12), 0
         case "quarter":
-            return np.fmod(months, 12) // 3 + 1, 0
+            return _quotient(np.fmod(months, 12), 3) + 1, 0
         case "year":
             return years, 0
         case "epoch":

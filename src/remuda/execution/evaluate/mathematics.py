@@ -55,9 +55,12 @@ def _sign(call: Call) -> Kernel:
         if call.type.kind is Kind.DECIMAL:
             data = exact_of(values[0])
             assert isinstance(data, np.ndarray)
-            signs = (data > 0).astype(np.int64) - (data < 0).astype(np.int64)
-            return decimal_array(signs * 10 ** (call.type.scale or 0), call.type, values[0])
-        return array_from(np.sign(data_of(values[0])), pa.float64(), validity(values[0]))
+            whole = (data > 0).astype(np.int64) - (data < 0).astype(np.int64)
+            return decimal_array(whole * 10 ** (call.type.scale or 0), call.type, values[0])
+        floats = data_of(values[0])
+        # 0 for NaN, as in PostgreSQL
+        signs = (floats > 0).astype(np.float64) - (floats < 0).astype(np.float64)
+        return array_from(signs, pa.float64(), validity(values[0]))
 
     return kernel
 

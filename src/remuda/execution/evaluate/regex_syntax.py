@@ -17,7 +17,13 @@ from typing import Final
 
 import regex
 
-from remuda.errors import InputError, InvalidEscape, InvalidRegularExpression, LimitExceeded
+from remuda.errors import (
+    InputError,
+    InvalidEscape,
+    InvalidEscapeUse,
+    InvalidRegularExpression,
+    LimitExceeded,
+)
 
 _LONGEST: Final = 256
 SECONDS_MAX: Final = 5.0
@@ -476,7 +482,7 @@ def similar_syntax(pattern: str, escape: str) -> str:
     if len(texts) == 1:
         return f"^(?:{texts[0]})$"
     if len(texts) != 3:
-        raise InvalidEscape(
+        raise InvalidEscapeUse(
             "SQL regular expression may not contain more than two escape-double-quote separators"
         )
     return f"^(?:{texts[0].replace('.*', '.*?')})({texts[1]})(?:{texts[2]})$"

@@ -1,7 +1,8 @@
-"""Angles: radians by NumPy; degrees exact where PostgreSQL is, at multiples of 30 and 45."""
+"""Angles: radians by NumPy; degrees by PostgreSQL's formulas, exact at multiples of 30 and 45."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -15,11 +16,7 @@ from remuda.execution.evaluate.kernel import Kernel, column
 from remuda.execution.evaluate.numbers import Value, invalid_mask, validity
 from remuda.plan.expression import Call
 
-_HALF: Final = np.sqrt(0.75)
-_SINES: Final = np.array([0.0, 0.5, _HALF, 1.0, _HALF, 0.5, 0.0, -0.5, -_HALF, -1.0, -_HALF, -0.5])
-"""At 0, 30, 60 ... 330 degrees."""
-_TANGENTS: Final = np.array([0.0, 1.0, np.inf, -1.0])
-"""At 0, 45, 90 and 135 degrees."""
+_RADIANS: Final = math.pi / 180
 
 
 def _finite(data: Data) -> Data:
@@ -28,34 +25,86 @@ def _finite(data: Data) -> Data:
     return data
 
 
-def _sine(data: Data) -> Data:
+def _of_each(function: Callable[[float], float]) -> Callable[[Data], Data]:
+    """The C library's function, to the last digit: NumPy's own differ in it."""
+    each = np.vectorize(function, otypes=[np.float64])
+    return lambda data: each(data) if len(data) else data
+
+
+_sin, _cos = _of_each(math.sin), _of_each(math.cos)
+_asin, _acos, _atan = _of_each(math.asin), _of_each(math.acos), _of_each(math.atan)
+
+
+def _sine_to_30(data: Data) -> Data:
+    return (_sin(data * _RADIANS) / math.sin(30 * _RADIANS)) / 2.0
+
+
+def _cosine_to_60(data: Data) -> Data:
+    return 1.0 - ((1.0 - _cos(data * _RADIANS)) / (1.0 - math.cos(60 * _RADIANS))) / 2.0
+
+
+def _sine_to_90(data: Data) -> Data:
+    """PostgreSQL's, which is exact at multiples of 30 degrees."""
+    return np.where(data <= 30, _sine_to_30(data), _cosine_to_60(90.0 - data))
+
+
+def _cosine_to_90(data: Data) -> Data:
+    return np.where(data <= 60, _cosine_to_60(data), _sine_to_30(90.0 - data))
+
+
+def _folded(data: Data) -> tuple[Data, Data, Data, Data]:
+    """An angle of 0 to 90 degrees, and by which signs: of those below 0, beyond 180 and beyond
+    90 degrees."""
     reduced = np.fmod(_finite(data), 360.0)
-    reduced = np.where(reduced < 0, reduced + 360.0, reduced)
-    steps = np.nan_to_num(reduced / 30.0)
-    exact = steps == np.floor(steps)
-    place = np.where(exact, steps, 0).astype(np.int64) % 12
-    return np.where(exact & ~np.isnan(data), _SINES[place], np.sin(np.radians(reduced)))
+    below = np.where(reduced < 0, -1.0, 1.0)
+    reduced = np.abs(reduced)
+    far = np.where(reduced > 180, -1.0, 1.0)
+    reduced = np.where(reduced > 180, 360.0 - reduced, reduced)
+    beyond = np.where(reduced > 90, -1.0, 1.0)
+    return np.where(reduced > 90, 180.0 - reduced, reduced), below, far, beyond
+
+
+def _sine(data: Data) -> Data:
+    angle, below, far, _ = _folded(data)
+    return below * far * _sine_to_90(angle)
 
 
 def _cosine(data: Data) -> Data:
-    return _sine(np.fmod(_finite(data), 360.0) + 90.0)
+    angle, _, _, beyond = _folded(data)
+    return beyond * _cosine_to_90(angle)
 
 
 def _tangent(data: Data) -> Data:
-    reduced = np.fmod(_finite(data), 180.0)
-    reduced = np.where(reduced < 0, reduced + 180.0, reduced)
-    steps = np.nan_to_num(reduced / 45.0)
-    exact = steps == np.floor(steps)
-    place = np.where(exact, steps, 0).astype(np.int64) % 4
-    result = np.where(exact & ~np.isnan(data), _TANGENTS[place], np.tan(np.radians(reduced)))
-    # 270 degrees is the other side of the pole
-    return np.where(
-        np.isinf(result) & (np.fmod(np.abs(data), 360.0) == 270.0), -result, result
-    ) * np.where(np.isinf(result) & (data < 0), -1.0, 1.0)
+    angle, below, far, beyond = _folded(data)
+    result = below * far * beyond * (_sine_to_90(angle) / _cosine_to_90(angle) / _AT_45)
+    return result + 0.0  # no minus zero
 
 
 def _cotangent(data: Data) -> Data:
-    return 1.0 / _tangent(data)
+    angle, below, far, beyond = _folded(data)
+    result = below * far * beyond * (_cosine_to_90(angle) / _sine_to_90(angle) * _AT_45)
+    return result + 0.0
+
+
+_AT_45: Final = float((_sine_to_90(np.array([45.0])) / _cosine_to_90(np.array([45.0])))[0])
+
+
+def _arc_sine(data: Data) -> Data:
+    size = np.abs(data)
+    small = _asin(np.minimum(size, 0.5)) / math.asin(0.5) * 30.0
+    large = 90.0 - _acos(np.maximum(size, 0.5)) / math.acos(0.5) * 60.0
+    return np.copysign(np.where(size <= 0.5, small, large), data)
+
+
+def _arc_cosine(data: Data) -> Data:
+    size = np.abs(data)
+    small = 90.0 - _asin(np.minimum(size, 0.5)) / math.asin(0.5) * 30.0
+    large = _acos(np.maximum(size, 0.5)) / math.acos(0.5) * 60.0
+    return np.where(data >= 0, np.where(size <= 0.5, small, large), 90.0 + _arc_sine(size))
+
+
+def _arc_tangent(data: Data) -> Data:
+    return _atan(data) / math.atan(1.0) * 45.0
 
 
 def _within_one(apply: Callable[[Data], Data]) -> Callable[[Data], Data]:
@@ -65,17 +114,6 @@ def _within_one(apply: Callable[[Data], Data]) -> Callable[[Data], Data]:
         return apply(data)
 
     return checked
-
-
-def _degrees_of(apply: Callable[..., Data]) -> Callable[..., Data]:
-    """In degrees; results next to a multiple of 15 are that multiple."""
-
-    def degrees(*data: Data) -> Data:
-        result = np.degrees(apply(*data))
-        near = np.rint(result / 15.0) * 15.0
-        return np.where(np.abs(result - near) < 1e-13 * np.maximum(np.abs(near), 1.0), near, result)
-
-    return degrees
 
 
 def _acosh(data: Data) -> Data:
@@ -103,10 +141,10 @@ _FUNCTIONS: Final[dict[str, Callable[..., Data]]] = {
     "cosd": _cosine,
     "tand": _tangent,
     "cotd": _cotangent,
-    "asind": _degrees_of(_within_one(np.arcsin)),
-    "acosd": _degrees_of(_within_one(np.arccos)),
-    "atand": _degrees_of(np.arctan),
-    "atan2d": _degrees_of(np.arctan2),
+    "asind": _within_one(_arc_sine),
+    "acosd": _within_one(_arc_cosine),
+    "atand": _arc_tangent,
+    "atan2d": lambda y, x: np.arctan2(y, x) / math.atan(1.0) * 45.0,
     "degrees": np.degrees,
     "radians": np.radians,
 }
