@@ -223,7 +223,8 @@ members: member int, uuid text, host text, user_port int, control_port int, data
     state text, cause text, coordinator bool, asked bool, partitions int, backups int, view bigint,
     queries int, fragments int, clients int, jobs int, catalog_version bigint,
     memory_held bigint, memory_limit bigint, memory_peak bigint, spilled bigint, queued int,
-    labels text, storage_held bigint, storage_limit bigint, writes_refused bigint
+    labels text, storage_held bigint, storage_limit bigint, writes_refused bigint,
+    internal_errors bigint
 partitions: partition int, member int, live bool, backups text, state text, emptied_in_view bigint,
     generation int, awaited text, cause text
 maps: name text, map_id bigint, version bigint, kind text, columns int, key text,

@@ -199,13 +199,10 @@ class Member:
             queued=self.statements.gate.waits,
             transactions=lambda: self.open.sessions,
             copies_refused=lambda: self.giving.refused,
+            internal_errors=lambda: self.statements.history.internal_errors,
         )
         self.profiles = ProfileService(
-            self.core,
-            self.peers,
-            self.system,
-            self.statements.history,
-            self.statements.running,
+            self.core, self.peers, self.system, self.statements.history, self.statements.running
         )
         self.system.subscriptions = self.subscriptions.describe
         SystemRelations(

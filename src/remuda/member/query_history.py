@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from remuda.errors import ConnectionBroken, QueryCanceled, RemudaError
+from remuda.errors import ConnectionBroken, InternalError, QueryCanceled, RemudaError
 from remuda.execution.context import FragmentProfile
 from remuda.limits import FINISHED_QUERIES_KEPT, FINISHED_QUERIES_SIZE_MAX
 from remuda.member.core import Core
+from remuda.member.log import fields
 from remuda.member.query_state import Initiated
 from remuda.member.statement import Statement
 from remuda.plan.explain import preorder
 from remuda.query.ids import QueryId
 from remuda.session.query_profiles import PlanRun, QueryFacts
+
+log = logging.getLogger(__name__)
 
 TEXT_KEPT: Final = 4000
 """Characters of a statement's text."""
@@ -47,6 +51,8 @@ class QueryHistory:
         self._by_run: dict[QueryId, Initiated] = {}
         self.size = 0
         """Bytes that all of them take, roughly."""
+        self.internal_errors = 0
+        """How many statements ended with a bug (XX000) since this member began."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -59,6 +65,17 @@ class QueryHistory:
         return lambda error, rows, size: self._ended(statement, error, rows, size)
 
     def _ended(self, statement: Statement, error: RemudaError | None, rows: int, size: int) -> None:
+        if isinstance(error, InternalError):
+            self.internal_errors += 1
+            log.error(
+                "statement ended with an internal error",
+                extra=fields(
+                    query=statement.query,
+                    number=self.internal_errors,
+                    error=error.message,
+                    text=statement.text[:TEXT_KEPT],
+                ),
+            )
         facts = self._facts(statement, rows, size)
         facts.error = error
         facts.state = _state(error)

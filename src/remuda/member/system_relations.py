@@ -134,6 +134,7 @@ class SystemRelations:
                     ", ".join(f"{name}={value}" for name, value in member.labels) or None,
                     gauges.get("storage_held"), gauges.get("storage_limit"),
                     gauges.get("writes_refused"),
+                    gauges.get("internal_errors"),
                 )
             )  # fmt: skip
         return rows

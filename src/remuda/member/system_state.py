@@ -44,12 +44,15 @@ class SystemState:
         queued: Callable[[QueryId], bool],
         transactions: Callable[[], Iterable[OpenTransaction]],
         copies_refused: Callable[[], str],
+        internal_errors: Callable[[], int],
     ) -> None:
         """``statements`` gives those that clients have running here, with the rows and bytes that
         they have sent so far; ``queued`` tells which of them wait for memory; ``copies_refused``
-        why another member did not take a copy that it is to have."""
+        why another member did not take a copy that it is to have; ``internal_errors`` how many
+        statements have ended with one."""
         self._copies_refused = copies_refused
         self._queued = queued
+        self._internal_errors = internal_errors
         self._transactions = transactions
         self._core = core
         self._peers = peers
@@ -96,6 +99,7 @@ class SystemState:
             state.gauges.add(name=name, value=value)
         state.gauges.add(name="memory_limit", value=core.memory.limit or 0)
         state.gauges.add(name="memory_peak", value=core.memory.peak)
+        state.gauges.add(name="internal_errors", value=self._internal_errors())
         if refused := self._copies_refused():
             state.copies_refused = refused
         for map_id, store in core.stores.items():

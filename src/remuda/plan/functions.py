@@ -67,6 +67,7 @@ __all__ = [
     "callable_names",
     "extract_signature",
     "is_volatile",
+    "volatile_functions",
     "with_digits",
 ]
 
@@ -121,18 +122,27 @@ WINDOW_FUNCTIONS: Final[dict[str, WindowFunction]] = {
 }
 
 
-_CLOCK: Final = frozenset({"current_date", "current_timestamp", "current_user", "session_setting"})
+_STABLE: Final = frozenset(
+    {"current_date", "current_timestamp", "current_user", "session_setting", "single_row"}
+)
+"""Functions that do not fold, and yet give the same value all through a statement."""
+
+
+def volatile_functions(expression: Expression) -> frozenset[str]:
+    """The functions in it that may give two values when they are computed twice."""
+    return frozenset(
+        part.function
+        for part in walk(expression)
+        if isinstance(part, Call)
+        and part.function in SCALAR_FUNCTIONS
+        and not SCALAR_FUNCTIONS[part.function].folds
+        and part.function not in _STABLE
+    )
 
 
 def is_volatile(expression: Expression) -> bool:
     """Whether computing it twice may give two values."""
-    return any(
-        isinstance(part, Call)
-        and part.function in SCALAR_FUNCTIONS
-        and not SCALAR_FUNCTIONS[part.function].folds
-        and part.function not in _CLOCK
-        for part in walk(expression)
-    )
+    return bool(volatile_functions(expression))
 
 
 def callable_names() -> list[str]:

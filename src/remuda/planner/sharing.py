@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, fields
 
-from remuda.plan.expression import Call, ColumnId, Expression, walk
-from remuda.plan.functions import SCALAR_FUNCTIONS
+from remuda.plan.expression import ColumnId, Expression
+from remuda.plan.functions import is_volatile
 from remuda.plan.logical import (
     Aggregate,
     Filter,
@@ -40,8 +40,6 @@ from remuda.planner.algebra import (
     with_inputs,
 )
 
-_STABLE = ("current_date", "current_timestamp", "current_user", "single_row")
-"""Functions that do not fold, and yet give the same value all through a statement."""
 _FIELDS = {
     Scan: {"output", "schema", "alias", "positions"},
     Project: {"output", "input", "expressions"},
@@ -183,7 +181,7 @@ class _Fingerprints:
             and {f.name for f in fields(node) if f.init} != _FIELDS[type(node)]
         ):
             return None
-        if any(_volatile(expression) for expression in _expressions(node)):
+        if any(is_volatile(expression) for expression in _expressions(node)):
             return None
         columns = [c for child in inputs_of(node) for c in child.output]
         names = {c.id: OutputColumn(-1 - i, "", c.type) for i, c in enumerate(columns)}
@@ -234,13 +232,3 @@ def _expressions(node: Logical) -> tuple[Expression, ...]:
             return tuple(e for call in calls for e in expressions_of(call))
         case _:
             return ()
-
-
-def _volatile(expression: Expression) -> bool:
-    """Whether computing it twice may give two values."""
-    for part in walk(expression):
-        if isinstance(part, Call) and part.function not in _STABLE:
-            function = SCALAR_FUNCTIONS.get(part.function)
-            if function is None or not function.folds:
-                return True
-    return False

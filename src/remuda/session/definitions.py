@@ -18,7 +18,7 @@ from remuda.errors import NotSupported
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.plan.expression import Call, Expression, Literal, transform, walk
-from remuda.plan.functions import SCALAR_FUNCTIONS
+from remuda.plan.functions import is_volatile, volatile_functions
 from remuda.session.parameters import CLOCK_FUNCTIONS, clock_values
 from remuda.sql.constraints import default_of
 
@@ -45,22 +45,13 @@ def _settled(column: Column) -> Column:
     if default is None or default.constant:
         return column
     expression = default_of(column)
-    if _calls(expression) & set(CLOCK_FUNCTIONS) or _volatile(expression):
+    if _calls(expression) & set(CLOCK_FUNCTIONS) or is_volatile(expression):
         return column
     return replace(column, default=Default(default.text, True, evaluate_constant(expression)))
 
 
 def _calls(expression: Expression) -> set[str]:
     return {part.function for part in walk(expression) if isinstance(part, Call)}
-
-
-def _volatile(expression: Expression) -> list[str]:
-    """The functions in it that have another value for each row."""
-    return sorted(
-        name
-        for name in _calls(expression) - set(CLOCK_FUNCTIONS)
-        if name in SCALAR_FUNCTIONS and not SCALAR_FUNCTIONS[name].folds
-    )
 
 
 def _with_missing(schema: MapSchema, now_micros: int) -> MapSchema:
@@ -74,7 +65,7 @@ def _with_missing(schema: MapSchema, now_micros: int) -> MapSchema:
 
 
 def _new(column: Column, now_micros: int) -> Column:
-    volatile = _volatile(default_of(column))
+    volatile = sorted(volatile_functions(default_of(column)))
     if volatile:
         raise NotSupported(
             f'the rows that are there cannot get the default of column "{column.name}": '
