@@ -12,6 +12,7 @@ import pytest
 from logged import logged_cluster, memory_disk, on_disk, picture
 
 from remuda.errors import DiskFull
+from remuda.member.routing import Router
 
 ALL = "SELECT id FROM t ORDER BY id"
 FOLDER = Path("/a")
@@ -148,5 +149,58 @@ def test_a_checkpoint_that_finds_no_room_leaves_nothing() -> None:
             await checkpoints.take()
             assert len(disk.names(image)) == len(kept)
             assert disk.names(image) != kept
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("backups", [1, 2])
+def test_a_backup_without_room_refuses_what_its_primaries_would_write(
+    backups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is prepared, so nobody waits for its disk."""
+    monkeypatch.setattr(LOOK_EVERY, 0.01)
+    folders = [Path(f"/{name}") for name in "abc"][: backups + 1]
+    full = folders[-1]
+
+    async def scenario() -> None:
+        disk = memory_disk()
+        async with logged_cluster(folders, on_disk(disk), backups=backups) as cluster:
+            client = await cluster.client()
+            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+            schema, core = await client.schema("t"), cluster.member(1).core
+            owners, partition = core.view.owners, Router(schema).key_partition
+            key = next(k for k in range(1000) if owners[partition((k,))] == 1)
+            other = next(k for k in range(1000) if owners[partition((k,))] == len(folders))
+            await client.put(schema, (key,))
+            room = cluster.member(len(folders)).recovery.wal.group.room
+
+            def space(path: Path) -> tuple[int, int]:
+                return (2**20 - 1 if path.is_relative_to(full) else 2**24), 2**24
+
+            disk.space = space
+            while room.refusal is None:
+                with suppress(DiskFull):
+                    await client.put(schema, (key,))
+            last = next(k for k in range(key + 1, 1000) if owners[partition((k,))] == 1)
+            for write in (
+                client.put(schema, (last,)),
+                client.put(schema, (other,)),
+                client.sql(f"INSERT INTO t VALUES ({last})"),
+                client.sql(f"INSERT INTO t VALUES ({last}), ({other})"),
+                client.sql("INSERT INTO t SELECT 2000 + i FROM generate_series(1, 500) AS g(i)"),
+                client.sql(f"DELETE FROM t WHERE id = {key}"),
+            ):
+                with pytest.raises(DiskFull, match="until there is room") as refused:
+                    async with asyncio.timeout(30):
+                        await write
+                assert str(full) in (refused.value.detail or "")
+            assert await client.sql(ALL) == [(key,)]
+            del disk.space
+            while room.refusal is not None:
+                await asyncio.sleep(0.001)
+            await client.put(schema, (last,))
+            await client.sql(f"INSERT INTO t VALUES ({other})")
+            assert await client.sql(ALL) == sorted([(key,), (last,), (other,)])
+            await cluster.idle()
 
     asyncio.run(scenario())
