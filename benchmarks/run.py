@@ -22,6 +22,7 @@ NAMES = (
     "offload",
     "streams",
     "memory",
+    "stored_memory",
     "storage",
     "indexes",
     "operators",

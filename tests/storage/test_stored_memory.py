@@ -120,6 +120,20 @@ def test_removed_rows_of_a_tail_are_collected_though_it_never_fills() -> None:
     assert store.get((950,), 20) == (950, "x" * 5000)
 
 
+def test_tails_of_wide_rows_are_sealed_before_they_are_full() -> None:
+    """And small chunks of wide rows are not put together without end: that copies them."""
+    store = MapStore(SCHEMA)
+    for key in range(600):
+        store.set((key, "x" * 200_000), 10)
+        store.maintain(5)
+    while store.maintain(5):
+        pass
+    chunks = store._table.snapshot()
+    assert sum(chunk.nbytes for chunk in chunks if chunk.tuples is not None) < 9 * MIB
+    assert max(chunk.nbytes for chunk in chunks) <= 65 * MIB
+    assert store.size(10) == 600
+
+
 def test_values_are_counted_with_what_they_contain() -> None:
     assert value_size(["a" * 1000, None]) > 1000
     assert value_size(("a" * 1000, ["b" * 1000])) > 2000

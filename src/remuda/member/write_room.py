@@ -139,13 +139,13 @@ class WriteRoom:
         maps: dict[int, _MapRoom] = {}
         for map_id, store in self._stores.items():
             size = store.bytes
-            total += size
+            total += size + store.frames.unarranged_bytes
             removals += store.frames.removal_bytes
             limit = self._map_limit(store.schema)
             if limit is not None:
                 maps[map_id] = _MapRoom(limit, size)
         for store in self._backups.values():
-            total += store.bytes
+            total += store.bytes + store.frames.unarranged_bytes
             removals += store.frames.removal_bytes
         self._maps = maps
         self._sizes = {m: known for m, known in self._sizes.items() if m in self._stores}
@@ -351,10 +351,11 @@ class WriteRoom:
 
 
 def staged_size(batch: pa.RecordBatch) -> int:
-    """Bytes that rows take while they are staged, estimated."""
+    """Bytes that rows take while they are staged, and while the commit puts them in order: it
+    copies them before it drops what was staged."""
     size: int = batch.nbytes
     rows: int = batch.num_rows
-    return size + STAGED_ROW_SIZE * rows
+    return 2 * size + STAGED_ROW_SIZE * rows
 
 
 def work_size(work: PartWork) -> int:

@@ -46,6 +46,11 @@ class StagedFrames:
         return self._staging.nbytes + self._removals.nbytes
 
     @property
+    def unarranged_bytes(self) -> int:
+        """What commits of jobs copy, besides ``nbytes``, before they drop what was staged."""
+        return sum(job.nbytes for job in self._staging.jobs.values() if job.prepared is None)
+
+    @property
     def removal_bytes(self) -> int:
         """What keys of rows that jobs will remove take of ``nbytes``."""
         return self._removals.nbytes

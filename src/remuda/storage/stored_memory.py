@@ -16,7 +16,7 @@ RESERVE_SHARE: Final = 0.05
 """Of the limit: kept for removals and for the maps that members need themselves."""
 PROCESS_SIZE: Final = 250 * MIB
 """A member that holds no rows: interpreter, libraries, buffers."""
-RESIDENT_FACTOR: Final = 1.35
+RESIDENT_FACTOR: Final = 1.5
 """Resident bytes for each stored byte, at most (``benchmarks/stored_memory.py``): holes in the
 heaps, copies that commits, merges and rewrites make for a moment."""
 STATEMENTS_SHARE: Final = 4

@@ -33,7 +33,10 @@ GROUP_CHUNKS: Final = 8
 """So many small chunks of about the same size are put together even when they do not fill a
 chunk.
 """
-REWRITE_SIZE_MAX: Final = 256 * MIB
+REWRITE_SIZE_MAX: Final = 64 * MIB
+"""A rewrite copies its chunks, so this is memory that it needs for a moment."""
+TAIL_SIZE_MAX: Final = 8 * MIB
+"""A tail of wide rows is sealed before it is full: its readers convert all of it."""
 
 
 class Floors:
@@ -100,7 +103,7 @@ class Upkeep:
         if self._table.unsealed:
             self._table.seal_one()
             return iter(())
-        if self._tail_is_dead(horizon):
+        if self._table.tail.nbytes > TAIL_SIZE_MAX or self._tail_is_dead(horizon):
             self._table.next_tail()
             return iter(())
         if self._index.delta_entries >= DELTA_ENTRIES:
@@ -151,7 +154,8 @@ class Upkeep:
         classes: dict[int, list[Chunk]] = {}
         for chunk in self._settled():
             alive = chunk.closed < chunk.length or chunk.last_end() > horizon
-            if chunk.length < SMALL_CHUNK_ROWS and alive:
+            small = chunk.length < SMALL_CHUNK_ROWS and chunk.nbytes < REWRITE_SIZE_MAX // 2
+            if small and alive:
                 group = classes.setdefault(chunk.length.bit_length() // 3, [])
                 group.append(chunk)
                 rows = sum(member.length for member in group)
