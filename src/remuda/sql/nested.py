@@ -80,13 +80,31 @@ def fields_null(value: Expression, negated: bool) -> Expression:
 # --- parts -------------------------------------------------------------------------------------
 
 
+def _json_subscript(
+    binder: ExpressionBinder, operand: Expression, part: exp.Expr, node: exp.Bracket
+) -> Expression:
+    """A path of one step, as in PostgreSQL: a text counts in arrays, a number names a field of an
+    object, and a scalar has no parts."""
+    place = binder.bind(part)
+    if not (is_untyped(place) or place.type.is_text or place.type.is_integer):
+        raise binder.context.error(
+            TypeMismatch,
+            f"subscript type {type_name(place.type)} is not supported",
+            part,
+            hint="jsonb subscript must be coercible to either integer or text.",
+        )
+    step = binder.convert.explicit(place, VARCHAR, part)
+    path = Call(array(VARCHAR), "array", (step,))
+    return binder.convert.call("#>", [operand, path], [node.this, part], node)
+
+
 def _subscript(binder: ExpressionBinder, node: exp.Bracket) -> Expression:
     operand = binder.bind(node.this)
     if len(node.expressions) != 1:
         raise binder.context.error(SqlSyntaxError, "a subscript is one value or a slice", node)
     part = node.expressions[0]
     if operand.type == JSON and not isinstance(part, exp.Slice):
-        return binder.convert.call("->", [operand, binder.bind(part)], [node.this, part], node)
+        return _json_subscript(binder, operand, part, node)
     if operand.type.element is None:
         raise binder.context.error(
             TypeMismatch,

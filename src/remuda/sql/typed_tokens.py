@@ -6,6 +6,7 @@
   apart; of a type behind ``::`` or ``AS``, the fields become a number (``fields_of``), because the
   parser does not know all of them;
 - the literal behind ``->`` and ``->>`` gets parentheses: the parser would make a path of it;
+- ``::bpchar`` gets a length: the parser would make CHAR of it, which has one character;
 - ``::integer ARRAY`` becomes ``::integer[]``: the parser would take ARRAY for a name.
 """
 
@@ -32,6 +33,8 @@ _OPERAND_STARTS: Final = frozenset(
 _AFTER_COUNT: Final = frozenset({"ROW", "ROWS", "PERCENT"})
 
 INTERVAL_CALL: Final = "interval"
+_LONGEST: Final = "10485760"
+"""Characters: the most that a type can have."""
 _RESTRICTED: Final = 1000
 """From here on a number behind INTERVAL stands for fields."""
 
@@ -43,7 +46,7 @@ def like(token: Token, kind: TokenType, text: str) -> Token:
 
 def enclose_literals(tokens: list[Token]) -> list[Token]:
     """The tokens with the changes that the module names."""
-    if not any(t.token_type in _REWRITTEN for t in tokens):
+    if not any(t.token_type in _REWRITTEN or _is_bpchar(t, []) for t in tokens):
         return tokens
     enclosed: list[Token] = []
     index = 0
@@ -61,6 +64,10 @@ def enclose_literals(tokens: list[Token]) -> list[Token]:
             index += _interval(tokens, index, enclosed)
         elif token.token_type is _T.INTERVAL and _is_type(enclosed) and _names_field(following):
             index += _interval_type(tokens, index, enclosed)
+        elif _is_bpchar(token, following) and _is_type(enclosed):
+            length = [like(token, _T.L_PAREN, "("), like(token, _T.NUMBER, _LONGEST)]
+            enclosed += [token, *length, like(token, _T.R_PAREN, ")")]
+            index += 1
         elif token.token_type is _T.ARRAY and _ends_cast(enclosed):
             enclosed.append(like(token, _T.L_BRACKET, "["))
             if not (following and following[0].token_type is _T.L_BRACKET):
@@ -118,6 +125,11 @@ def _interval(tokens: list[Token], index: int, out: list[Token]) -> int:
         like(last, _T.R_PAREN, ")"),
     ]
     return used
+
+
+def _is_bpchar(token: Token, following: list[Token]) -> bool:
+    has_length = bool(following) and following[0].token_type is _T.L_PAREN
+    return token.text.lower() == "bpchar" and not has_length
 
 
 def _literal_at(tokens: list[Token], index: int) -> int:

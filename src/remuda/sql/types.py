@@ -168,6 +168,8 @@ def _text(name: str, arguments: tuple[int, ...], position: Position | None) -> S
             position=position,
         )
     make = _TEXT[name]
+    if name == "bpchar" and not arguments:
+        return char(LENGTH_MAX)  # as long as any, in contrast to CHAR
     if not arguments:
         return make(1) if make is char else VARCHAR
     return make(arguments[0])
