@@ -279,7 +279,7 @@ def test_tables_are_put_as_one_job(client, grid):
         people.put_all(table, key="name")
     with pytest.raises(ObjectMismatch, match='field "name": expected VARCHAR, found BIGINT'):
         people.put_all(pa.table({"id": [1], "name": [5]}))
-    with pytest.raises(ObjectMismatch, match='field "id": NULL'):
+    with pytest.raises(ObjectMismatch, match='null value in column "id"'):
         people.put_all(pa.table({"id": pa.array([None], pa.int64()), "name": ["x"]}))
     with pytest.raises(ObjectMismatch, match='no column for the field "age"'):
         people.put_all(pa.table({"id": [1], "age": [5]}))

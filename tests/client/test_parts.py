@@ -268,7 +268,7 @@ def test_job_writer_refuses_what_is_not_in_the_engines_form(client, grid):
         nulls = pa.record_batch(
             {"id": pa.array([None], pa.int64()), "d": pa.array([1], pa.int64())}
         )
-        with pytest.raises(InputError, match='field "id": NULL'):
+        with pytest.raises(InputError, match='null value in column "id"'):
             writer.write(nulls)
     with pytest.raises(ZeroDivisionError), client.begin_job("m") as job:
         job.write([pa.record_batch({"id": pa.array([1]), "d": pa.array([150])})])

@@ -84,3 +84,20 @@ def test_the_usual_near_cache(client):
     assert near_cache_of(None) is near_cache_of(False) is None
     with pytest.raises(InputError, match="NearCache"):
         client.map("near", near_cache=5)
+
+
+def test_a_map_and_a_result_show_themselves(client):
+    words = client.map("words")
+    words.put_all({1: "<a>", 2: "b"})
+    assert sorted(words.items()) == [(1, "<a>"), (2, "b")]
+    assert "&lt;a&gt;" in words._repr_html_()
+    cursor = client.sql("SELECT __key AS k, this FROM words ORDER BY 1")
+    assert "(k BIGINT, this VARCHAR)" in repr(cursor)
+    assert "<td>&#x27;" not in cursor._repr_html_()
+    assert "<td>1</td><td>&lt;a&gt;</td>" in cursor._repr_html_()
+    assert cursor.fetchall() == [(1, "<a>"), (2, "b")]  # what was shown is still there
+    assert {words.popitem()[0], words.popitem()[0]} == {1, 2}
+    with pytest.raises(KeyError):
+        words.popitem()
+    words.clear()
+    assert words.count() == 0

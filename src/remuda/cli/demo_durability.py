@@ -106,7 +106,7 @@ def _pay(client: Client, teller: int, number: int) -> None:
     def move(tx: remuda.Transaction) -> None:
         accounts = tx.map("accounts", Account)
         for account, change in ((line.source, -line.amount), (line.target, line.amount)):
-            accounts.put(account, Account(accounts.get(account).amount + change))
+            accounts.put(account, Account(accounts[account].amount + change))
         tx.map("book", Transfer).put(_key(teller, number), line)
 
     while True:

@@ -34,10 +34,10 @@ def transfer(screen: Screen, client: Client) -> None:
 
     def pay(tx: remuda.Transaction) -> None:
         own = tx.map("accounts", Account)
-        ann = own.get(1)
+        ann = own[1]
         own.put(1, Account(ann.owner, ann.amount - 30))
         tx.sql("UPDATE accounts SET amount = amount + 30 WHERE owner = ?", "bob")
-        others = [accounts.get(1).amount, accounts.get(2).amount]
+        others = [accounts[1].amount, accounts[2].amount]
         if others != [100, 100]:
             raise InternalError(f"others saw {others} before the commit")
 

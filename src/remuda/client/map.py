@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import html
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from datetime import timedelta
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import pyarrow as pa
 
@@ -29,7 +38,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Map:
+K = TypeVar("K")
+V = TypeVar("V")
+D = TypeVar("D")
+_MISSING: Any = object()
+_SHOWN = 10
+"""Entries that a notebook shows."""
+
+
+class Map(Generic[K, V]):
     """A handle of one map; cheap, thread-safe, may be made before the map exists.
 
     Keys are scalars, or objects with one field per key column (tuple, named tuple, dataclass,
@@ -51,7 +68,7 @@ class Map:
         key_type: type | None = None,
     ) -> None:
         self._core = core
-        self._map = asynchronous.Map(core, name, value_type, key_type)
+        self._map: asynchronous.Map[K, V] = asynchronous.Map(core, name, value_type, key_type)
 
     @property
     def name(self) -> str:
@@ -65,11 +82,17 @@ class Map:
 
     # --- one entry ---
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    @overload
+    def get(self, key: K) -> V | None: ...
+
+    @overload
+    def get(self, key: K, default: D) -> V | D: ...
+
+    def get(self, key: K, default: Any = None) -> Any:
         """The value of ``key``, or ``default``."""
         return finish(self._map.get(key, default))
 
-    def put(self, key: Any, value: Any, *, ttl: Ttl = None) -> None:
+    def put(self, key: K, value: V, *, ttl: Ttl = None) -> None:
         """Store ``value``, whether the key exists or not; ``get_and_put`` tells the old value.
 
         ``ttl``: how long the entry lives, in seconds, as a ``timedelta`` or like "10 s"; 0: until
@@ -81,7 +104,7 @@ class Map:
         """Store ``value``; the value before, or ``default``."""
         return finish(self._map.get_and_put(key, value, default, ttl=ttl))
 
-    def put_if_absent(self, key: Any, value: Any, *, ttl: Ttl = None) -> bool:
+    def put_if_absent(self, key: K, value: V, *, ttl: Ttl = None) -> bool:
         """Store ``value`` unless the key exists; whether it was stored."""
         return finish(self._map.put_if_absent(key, value, ttl=ttl))
 
@@ -222,7 +245,7 @@ class Map:
 
     # --- many entries ---
 
-    def get_all(self, keys: Iterable[Any]) -> dict[Any, Any]:
+    def get_all(self, keys: Iterable[K]) -> dict[K, V]:
         """The values of those of ``keys`` that exist, by key, in the order given."""
         return finish(self._map.get_all(keys))
 
@@ -248,15 +271,19 @@ class Map:
         """
         return finish(self._map.put_all(entries, key=key, replicated=replicated, ttl=ttl))
 
-    def entries(self, where: Condition | Operand | None = None) -> Iterator[tuple[Any, Any]]:
+    def entries(self, where: Condition | Operand | None = None) -> Iterator[tuple[K, V]]:
         """(key, value) of each entry, streamed; ``where`` is a condition over ``remuda.col``."""
         return chain.from_iterable(items(self._map.entry_lists(where)))
 
-    def values(self, where: Condition | Operand | None = None) -> Iterator[Any]:
+    def items(self, where: Condition | Operand | None = None) -> Iterator[tuple[K, V]]:
+        """``entries`` by its other name."""
+        return self.entries(where)
+
+    def values(self, where: Condition | Operand | None = None) -> Iterator[V]:
         """The value of each entry, streamed."""
         return chain.from_iterable(items(self._map.value_lists(where)))
 
-    def keys(self, where: Condition | Operand | None = None) -> Iterator[Any]:
+    def keys(self, where: Condition | Operand | None = None) -> Iterator[K]:
         """The key of each entry, streamed."""
         return chain.from_iterable(items(self._map.key_lists(where)))
 
@@ -266,10 +293,18 @@ class Map:
 
     # --- about all entries ---
 
+    @overload
+    def count(self, where: Condition | Operand | None = None) -> int: ...
+
+    @overload
+    def count(
+        self, where: Condition | Operand | None = None, *, by: str | Sequence[str]
+    ) -> dict[Any, int]: ...
+
     def count(self, where: Condition | Operand | None = None, *, by: By = None) -> Any:
         """The number of entries for which ``where`` holds. ``by``: for each value of these columns
         by itself, a dict whose keys are the values (tuples, for several columns)."""
-        return finish(self._map.count(where, by=by))
+        return finish(self._map.count(where) if by is None else self._map.count(where, by=by))
 
     def sum(
         self, column: Column, where: Condition | Operand | None = None, *, by: By = None
@@ -400,23 +435,24 @@ class Map:
 
     # --- as a dictionary ---
 
-    def __getitem__(self, key: Any) -> Any:
-        found = self.get(key, _ABSENT)
-        if found is _ABSENT:
+    def __getitem__(self, key: K) -> V:
+        found = self.get(key, _MISSING)
+        if found is _MISSING:
             raise KeyError(key)
-        return found
+        value: V = found
+        return value
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: K, value: V) -> None:
         self.put(key, value)
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: K) -> None:
         if not self.delete(key):
             raise KeyError(key)
 
-    def __contains__(self, key: Any) -> bool:
+    def __contains__(self, key: object) -> bool:
         return self.contains(key)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[K]:
         return self.keys()
 
     def __len__(self) -> int:
@@ -426,8 +462,35 @@ class Map:
         """A handle is always true: asking for its truth does not count entries on the cluster."""
         return True
 
+    def pop(self, key: K, default: Any = _MISSING) -> Any:
+        """Remove the entry; its value, else ``default``. KeyError when neither is there."""
+        if default is _MISSING:
+            return finish(self._map.pop(key))
+        return finish(self._map.pop(key, default))
+
+    def setdefault(self, key: K, default: V) -> V:
+        """The value of ``key``; ``default``, which is stored, when there is none."""
+        return finish(self._map.setdefault(key, default))
+
+    def update(self, entries: Mapping[K, V] | Iterable[tuple[K, V]] = (), **named: V) -> None:
+        """Store many entries, all or none: ``put_all``. Names are keys, as of ``dict.update``."""
+        finish(self._map.update(entries, **named))
+
+    def popitem(self) -> tuple[K, V]:
+        """Remove an entry, whichever, and return its key and value. KeyError when there is none."""
+        return finish(self._map.popitem())
+
     def __repr__(self) -> str:
-        return f"<Map {self.name}>"
+        return repr(self._map)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: some entries."""
+        rows = [
+            f"<tr><td>{html.escape(repr(key))}</td><td>{html.escape(repr(value))}</td></tr>"
+            for key, value in islice(self.entries(), _SHOWN)
+        ]
+        head = html.escape(repr(self))
+        return f"<pre>{head}</pre><table><tr><th>key</th><th>value</th></tr>{''.join(rows)}</table>"
 
 
-_ABSENT = object()
+MutableMapping.register(Map)

@@ -9,12 +9,12 @@ from remuda.client.asynchronous.near_map import Invalidation
 from remuda.client.background import Background, background
 from remuda.client.core import Core
 from remuda.client.driving import finish
-from remuda.client.map import Map
+from remuda.client.map import K, Map, V
 from remuda.client.near_cache import NearCache, NearCacheStatistics, NearEntries
 from remuda.datatypes.schema import MapSchema
 
 
-class NearMap(Map):
+class NearMap(Map[K, V]):
     """A ``Map`` whose ``get`` and ``get_all`` look into the memory of this client first.
 
     What they give was the newest value at most ``NearCache.max_staleness`` seconds ago; members
@@ -37,7 +37,9 @@ class NearMap(Map):
             there = background(core)
             return there.run(InBackground(there, schema, entries).begin())
 
-        self._near = asynchronous.NearMap(core, name, value_type, key_type, near_cache, launch)
+        self._near: asynchronous.NearMap[K, V] = asynchronous.NearMap(
+            core, name, value_type, key_type, near_cache, launch
+        )
         self._map = self._near
 
     @property

@@ -85,6 +85,13 @@ class Reader:
         self.rows = iter(page.rows())
         return True
 
+    def waiting(self, size: int) -> list[Row]:
+        """Up to ``size`` rows of the next pages that have arrived; they stay."""
+        found: list[Row] = []
+        for page in self._pages:
+            found += page.rows()[: size - len(found)]
+        return found
+
     async def fetch(self, size: int) -> list[Row]:
         """The next ``size`` rows, fewer at the end."""
         found = list(islice(self.rows, max(0, size)))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import html
+
 import pyarrow as pa
 
 from remuda.client.pages import Header
 from remuda.client.reader import Reader
 from remuda.datatypes.schema import Column
+
+_SHOWN = 20
+"""Rows that a notebook shows."""
 
 
 class Result:
@@ -44,3 +49,18 @@ class Result:
     def header(self) -> Header | None:
         """Columns and Arrow schema in one, to be given to the next run of the same statement."""
         return self._reader.header
+
+    def __repr__(self) -> str:
+        """Its columns, and how far it has come: nothing is fetched."""
+        columns = ", ".join(f"{column.name} {column.type}" for column in self.columns)
+        rows = "" if self.rowcount < 0 else f", {self.rowcount} rows"
+        return f"<{type(self).__name__} {self.tag or 'running'} ({columns}){rows}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: rows that are here already. They stay to be fetched."""
+        head = "".join(f"<th>{html.escape(column.name)}</th>" for column in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(str(value))}</td>" for value in row) + "</tr>"
+            for row in self._reader.waiting(_SHOWN)
+        )
+        return f"<pre>{html.escape(repr(self))}</pre><table><tr>{head}</tr>{body}</table>"

@@ -51,6 +51,8 @@ from remuda.errors import InputError, RemudaError
 from remuda.transaction.states import State
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Client:
@@ -70,8 +72,79 @@ class Client:
 
     @overload
     def map(
-        self, name: str, value_type: type | None = None, *, key_type: type | None = None
-    ) -> Map: ...
+        self,
+        name: str,
+        value_type: None = None,
+        *,
+        key_type: None = None,
+    ) -> Map[Any, Any]: ...
+
+    @overload
+    def map(
+        self,
+        name: str,
+        value_type: None = None,
+        *,
+        key_type: type[K],
+    ) -> Map[K, Any]: ...
+
+    @overload
+    def map(
+        self,
+        name: str,
+        value_type: type[V],
+        *,
+        key_type: None = None,
+    ) -> Map[Any, V]: ...
+
+    @overload
+    def map(
+        self,
+        name: str,
+        value_type: type[V],
+        *,
+        key_type: type[K],
+    ) -> Map[K, V]: ...
+
+    @overload
+    def map(
+        self,
+        name: str,
+        value_type: None = None,
+        *,
+        key_type: None = None,
+        near_cache: NearCache | Literal[True],
+    ) -> NearMap[Any, Any]: ...
+
+    @overload
+    def map(
+        self,
+        name: str,
+        value_type: None = None,
+        *,
+        key_type: type[K],
+        near_cache: NearCache | Literal[True],
+    ) -> NearMap[K, Any]: ...
+
+    @overload
+    def map(
+        self,
+        name: str,
+        value_type: type[V],
+        *,
+        key_type: None = None,
+        near_cache: NearCache | Literal[True],
+    ) -> NearMap[Any, V]: ...
+
+    @overload
+    def map(
+        self,
+        name: str,
+        value_type: type[V],
+        *,
+        key_type: type[K],
+        near_cache: NearCache | Literal[True],
+    ) -> NearMap[K, V]: ...
 
     @overload
     def map(
@@ -80,8 +153,8 @@ class Client:
         value_type: type | None = None,
         *,
         key_type: type | None = None,
-        near_cache: NearCache | Literal[True],
-    ) -> NearMap: ...
+        near_cache: NearCache | bool | None = None,
+    ) -> Map[Any, Any]: ...
 
     def map(
         self,
@@ -90,7 +163,7 @@ class Client:
         *,
         key_type: type | None = None,
         near_cache: NearCache | bool | None = None,
-    ) -> Map:
+    ) -> Map[Any, Any]:
         """A handle of the map ``name``; see ``Map`` for what the types do. With ``near_cache``, its
         gets look into the memory of this client first, see ``NearMap``; True: one with the options
         of ``NearCache()``."""

@@ -4,6 +4,7 @@ blocking ``Map`` runs these coroutines to their end.
 
 from __future__ import annotations
 
+import html
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -13,7 +14,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import pyarrow as pa
 
@@ -34,7 +35,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
+K = TypeVar("K")
+V = TypeVar("V")
+D = TypeVar("D")
+_MISSING: Any = object()
+
+
+class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
     """A handle of one map; cheap, may be made before the map exists.
 
     Keys are scalars, or objects with one field per key column (tuple, named tuple, dataclass,
@@ -50,7 +57,13 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
 
     # --- one entry ---
 
-    async def get(self, key: Any, default: Any = None) -> Any:
+    @overload
+    async def get(self, key: K) -> V | None: ...
+
+    @overload
+    async def get(self, key: K, default: D) -> V | D: ...
+
+    async def get(self, key: K, default: Any = None) -> Any:
         """The value of ``key``, or ``default``."""
         binding = self._binding
         if binding is None or binding.view is not self._core.view:
@@ -66,7 +79,7 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
             binding, row = await self._read_again(error, lambda b: b.get(b.codec.key(key)))
         return default if row is None else binding.codec.value(row)
 
-    async def put(self, key: Any, value: Any, *, ttl: Ttl = None) -> None:
+    async def put(self, key: K, value: V, *, ttl: Ttl = None) -> None:
         """Store ``value``, whether the key exists or not; ``get_and_put`` tells the old value.
 
         ``ttl``: how long the entry lives, in seconds, as a ``timedelta`` or like "10 s"; 0: until
@@ -81,7 +94,7 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
         binding, old = await self._put(key, value, requests.Condition.ALWAYS, True, ttl)
         return default if old is None else binding.codec.value(old)
 
-    async def put_if_absent(self, key: Any, value: Any, *, ttl: Ttl = None) -> bool:
+    async def put_if_absent(self, key: K, value: V, *, ttl: Ttl = None) -> bool:
         """Store ``value`` unless the key exists; whether it was stored."""
         _, old = await self._put(key, value, requests.Condition.IF_ABSENT, True, ttl)
         return old is None
@@ -123,7 +136,7 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
         _, old = await self._remove(key, want_old=False)
         return old is not None
 
-    async def contains(self, key: Any) -> bool:
+    async def contains(self, key: K) -> bool:
         """Whether the key exists."""
         binding = await self._bound_now()
         try:
@@ -144,9 +157,45 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
         """``contains`` by its other name."""
         return await self.contains(key)
 
+    # --- as a dictionary ---
+
+    async def pop(self, key: K, default: Any = _MISSING) -> Any:
+        """Remove the entry; its value, else ``default``. KeyError when neither is there."""
+        found = await self.remove(key, _MISSING)
+        if found is not _MISSING:
+            return found
+        if default is _MISSING:
+            raise KeyError(key)
+        return default
+
+    async def popitem(self) -> tuple[K, V]:
+        """Remove an entry, whichever, and return its key and value. KeyError when there is none."""
+        while True:
+            async with aclosing(self.keys()) as keys:
+                key = await anext(keys, _MISSING)
+            if key is _MISSING:
+                raise KeyError("the map is empty")
+            value = await self.remove(key, _MISSING)
+            if value is not _MISSING:  # else another one has removed it
+                return key, value
+
+    async def setdefault(self, key: K, default: V) -> V:
+        """The value of ``key``; ``default``, which is stored, when there is none."""
+        while not await self.put_if_absent(key, default):
+            found = await self.get(key, _MISSING)
+            if found is not _MISSING:  # else it was removed in between
+                kept: V = found
+                return kept
+        return default
+
+    async def update(self, entries: Mapping[K, V] | Iterable[tuple[K, V]] = (), **named: V) -> None:
+        """Store many entries, all or none: ``put_all``. Names are keys, as of ``dict.update``."""
+        pairs: dict[Any, Any] = dict(entries)
+        await self.put_all({**pairs, **named})
+
     # --- many entries ---
 
-    async def get_all(self, keys: Iterable[Any]) -> dict[Any, Any]:
+    async def get_all(self, keys: Iterable[K]) -> dict[K, V]:
         """The values of those of ``keys`` that exist, by key, in the order given."""
         wanted = list(keys)
         try:
@@ -201,21 +250,25 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
 
     async def entries(
         self, where: Condition | Operand | None = None
-    ) -> AsyncGenerator[tuple[Any, Any], None]:
+    ) -> AsyncGenerator[tuple[K, V], None]:
         """(key, value) of each entry, streamed; ``where`` is a condition over ``remuda.col``."""
         async with aclosing(self.entry_lists(where)) as lists:
             async for some in lists:
                 for entry in some:
                     yield entry
 
-    async def values(self, where: Condition | Operand | None = None) -> AsyncGenerator[Any, None]:
+    def items(self, where: Condition | Operand | None = None) -> AsyncGenerator[tuple[K, V], None]:
+        """``entries`` by its other name."""
+        return self.entries(where)
+
+    async def values(self, where: Condition | Operand | None = None) -> AsyncGenerator[V, None]:
         """The value of each entry, streamed."""
         async with aclosing(self.value_lists(where)) as lists:
             async for some in lists:
                 for value in some:
                     yield value
 
-    async def keys(self, where: Condition | Operand | None = None) -> AsyncGenerator[Any, None]:
+    async def keys(self, where: Condition | Operand | None = None) -> AsyncGenerator[K, None]:
         """The key of each entry, streamed."""
         async with aclosing(self.key_lists(where)) as lists:
             async for some in lists:
@@ -312,11 +365,19 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes):
         known = "IF EXISTS " if if_exists else ""
         await self._run(f"DROP INDEX {known}{quote(name)} ON {quote(self.name)}")
 
-    def __aiter__(self) -> AsyncIterator[Any]:
+    def __aiter__(self) -> AsyncIterator[K]:
         return self.keys()
 
     def __repr__(self) -> str:
-        return f"<Map {self.name}>"
+        """Its columns as well, as far as this handle knows them: nothing is asked."""
+        if self._binding is None:
+            return f"<Map {self.name}>"
+        schema = self._binding.schema
+        columns = ", ".join(f"{column.name} {column.type}" for column in schema.columns)
+        return f"<Map {self.name} ({columns}) by ({', '.join(schema.key)})>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
     # --- inside ---
 

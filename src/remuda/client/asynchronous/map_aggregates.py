@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 from remuda.client.asynchronous.handle import Handle, Selection, condition_of
 from remuda.client.predicate import Condition, Operand, quote
@@ -17,6 +17,14 @@ By: TypeAlias = str | Sequence[str] | None
 
 class Aggregates(Handle):
     """Part of ``Map``."""
+
+    @overload
+    async def count(self, where: Condition | Operand | None = None) -> int: ...
+
+    @overload
+    async def count(
+        self, where: Condition | Operand | None = None, *, by: str | Sequence[str]
+    ) -> dict[Any, int]: ...
 
     async def count(self, where: Condition | Operand | None = None, *, by: By = None) -> Any:
         """The number of entries for which ``where`` holds. ``by``: for each value of these columns

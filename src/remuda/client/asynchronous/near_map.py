@@ -9,7 +9,7 @@ from typing import Any
 from remuda.client.asynchronous.feed import Ends, Feed
 from remuda.client.asynchronous.handle import AGAIN
 from remuda.client.asynchronous.listener import subscription_name
-from remuda.client.asynchronous.map import Map
+from remuda.client.asynchronous.map import K, Map, V
 from remuda.client.binding import Binding
 from remuda.client.core import Core
 from remuda.client.feed_requests import FeedPage, FeedQuery
@@ -77,7 +77,7 @@ class Invalidation:
 Launch = Callable[[MapSchema, NearEntries], Coroutine[Any, Any, Invalidation]]
 
 
-class NearMap(Map):
+class NearMap(Map[K, V]):
     """A ``Map`` whose ``get`` and ``get_all`` look into the memory of this client first.
 
     What they give was the newest value at most ``NearCache.max_staleness`` seconds ago; members

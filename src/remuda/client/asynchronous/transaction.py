@@ -246,7 +246,7 @@ class Transaction:
 
     def map(
         self, name: str, value_type: type | None = None, *, key_type: type | None = None
-    ) -> Map:
+    ) -> Map[Any, Any]:
         """A handle of the map ``name`` inside the transaction."""
         return Map(self._open(), name, value_type, key_type)
 
