@@ -233,11 +233,10 @@ class TransactionStatements:
 
     def _begin(self, statement: Statement, modes: Modes) -> None:
         if statement.transaction is not None:
+            # PostgreSQL warns and goes on, and drivers rely on it. There are no warnings here.
             statement.progress.spares_transaction = True
-            raise ActiveTransaction(
-                "there is already a transaction in progress",
-                hint="It goes on. COMMIT or ROLLBACK it first, or divide it by SAVEPOINT.",
-            )
+            self._change_modes(statement.transaction, modes)
+            return
         if not statement.takes_transactions:
             raise NotSupported(
                 "this client does not keep a transaction between statements",

@@ -117,6 +117,7 @@ def default_name(node: exp.Expr) -> str:
         exp.Overlay: "overlay",
         exp.Overlaps: "overlaps",
         exp.Explode: "unnest",
+        exp.Date: "date",
     }
     return names.get(type(inner), "?column?")
 

@@ -3,7 +3,8 @@
 - ``(VALUES ... UNION ...)`` and ``(VALUES ... ORDER BY ...)`` in FROM: parentheses around the rows;
 - ``TABLESAMPLE m (expression)``: parentheses around the expression;
 - ``REPEATABLE (-1)``: the sign becomes part of the number;
-- ``ORDER BY a USING <``: ASC, and ``USING >`` DESC.
+- ``ORDER BY a USING <``: ASC, and ``USING >`` DESC;
+- ``INSERT INTO t (VALUES ...)``: no parentheses around the rows.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _AFTER_VALUES: Final = frozenset(
 
 def close_gaps(tokens: list[Token]) -> list[Token]:
     """``tokens`` with those parentheses; the same list when there is nothing to do."""
+    tokens = _with_bare_rows(tokens)
     before: dict[int, int] = {}
     """Place -> how many parentheses to open there."""
     after: dict[int, int] = {}
@@ -52,6 +54,28 @@ def close_gaps(tokens: list[Token]) -> list[Token]:
             closed.append(joined.get(index, token))
         closed += [_parenthesis(token, _T.R_PAREN, ")")] * after.get(index, 0)
     return closed
+
+
+def _with_bare_rows(tokens: list[Token]) -> list[Token]:
+    """Without the parentheses around the VALUES of an INSERT, which sqlglot takes for a list of
+    columns."""
+    dropped: set[int] = set()
+    for index, token in enumerate(tokens):
+        if (
+            token.token_type is _T.VALUES
+            and _type_at(tokens, index - 1) is _T.L_PAREN
+            and _type_at(tokens, index + 1) is _T.L_PAREN
+            and _type_at(tokens, _target_start(tokens, index - 2) - 1) is _T.INTO
+        ):
+            end = _end_of_level(tokens, index, frozenset())
+            if not any(t.token_type in _AFTER_VALUES for t in tokens[index:end]):
+                dropped |= {index - 1, end}
+    return [t for place, t in enumerate(tokens) if place not in dropped] if dropped else tokens
+
+
+def _target_start(tokens: Sequence[Token], last: int) -> int:
+    """Where the name begins that ends at ``last``: ``t``, or ``public.t``."""
+    return last - 2 if _type_at(tokens, last - 1) is _T.DOT else last
 
 
 def _rows(tokens: Sequence[Token], start: int) -> tuple[int, int] | None:

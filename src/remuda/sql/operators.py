@@ -11,6 +11,7 @@ from remuda.datatypes.coercion import as_decimal, integer_range
 from remuda.datatypes.sql import (
     BOOLEAN,
     BYTEA,
+    DATE,
     DECIMAL_PRECISION_MAX,
     INTERVAL,
     NULL,
@@ -346,6 +347,11 @@ def _case(binder: ExpressionBinder, node: exp.Case) -> Expression:
     return Case(unified[0].type, tuple(zip(conditions, unified[:-1], strict=True)), unified[-1])
 
 
+def _date(binder: ExpressionBinder, node: exp.Date) -> Expression:
+    """``date(x)``, a cast that is written as a call."""
+    return binder.convert.explicit(binder.bind(node.this), DATE, node.this)
+
+
 def _cast(binder: ExpressionBinder, node: exp.Cast) -> Expression:
     place = _type_position(binder.context, node)
     to, digits = type_without_precision(node.args["to"])
@@ -459,6 +465,7 @@ def _register_all() -> None:
     register(exp.Neg, _negative, "this")
     register(exp.Case, _case, "this", "ifs", "default")
     register(exp.Cast, _cast, "this", "to")
+    register(exp.Date, _date, "this")
 
 
 _register_all()
