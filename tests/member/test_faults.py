@@ -36,7 +36,6 @@ from remuda.member.writes import StagedWrite
 from remuda.query import effects, events
 from remuda.query.ids import Endpoint
 from remuda.query.wire import decode_query_id
-from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
@@ -323,15 +322,11 @@ def test_news_of_another_member_that_was_given_up_ends_nobody(in_cluster: InClus
 def test_a_process_whose_number_another_one_has_was_given_up(in_cluster: InCluster) -> None:
     async def scenario(cluster) -> None:
         one, two = cluster.member(1), cluster.member(2)
-        other = control_pb2.ControlHandshake(
-            member=codec.encode_member(replace(two.info, uuid="another")),
-            context=two.core.context(),
-        )
+        other = replace(two.info, uuid="another")
         with pytest.raises(MemberGivenUp, match="another process is member 2"):
-            one._check_identity(other)
-        other.context.view += 1
+            one.core.check_identity(other, two.core.view.number)
         with pytest.raises(ViewChanged):
-            one._check_identity(other)
+            one.core.check_identity(other, two.core.view.number + 1)
 
     in_cluster(scenario, 2)
 

@@ -21,6 +21,7 @@ from remuda.member.commit_work import (
     read_rows,
     read_work,
     rows_message,
+    stores_of,
 )
 from remuda.member.core import Core, attempt
 from remuda.member.log import fields
@@ -187,7 +188,7 @@ class CommitParticipants:
             self._vote(message, reply)  # again
             return
         then = partial(self._when_quiet, message, reply)
-        self._work_ahead(message.job, self._primaries(taking), then)
+        self._work_ahead(message.job, stores_of(taking.work, self._core.stores), then)
 
     def _when_safe(self, reply: Answered) -> Answered:
         """What is answered is in the log by then."""
@@ -298,18 +299,9 @@ class CommitParticipants:
                             )
                         )
 
-        self._work_ahead(message.job, self._backups(taking), keep)
+        self._work_ahead(message.job, stores_of(taking.work, self._core.backup_stores), keep)
 
     # --- work off the loop --------------------------------------------------------------------
-
-    def _primaries(self, taking: Taking) -> list[MapStore]:
-        store = None if taking.work is None else self._core.stores.get(taking.work.schema.map_id)
-        return [] if store is None else [store]
-
-    def _backups(self, taking: Taking) -> list[MapStore]:
-        work = taking.work
-        store = None if work is None else self._core.backup_stores.get(work.schema.map_id)
-        return [] if store is None else [store]
 
     def _work_ahead(self, job: str, stores: Collection[MapStore], then: Callable[[], None]) -> None:
         """Do the heavy part of the job's next step off the loop, then call ``then``. Nothing is
@@ -372,7 +364,9 @@ class CommitParticipants:
         if timestamp is None or taking is None:
             finish()
         else:
-            self._work_ahead(job, [*self._primaries(taking), *self._backups(taking)], finish)
+            work, core = taking.work, self._core
+            stores = stores_of(work, core.stores) + stores_of(work, core.backup_stores)
+            self._work_ahead(job, stores, finish)
 
     def on_status(self, request: Request) -> None:
         """Another participant has lost the coordinator, which is not this member."""
@@ -539,6 +533,16 @@ class CommitParticipants:
 
     # --- events -------------------------------------------------------------------------------
 
+    def step(self, job: str, event: tx.Event) -> None:
+        """Step the participant of a job, which may be new, without an answer to anybody."""
+        self._take(self._find(job), event)
+
+    @property
+    def prepared(self) -> list[Taking]:
+        """What is prepared or kept here, and not decided."""
+        staging = tx.ParticipantPhase.STAGING
+        return [t for t in self._taking.values() if t.participant.phase is not staging]
+
     def member_lost(self, number: int, cause: str) -> None:
         for job, taking in list(self._taking.items()):
             if taking.participant.phase is tx.ParticipantPhase.STAGING:
@@ -559,7 +563,7 @@ class CommitParticipants:
     @property
     def in_doubt(self) -> bool:
         """Whether a commit waits for a copy that may come back."""
-        phases = {taking.participant.phase for taking in self._taking.values()}
+        phases = {taking.participant.phase for taking in self.prepared}
         return bool(self._awaited) and tx.ParticipantPhase.DECIDING in phases
 
     def map_dropped(self, map_id: int) -> None:
@@ -574,20 +578,14 @@ class CommitParticipants:
             self._ticker = self._core.spawn(self._tick(), "commit checks")
 
     async def _tick(self) -> None:
-        while any(
-            taking.participant.phase is tx.ParticipantPhase.DECIDING
-            for taking in self._taking.values()
-        ):
+        while any(t.participant.phase is tx.ParticipantPhase.DECIDING for t in self.prepared):
             await asyncio.sleep(TICK)
             for taking in list(self._taking.values()):
                 attempt("commit check", partial(self._take, taking, tx.Tick()))
         self._ticker = None
 
     def gauges(self) -> dict[str, int]:
-        prepared = sum(
-            taking.participant.phase is not tx.ParticipantPhase.STAGING
-            for taking in self._taking.values()
-        )
+        prepared = len(self.prepared)
         return {
             "prepared": prepared,
             "staging": len(self._taking) - prepared,

@@ -10,6 +10,7 @@ from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, control_pb2
+from remuda.storage.map_store import MapStore
 from remuda.transaction import staged_commit as tx
 
 
@@ -126,3 +127,9 @@ def rows_message(counts: Mapping[int, int]) -> list[control_pb2.PartitionRows]:
 
 def read_rows(rows: Iterable[control_pb2.PartitionRows]) -> dict[int, int]:
     return {each.partition: each.rows for each in rows}
+
+
+def stores_of(work: Work | None, stores: Mapping[int, MapStore]) -> list[MapStore]:
+    """The one that a job writes into, if it is there."""
+    store = None if work is None else stores.get(work.schema.map_id)
+    return [] if store is None else [store]

@@ -19,6 +19,7 @@ from remuda.member.commit_work import (
     read_rows,
     rows_message,
 )
+from remuda.member.commits_in_doubt import CommitsInDoubt
 from remuda.member.core import Core, attempt, to_its_end
 from remuda.member.offload import Offload
 from remuda.member.peers import Peers
@@ -61,6 +62,7 @@ class Commits:
         self._ticker: asyncio.Task[None] | None = None
         self.turns = CommitTurns(core, peers)
         self.participants = here = CommitParticipants(core, peers, offload)
+        self.in_doubt = CommitsInDoubt(core, here, self._leading.__contains__)
         self.turn, self.end_turn = self.turns.turn, self.turns.end_turn
         self.on_turn, self.on_turn_end = self.turns.on_turn, self.turns.on_turn_end
         self.busy, self.when_settled, self.settled = here.busy, here.when_settled, here.settled
@@ -146,6 +148,7 @@ class Commits:
                     self._ask_finish(leading, member, timestamp)
                 case tx.Report(rows, error):
                     self._leading.pop(leading.work.job, None)
+                    self.in_doubt.ended(leading.work.job, leading.coordinator.commit_timestamp)
                     if leading.done.done():
                         continue
                     if error is not None:

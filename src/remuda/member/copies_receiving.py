@@ -88,6 +88,22 @@ class Receiving:
             self._incoming[message.transfer] = Incoming(sender, partitions)
         core.wal.after(lambda: request.reply(RpcType.ACK, common_pb2.Ack(ok=True)))
 
+    def begin_from_donor(self, donor: int, transfer: str, partitions: frozenset[int]) -> None:
+        """A donor's copies come under this name; what is here of these partitions is void."""
+        for name, other in list(self._incoming.items()):
+            if other.partitions and (other.sender == donor or other.partitions & partitions):
+                del self._incoming[name]
+        for store in self._core.backup_stores.values():
+            store.discard_partitions(partitions)
+        self._core.wal.partitions_taken(partitions)
+        self._transactions.let_go(partitions)
+        self._incoming[transfer] = Incoming(donor, partitions)
+
+    def coming(self, transfer: str) -> frozenset[int]:
+        """The partitions that come under this name."""
+        incoming = self._incoming.get(transfer)
+        return frozenset() if incoming is None else incoming.partitions or frozenset()
+
     def on_rows(self, request: Request) -> None:
         message = control_pb2.CopyRows.FromString(request.pbody)
         self._core.observe_member(message.context)

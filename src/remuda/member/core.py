@@ -237,6 +237,27 @@ class Core:
             )
         self.on_other_view(sender, context.view)
 
+    def check_identity(self, member: MemberInfo, view: int) -> None:
+        """Raises MemberGivenUp for a process of this view or an earlier one that this view does not
+        have, or whose number another process has; ViewChanged for one that may be of a later view.
+        ``member.number`` 0: it is no member, or not yet."""
+        known = self.view.by_number.get(member.number)
+        if not self.view.number or not member.number:
+            return
+        if known is not None and known.uuid == member.uuid:
+            return
+        if view and view <= self.view.number:
+            cause = f"view {self.view.number} does not have it"
+            if known is not None:
+                cause = f"in view {self.view.number} another process is member {member.number}"
+            cause = self.lost.get(member.number, cause)
+            raise MemberGivenUp(
+                f"member {member.number} was given up by member {self.number}: {cause}",
+                member=str(member.number),
+            )
+        if known is not None:
+            raise ViewChanged(f"member {member.number} ({member.uuid}) is not in this view")
+
     # --- members ------------------------------------------------------------------------------
 
     @property

@@ -106,6 +106,8 @@ async def run(config: MemberConfig) -> int:
         _announce({"ready": True, "member": member.info.number, **member.addresses()})
         if await end == LEAVES:
             await member.leave()
+        if given_up:
+            await member.ended()
         return 1 if given_up else 0
     finally:
         await member.stop(end.result() if end.done() else "it could not start")
@@ -122,7 +124,9 @@ def _watch(config: MemberConfig, end: asyncio.Future[str], member: Member) -> No
     loop = asyncio.get_running_loop()
 
     def finish(reason: str) -> None:
-        if not end.done():
+        if end.done():
+            member.donor.end()  # it was given up, and stays as a donor
+        else:
             end.set_result(reason)
 
     member.on_given_up.append(finish)

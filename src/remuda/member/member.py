@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from remuda.config import MemberConfig, check_exposure
 from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.view import MemberInfo, View
-from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError, ViewChanged
+from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError
 from remuda.execution.pool import Pool
 from remuda.member.calls import Forwarding
 from remuda.member.catalog_requests import CatalogRequests
@@ -26,6 +26,8 @@ from remuda.member.copies_giving import Giving
 from remuda.member.copies_receiving import Receiving
 from remuda.member.core import Call, Core, attempt, bug
 from remuda.member.defences import defences
+from remuda.member.donations import Donations
+from remuda.member.donor import Donor
 from remuda.member.drill_metadata import DrillMetadata
 from remuda.member.drill_plans import DrillPlans
 from remuda.member.drill_server import on_server_meta, server_infos
@@ -111,6 +113,9 @@ class Member:
         self.eviction = MapEviction(self.core, self.transactions, self.maps.writes.small)
         self.lost = LostPartitions(self.core, self.membership, self.transactions)
         self.jobs = Jobs(self.core, self.peers, self.commits, self.forwarding, rows)
+        kept = (self.transactions, self.commits.in_doubt, self.catalog)
+        self.donations = Donations(self.core, self.membership, self.receiving, *kept)
+        self.donor = Donor(self.core, *kept)
         self.read_leases = ReadLeases(self.core)
         self.statistics = ClusterStatistics(self.core, self.peers, self._planner)
         self.subscriptions = Subscriptions(self.core, self._offload)
@@ -293,7 +298,9 @@ class Member:
             await self._leaving.leave()
 
     async def stop(self, reason: str = "it was stopped") -> None:
-        """End every query and connection, and free everything."""
+        """End every query and connection, and free everything, whether others want copies of this
+        member or not."""
+        self.donor.end()
         if self._end is None:
             self._end = asyncio.get_running_loop().create_task(self._stop(reason))
         await self._end
@@ -304,16 +311,21 @@ class Member:
             self.membership.has_left()
         elif self._end is None:
             log.error("the others have given this member up", extra=fields(cause=error.message))
-            self._end_with(error.message)
+            self._end_with(error.message, donor=True)
 
-    def _end_with(self, reason: str) -> None:
+    async def ended(self) -> None:
+        """Return when a member that was given up has ended, after it was a donor perhaps."""
+        if self._end is not None:
+            await self._end
+
+    def _end_with(self, reason: str, *, donor: bool = False) -> None:
         """It must not answer anybody any more."""
         if self._end is None:
-            self._end = asyncio.get_running_loop().create_task(self._stop(reason))
+            self._end = asyncio.get_running_loop().create_task(self._stop(reason, donor=donor))
             for listener in self.on_given_up:
                 listener(reason)
 
-    async def _stop(self, reason: str) -> None:
+    async def _stop(self, reason: str, *, donor: bool = False) -> None:
         core = self.core
         log.info("stopping", extra=fields(reason=reason))
         error = MemberUnavailable(f"member {core.number} is stopping: {reason}")
@@ -336,6 +348,8 @@ class Member:
         for server in self._servers.values():
             await server.close(error)
         await core.cancel_tasks()
+        if donor and hasattr(self, "queries"):
+            await self.donor.run()
         if self.recovery is not None:
             await self.recovery.close()
         if hasattr(self, "snapshots"):
@@ -358,7 +372,7 @@ class Member:
 
     def _greet_control(self, hello: Message) -> Message:
         assert isinstance(hello, control_pb2.ControlHandshake)
-        self._check_identity(hello)
+        self.core.check_identity(codec.decode_member(hello.member), hello.context.view)
         return control_pb2.ControlHandshake(
             member=codec.encode_member(self.core.info), context=self.core.context()
         )
@@ -367,28 +381,6 @@ class Member:
         assert isinstance(hello, data_pb2.BitClientHandshake)
         self.core.observe_peer(hello.context)
         return data_pb2.BitServerHandshake()
-
-    def _check_identity(self, hello: control_pb2.ControlHandshake) -> None:
-        """Raises MemberGivenUp for a process of this view or an earlier one that this view does not
-        have, or whose number another process has; ViewChanged for one that may be of a later view.
-        """
-        member, view = hello.member, self.core.view
-        known = view.by_number.get(member.number)
-        if not view.number or not member.number:
-            return
-        if known is not None and known.uuid == member.uuid:
-            return
-        if hello.context.view and hello.context.view <= view.number:
-            cause = f"view {view.number} does not have it"
-            if known is not None:
-                cause = f"in view {view.number} another process is member {member.number}"
-            cause = self.core.lost.get(member.number, cause)
-            raise MemberGivenUp(
-                f"member {member.number} was given up by member {self.core.number}: {cause}",
-                member=str(member.number),
-            )
-        if known is not None:
-            raise ViewChanged(f"member {member.number} ({member.uuid}) is not in this view")
 
     def _user_connected(self, channel: Channel) -> None:
         if hasattr(self, "statements"):
@@ -440,6 +432,9 @@ class Member:
             ControlType.COPY_BEGIN: self.receiving.on_begin,
             ControlType.COPY_ROWS: self.receiving.on_rows,
             ControlType.COPY_REPLICATED: self.giving.on_replicated,
+            ControlType.DONATE: self.donations.on_ask,
+            ControlType.DONATE_COPIES: self.donations.on_copies,
+            ControlType.DONATE_JOB: self.donations.on_job,
             ControlType.COMMIT_FINISH: commits.on_finish,
             ControlType.COMMIT_TURN: commits.on_turn,
             ControlType.COMMIT_TURN_END: commits.on_turn_end,
@@ -527,6 +522,7 @@ class Member:
         self.giving.on_view(view)
         self.job_rows.on_view(view)
         self.eviction.on_view(before, view)
+        self.donations.on_view(view)
 
     def _view_changed(self, before: View, view: View) -> None:
         self.commits.participants.awaiting(view.awaited)

@@ -54,8 +54,7 @@ REPEAT = 5.0
 LINGER = 0.005
 """Seconds that a message which nobody waits for may wait for company."""
 LINGERING = (tx.BackupFinish, tx.Finished)
-FRAME_SIZE = 8 * MIB
-"""Of messages that travel together, about; one of them may be larger by itself."""
+FRAME_SIZE = 8 * MIB  # of messages that travel together, about; one may be larger
 
 Done = Callable[[tx.Report], None]
 
@@ -91,10 +90,9 @@ class TransactionShell:
         self._lingering = False
         self._awaited_ends: set[Address] = set()
         """Parts whose end the user may wait for (see ``Near``)."""
-        self._finished_below: dict[int, int] = {}
-        """By near member: what its last frame said."""
-        self._in_doubt: dict[int, frozenset[int]] = {}
-        """By near member: which transactions that began before are not finished."""
+        self._finished: dict[int, tuple[int, frozenset[int]]] = {}
+        """By near member, as its last frame said: all its transactions that began before this are
+        finished, but for those that began at these times."""
         self._latest = 0
         """The newest transaction of this member."""
         self._told_below = 0
@@ -190,8 +188,7 @@ class TransactionShell:
             return
         if not self.layout.alive(context.sender):  # dropped, and does not know it yet
             return
-        self._finished_below[context.sender] = frame.finished_below
-        self._in_doubt[context.sender] = frozenset(frame.in_doubt)
+        self._finished[context.sender] = frame.finished_below, frozenset(frame.in_doubt)
         sender = context.sender
         for each in frame.messages:
             self._inbox.put(sender, each)
@@ -502,8 +499,7 @@ class TransactionShell:
         """When those that are in doubt began."""
         if not self._core.view.unreachable:
             return frozenset()
-        nears = self._nears.items()
-        return frozenset(name.began for name, leading in nears if leading.near.in_doubt)
+        return frozenset(t.began for t, each in self._nears.items() if each.near.in_doubt)
 
     # --- time and views -----------------------------------------------------------------------
 
@@ -527,11 +523,10 @@ class TransactionShell:
             listener(now)
 
     def _forget(self) -> None:
-        self._finished_below[self._core.number] = self._below()
-        self._in_doubt[self._core.number] = self._unfinished()
-        for near, below in self._finished_below.items():
+        self._finished[self._core.number] = self._below(), self._unfinished()
+        for near, finished in self._finished.items():
             if self.layout.alive(near):
-                self._run(self._parts.forget(near, below, self._in_doubt.get(near, frozenset())))
+                self._run(self._parts.forget(near, *finished))
 
     def let_go(self, partitions: Collection[int]) -> None:
         """New copies of these partitions are about to come: see ``Parts.let_go``."""
@@ -547,6 +542,17 @@ class TransactionShell:
         for member in self._core.view.by_number:
             if member != self._core.number:
                 self._core.wal.after(partial(self._send_frame, member, self._frame()))
+
+    def given(self, partitions: Collection[int]) -> list[tx.GivenPart]:
+        """See ``Parts.given``."""
+        return self._parts.given(partitions)
+
+    def take(self, given: tx.GivenPart) -> bool:
+        """See ``Parts.take``. False: the definition of a map that it writes is not known here."""
+        if given.work is not None and not self._applying.knows(cast("PartWork", given.work)):
+            return False
+        self._run(self._parts.take(given))
+        return True
 
     def in_doubt(self) -> frozenset[int]:
         """See ``Parts.in_doubt``."""
@@ -572,12 +578,8 @@ class TransactionShell:
     def on_view(self, _before: View, after: View) -> None:
         """Another view is installed: promoted parts go on here, lost near members are replaced."""
         self.layout = ViewLayout(after, self._receiving)
-        self._finished_below = {
-            near: below for near, below in self._finished_below.items() if near in after.by_number
-        }
-        self._in_doubt = {
-            near: began for near, began in self._in_doubt.items() if near in after.by_number
-        }
+        members = after.by_number
+        self._finished = {near: each for near, each in self._finished.items() if near in members}
         self._outbox.clear()
         self._urgent.clear()  # said in the view before; what matters is sent again
         self._awaited_ends.clear()

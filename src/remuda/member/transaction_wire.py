@@ -109,6 +109,34 @@ def decode_name(message: control_pb2.TransactionName) -> tx.TransactionId:
     return tx.TransactionId(message.began, message.near)
 
 
+def fill_given(out: control_pb2.PartMessage, given: tx.GivenPart) -> None:
+    """What a donor knows of a part."""
+    transaction, partition = given.transaction, given.partition
+    if given.state is tx.State.PREPARED:
+        kept = tx.BackupPrepare(
+            transaction, partition, given.timestamp, given.partitions, given.work, given.one_phase
+        )
+        fill_message(out, kept)
+        return
+    fill_message(out, tx.Told(transaction, partition, partition, given.state, given.timestamp))
+    out.partitions.extend(given.partitions)
+
+
+def decode_given(message: control_pb2.PartMessage) -> tx.GivenPart:
+    """Raises ProtocolError."""
+    match decode_message(message):
+        case tx.BackupPrepare(transaction, partition, timestamp, partitions, work, one_phase):
+            state = tx.State.PREPARED
+            return tx.GivenPart(
+                transaction, partition, state, partitions, timestamp, work, one_phase
+            )
+        case tx.Told(transaction, partition, _, state, timestamp):
+            partitions = tuple(message.partitions)
+            return tx.GivenPart(transaction, partition, state, partitions, timestamp, None, False)
+        case other:
+            raise ProtocolError(f"{other} is not what a donor knows of a part")
+
+
 # --- messages -------------------------------------------------------------------------------------
 
 

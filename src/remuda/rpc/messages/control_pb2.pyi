@@ -33,6 +33,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEARTBEAT_ANSWER: _ClassVar[RpcType]
     AGREE: _ClassVar[RpcType]
     WISH: _ClassVar[RpcType]
+    DONATE: _ClassVar[RpcType]
     RECOVER: _ClassVar[RpcType]
     CATALOG_CHANGE: _ClassVar[RpcType]
     CATALOG_INSTALL: _ClassVar[RpcType]
@@ -51,6 +52,8 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MOVES_PAUSE: _ClassVar[RpcType]
     COPY_BEGIN: _ClassVar[RpcType]
     COPY_ROWS: _ClassVar[RpcType]
+    DONATE_COPIES: _ClassVar[RpcType]
+    DONATE_JOB: _ClassVar[RpcType]
     COPY_REPLICATED: _ClassVar[RpcType]
     PARTS: _ClassVar[RpcType]
     TRANSACTION_PIN: _ClassVar[RpcType]
@@ -87,6 +90,7 @@ CLOCK: RpcType
 HEARTBEAT_ANSWER: RpcType
 AGREE: RpcType
 WISH: RpcType
+DONATE: RpcType
 RECOVER: RpcType
 CATALOG_CHANGE: RpcType
 CATALOG_INSTALL: RpcType
@@ -105,6 +109,8 @@ COMMIT_KEEP: RpcType
 MOVES_PAUSE: RpcType
 COPY_BEGIN: RpcType
 COPY_ROWS: RpcType
+DONATE_COPIES: RpcType
+DONATE_JOB: RpcType
 COPY_REPLICATED: RpcType
 PARTS: RpcType
 TRANSACTION_PIN: RpcType
@@ -773,6 +779,64 @@ class CopyRows(_message.Message):
     low: int
     floor: int
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transfer: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., low: _Optional[int] = ..., floor: _Optional[int] = ...) -> None: ...
+
+class Donation(_message.Message):
+    __slots__ = ("context", "member", "copies", "view", "wanted", "give", "catalog")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    COPIES_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    GIVE_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    member: _common_pb2.Member
+    copies: _containers.RepeatedCompositeFieldContainer[_common_pb2.Generation]
+    view: _common_pb2.View
+    wanted: int
+    give: _containers.RepeatedCompositeFieldContainer[Receiving]
+    catalog: CatalogState
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., copies: _Optional[_Iterable[_Union[_common_pb2.Generation, _Mapping]]] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., wanted: _Optional[int] = ..., give: _Optional[_Iterable[_Union[Receiving, _Mapping]]] = ..., catalog: _Optional[_Union[CatalogState, _Mapping]] = ...) -> None: ...
+
+class Receiving(_message.Message):
+    __slots__ = ("partition", "receiver")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    RECEIVER_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    receiver: int
+    def __init__(self, partition: _Optional[int] = ..., receiver: _Optional[int] = ...) -> None: ...
+
+class DonatedCopies(_message.Message):
+    __slots__ = ("context", "donor", "transfer", "copies", "complete", "parts")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DONOR_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_FIELD_NUMBER: _ClassVar[int]
+    COPIES_FIELD_NUMBER: _ClassVar[int]
+    COMPLETE_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    donor: int
+    transfer: str
+    copies: _containers.RepeatedCompositeFieldContainer[_common_pb2.Generation]
+    complete: bool
+    parts: _containers.RepeatedCompositeFieldContainer[PartMessage]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., donor: _Optional[int] = ..., transfer: _Optional[str] = ..., copies: _Optional[_Iterable[_Union[_common_pb2.Generation, _Mapping]]] = ..., complete: _Optional[bool] = ..., parts: _Optional[_Iterable[_Union[PartMessage, _Mapping]]] = ...) -> None: ...
+
+class DonatedJob(_message.Message):
+    __slots__ = ("context", "donor", "job", "state", "commit_timestamp", "participants")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DONOR_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    PARTICIPANTS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    donor: int
+    job: str
+    state: CommitStatusReply.State
+    commit_timestamp: int
+    participants: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., donor: _Optional[int] = ..., job: _Optional[str] = ..., state: _Optional[_Union[CommitStatusReply.State, str]] = ..., commit_timestamp: _Optional[int] = ..., participants: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CommitTurn(_message.Message):
     __slots__ = ("context", "map_id", "job")

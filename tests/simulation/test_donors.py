@@ -1,0 +1,160 @@
+"""Two of five members are cut off with partitions that only they have, live, and give them back."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from sim_cluster import Simulation, simulation
+
+from remuda.errors import PartitionsUnreachable, RemudaError
+from remuda.member.donor import Donor
+
+ROWS = 300
+SPLIT = 14.0
+TOTAL = "SELECT count(*), sum(v) FROM t"
+Work = Callable[[Simulation], Awaitable[None]]
+
+
+def play(work: Work, seed: int = 1, **settings: Any) -> None:
+    with simulation(seed, 5, backups=1, **settings) as sim:
+        sim.form()
+        sim.complete(load(sim))
+        sim.complete(work(sim))
+        sim.settle(60.0)
+        sim.verdict()
+
+
+async def load(sim: Simulation) -> None:
+    client = await sim.client(1)
+    await client.run("CREATE TABLE t (id BIGINT PRIMARY KEY, v INT)")
+    rows = ", ".join(f"({n}, 1)" for n in range(ROWS))
+    await client.run(f"INSERT INTO t VALUES {rows}")
+    client.channel.close()
+
+
+async def until(condition: Callable[[], object], limit: float = 60.0) -> None:
+    async with asyncio.timeout(limit):
+        while not condition():
+            await asyncio.sleep(0.05)
+
+
+async def cut_off(sim: Simulation) -> Any:
+    """The others have gone on without members 4 and 5; the core of member 1."""
+    one = sim.members[1].core
+    sim.split({4, 5}, SPLIT)
+    await until(lambda: set(one.view.by_number) == {1, 2, 3})
+    assert one.view.unreachable
+    assert not one.view.lost
+    return one
+
+
+def test_copies_come_back() -> None:
+    async def work(sim: Simulation) -> None:
+        one = await cut_off(sim)
+        away = len(one.view.unreachable)
+        client = await sim.client(1)
+        with pytest.raises(PartitionsUnreachable) as caught:
+            await client.run(TOTAL)
+        assert caught.value.retryable
+        assert not caught.value.may_have_run
+        await until(lambda: not one.view.absent)
+        assert sum(one.view.generation(p) for p in range(271)) == away
+        assert not one.view.emptied
+        assert await client.run(TOTAL) == [(ROWS, ROWS)]
+        await client.run("UPDATE t SET v = v + 1")
+        assert await client.run(TOTAL) == [(ROWS, 2 * ROWS)]
+        # The donors have ended, as nobody wants anything of them.
+        await until(lambda: all(sim.members[n]._end.done() for n in (4, 5)))
+        client.channel.close()
+
+    play(work)
+
+
+def test_after_the_loss_was_accepted_copies_are_void() -> None:
+    async def work(sim: Simulation) -> None:
+        one = await cut_off(sim)
+        away = len(one.view.absent)
+        assert await sim.members[1].lost.accept() == away
+        client = await sim.client(1)
+        ((left, _),) = await client.run(TOTAL)
+        assert 0 < left < ROWS
+        await until(lambda: all(sim.members[n].core.stopping for n in (4, 5)))
+        await until(lambda: all(sim.members[n]._end.done() for n in (4, 5)))
+        assert (await client.run(TOTAL))[0][0] == left
+        client.channel.close()
+
+    play(work)
+
+
+def test_a_copy_that_could_not_be_given_stays_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Donors that end at once: what they had is neither lost nor there."""
+    monkeypatch.setattr(Donor, "run", lambda self: asyncio.sleep(0))
+
+    async def work(sim: Simulation) -> None:
+        one = await cut_off(sim)
+        await until(lambda: all(sim.members[n].core.stopping for n in (4, 5)))
+        await asyncio.sleep(10.0)
+        assert one.view.unreachable
+        assert await sim.members[1].lost.accept()
+
+    play(work)
+
+
+def storm(seed: int) -> tuple[int, int]:
+    """Transfers between accounts by SQL statements while the members are cut off and come back: the
+    sum stays. How many committed, and how many may have."""
+    ends = {"well": 0, "unknown": 0}
+
+    async def transfer(sim: Simulation, number: int) -> None:
+        chance = sim.random
+        await asyncio.sleep(chance.uniform(0.0, 30.0))
+        near = chance.choice((1, 2, 3, 4, 5))
+        a, b = chance.sample(range(ROWS), 2)
+        text = (
+            f"UPDATE t SET v = v + CASE WHEN id = {a} THEN 5 ELSE -5 END WHERE id IN ({a}, {b})"
+            if number % 3
+            else "UPDATE t SET v = v + CASE WHEN id % 2 = 0 THEN 1 ELSE -1 END"
+        )
+        try:
+            async with asyncio.timeout(60.0):
+                client = await sim.client(near)
+                await client.run(text)
+                client.channel.close()
+        except (RemudaError, TimeoutError):
+            ends["unknown"] += 1
+        else:
+            ends["well"] += 1
+
+    async def work(sim: Simulation) -> None:
+        one = sim.members[1].core
+        working = [sim.loop.create_task(transfer(sim, n)) for n in range(30)]
+        await asyncio.sleep(sim.random.uniform(0.0, 5.0))
+        sim.split({4, 5}, sim.random.choice((3.8, 6.0, SPLIT)))
+        await asyncio.gather(*working)
+        await until(lambda: not one.view.absent, 120.0)
+        await asyncio.sleep(10.0)
+        client = await sim.client(1)
+        assert await client.run(TOTAL) == [(ROWS, ROWS)]
+        client.channel.close()
+
+    play(work, seed)
+    return ends["well"], ends["unknown"]
+
+
+def test_sums_stay_while_members_are_cut_off_and_come_back() -> None:
+    found = [storm(seed) for seed in range(3)]
+    assert sum(well for well, _ in found) > 20
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_many_storms() -> None:
+    for seed in range(3, 300):
+        storm(seed)
