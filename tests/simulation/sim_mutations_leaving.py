@@ -7,6 +7,7 @@ from sim_mutations import Patch, mutation
 from remuda.member.departure import Departure
 from remuda.member.membership import Membership
 from remuda.member.open_work import OpenWork
+from remuda.query.registry import QueryRegistry
 from remuda.rpc.transport import Channel
 
 
@@ -18,6 +19,12 @@ def nothing(*_: object, **__: object) -> None:
 def open_work_is_not_looked_at(patch: Patch) -> str:
     patch.setattr(OpenWork, "counts", lambda _: {})
     return "who_leaves_waits_for_what_is_open"
+
+
+@mutation
+def queries_need_members_that_are_done(patch: Patch) -> str:
+    patch.setattr(QueryRegistry, "_done", lambda *_: False)
+    return "a_slow_reader_elsewhere_survives_a_leave"
 
 
 @mutation

@@ -56,6 +56,21 @@ async def who_leaves_waits_for_what_is_open(play: Play) -> None:
 
 
 @scenario(14, **SLOW)
+async def a_slow_reader_elsewhere_survives_a_leave(play: Play) -> None:
+    """The member that leaves has sent its part; the reader on member 1 takes it slowly."""
+    sim = play.sim
+    reader = await play.client(1)
+    reader.patience = 1.0
+    result = await reader.start(ORDERED, page_rows=10)
+    await result.first.wait()
+    await sim.leave(2)
+    assert not result.done.is_set()
+    await result.done.wait()
+    assert result.error is None
+    assert [row[:2] for row in result.rows] == SORTED
+
+
+@scenario(14, **SLOW)
 async def who_leaves_begins_nothing_new(play: Play) -> None:
     """What is refused was not run, so that clients may ask another member."""
     sim = play.sim

@@ -480,11 +480,18 @@ class QueryRegistry:
         out: list[Effect] = []
         for state in list(self._queries.values()):
             if state.id.member == self.member:
-                if member in state.participants:
+                if member in state.participants and not self._done(state, member):
                     out += self._fail_everywhere(state, self.member, error)
             elif state.id.member == member:
                 out += [*self._stop(state, error), *self._forget(state)]
         return out
+
+    @staticmethod
+    def _done(state: QueryState, member: int) -> bool:
+        """Whether another member has run its whole part of a query of this one: it has sent
+        everything, and a slow reader here needs it no more. Should one of its batches be missing,
+        the break of its connection or the gap in its stream ends the query."""
+        return not state.owed.get(member, 1)
 
 
 def _instances(fragments: Iterable[int], counts: Mapping[int, int]) -> Instances:
