@@ -242,6 +242,7 @@ _CONTROL: Final = {
         "accepted": "ballot of the value that was accepted",
         "value": "the view that was accepted, proposed or decided",
     },
+    "Quiet": {"seconds": "for so long no heartbeat of it was answered"},
     "Placement": {
         "before": "copies that it is meant to change, the primary first",
         "after": "copies that are to be, the primary first",
@@ -428,6 +429,7 @@ _COMMON: Final = {
     "Label": {"value": "its value"},
     "Replicas": {"members": "the primary first; none = the partition is lost"},
     "View": {"number": "the higher one holds", "members": "all members"},
+    "Departed": {"member": "its number", "cause": "why the view has it no more"},
 }
 _METADATA: Final = {
     "LikeFilter": {"pattern": "SQL's LIKE", "escape": "one character; empty = backslash"},

@@ -526,6 +526,10 @@ class ConnectionRefused(TransientError):
     may_have_run = False
 
 
+class NobodyListens(ConnectionRefused):
+    """The host answered that no process listens at the port."""
+
+
 class QueryTimeout(TransientError):
     sqlstate = "57014"
 

@@ -162,7 +162,7 @@ class World:
 
     def takeover_at(self, process: Process) -> float:
         assert process.membership is not None
-        return process.membership.takeover_at
+        return process.membership.dropped_until
 
     # --- the network ---
 
@@ -212,12 +212,24 @@ class World:
                 process.boot(process.disk_view)
         elif choice < 0.55:
             self.sides = {uuid: self.random.randint(0, 1) for uuid in self.processes}
+        elif choice < 0.65:
+            self.reset(process)
         elif choice < 0.75:
             self.sides = {}
         elif choice < 0.9:
             self.add_new()
         else:
             process.leaving = True
+
+    def reset(self, process: Process) -> None:
+        """Some find its port closed, whether it lives or not."""
+        if process.membership is None:
+            return
+        event = ms.Unreachable(process.membership.me, "refused", refused=True)
+        others = [p for p in self.processes.values() if p.alive and p.membership is not None]
+        for other in others:
+            if other is not process and self.random.random() < 0.7:
+                other.step(event)
 
     def run(self) -> None:
         for _ in range(self.random.randint(0, 12)):

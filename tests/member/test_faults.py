@@ -291,7 +291,7 @@ def test_a_member_that_the_others_have_given_up_stops(
                 "_on_heard",
                 lambda now, sender, heard=heard: [] if sender == 1 else heard(now, sender),
             )
-            membership.lose(1, "no heartbeat for 10.1 s")
+            membership.lose(1, "no heartbeat for 10.1 s", refused=True)
         await until(lambda: client.channel.closed)
         assert one.core.stopping
         (reason,) = reasons

@@ -11,7 +11,10 @@ import remuda.member.catalog_service as catalog_module
 import remuda.member.planned_again as planned_again_module
 import remuda.member.statements as statements_module
 import remuda.query.stream as stream_module
+from remuda.cluster.agreement import Agreement
 from remuda.cluster.decree import Proposal
+from remuda.cluster.membership import Times
+from remuda.datatypes.view import View
 from remuda.execution.exchange.inbox import Inbox
 from remuda.member.catalog_service import CatalogService
 from remuda.member.commit_participants import CommitParticipants
@@ -443,6 +446,30 @@ def lower_views_are_served(patch: Patch) -> str:
 def a_backup_takes_over_at_once(patch: Patch) -> str:
     patch.setattr(Takeover, "view_installed", nothing)
     return "a_backup_takes_over_when_the_lease_is_over"
+
+
+@mutation
+def a_refused_connection_proves_a_crash(patch: Patch) -> str:
+    patch.setattr(Times, "grace", 0.0)
+    return "a_member_whose_connections_are_reset_stays"
+
+
+@mutation
+def a_probe_is_made_once(patch: Patch) -> str:
+    patch.setattr(Membership, "lose", lambda self, number, cause, *, refused=False: None)
+    return "a_crash_is_found_by_its_closed_port"
+
+
+@mutation
+def takeover_counts_from_the_view(patch: Patch) -> str:
+    patch.setattr(Agreement, "_quiet_of", lambda self, now, value: ())
+    return "a_crash_is_found_by_its_closed_port"
+
+
+@mutation
+def views_forget_why(patch: Patch) -> str:
+    patch.setattr(View, "cause_of_departure", lambda self, number: "")
+    return "a_dropped_member_is_told_the_true_cause"
 
 
 @mutation

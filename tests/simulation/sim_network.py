@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -322,6 +322,8 @@ class SimulatedNetwork:
         self.silences: dict[tuple[Node, Node], float] = {}
         self.slow = 0.0
         """The share of pieces that take up to a second."""
+        self.refusals: dict[Node, float] = {}
+        """Until when connections to a node are refused, though its process lives."""
         self.splits = False
         """Bytes arrive in pieces of any size."""
         self.buffer_max: int | None = None
@@ -347,7 +349,8 @@ class SimulatedNetwork:
         await asyncio.sleep(self.arrival(node, there) - self.loop.now)
         if not there.alive and listener in self.listeners.values():
             await self.loop.create_future()  # a machine without power does not even refuse
-        if self.listeners.get((host, port)) is not listener or listener is None:
+        shut = self.refusals.get(there, 0.0) > self.loop.now and there is not node
+        if shut or self.listeners.get((host, port)) is not listener or listener is None:
             await asyncio.sleep(self.arrival(there, node) - self.loop.now)
             raise ConnectionRefusedError(111, "Connection refused")
         here = self._join(node, listener)
@@ -419,6 +422,15 @@ class SimulatedNetwork:
                 end.pipe.cut = True
                 end.broken(reset, reset)
         return len(found)
+
+    def reset(self, node: Node, others: Iterable[Node], seconds: float) -> None:
+        """Every connection between a node and others breaks, and for a while its host and theirs
+        refuse new ones, as a firewall or a balancer does that is set up anew."""
+        for one, other in [(node, other) for other in others if other is not node]:
+            for end, far in ((one, other), (other, one)):
+                self.refusals[end] = self.loop.now + seconds
+                for kind in ("control", "data"):
+                    self.break_connections(end, far, kind)
 
     def kill(self, node: Node, *, silently: bool) -> None:
         """The process ends at once; its peers see a reset, or (power failure) nothing at all."""

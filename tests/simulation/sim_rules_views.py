@@ -12,6 +12,7 @@ from sim_network import LOST
 from sim_rules import ORDERED, ROWS, SORTED, Play, scenario
 
 import remuda.member.planned_again as planned_again_module
+from remuda.cluster.membership import LeaveAsked
 from remuda.errors import MemberUnavailable, NoLease, TransientError, ViewChanged
 from remuda.member.routing import Router
 from remuda.rpc import codec
@@ -155,15 +156,64 @@ async def a_backup_takes_over_when_the_lease_is_over(play: Play) -> None:
     backup = sim.members[1].core.view.replicas[partition][1]
     assert primaries(play, partition) == [3]
     sim.split({3}, 60.0)
-    for number in (1, 2):  # a connection that broke is suspicion at once
-        lose, context = sim.members[number].membership.lose, sim.nodes[number].context
-        sim.loop.call_soon(lose, 3, "cut off", context=context)
+    for number in (1, 2):  # dropped at once, though its heartbeats were just answered
+        step, context = sim.members[number].membership.step, sim.nodes[number].context
+        sim.loop.call_soon(step, LeaveAsked(3), context=context)
     deadline = sim.loop.now + 20.0
     while primaries(play, partition) != [backup]:
         assert sim.loop.now < deadline
         assert len(primaries(play, partition)) <= 1
         await asyncio.sleep(0.02)
     assert sim.members[backup].core.view.number == 2
+
+
+@scenario(14, backups=1)
+async def a_member_whose_connections_are_reset_stays(play: Play) -> None:
+    """Its process lives, and its port refuses for half a second: it is suspected, not dropped."""
+    sim = play.sim
+    suspected: set[int] = set()
+    for number in (1, 2):
+        sim.members[number].membership.on_lost.append(lambda lost, _: suspected.add(lost))
+    for seconds in (0.15, 0.3, 0.5):
+        suspected.clear()
+        sim.network.reset(sim.nodes[3], sim.nodes.values(), seconds)
+        await asyncio.sleep(seconds / 2)
+        assert 3 in suspected
+        await play.until(lambda: not any(m.core.lost for m in sim.members.values()), 3.0)
+        await asyncio.sleep(1.0)
+    assert {member.core.view.number for member in sim.members.values()} == {1}
+    client = await play.client(3)
+    assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS,)]
+
+
+@scenario(14, backups=1)
+async def a_crash_is_found_by_its_closed_port(play: Play) -> None:
+    """Nobody listens there any more: its partitions are served when its lease is over, which is
+    counted from the last heartbeat that others have answered."""
+    sim = play.sim
+    partition = sim.members[1].core.view.partitions_of(3)[0]
+    backup = sim.members[1].core.view.replicas[partition][1]
+    began, lease = sim.loop.now, sim.members[1].core.config.lease_seconds
+    sim.crash(3)
+    await play.until(lambda: primaries(play, partition) == [backup], lease + 0.4)
+    assert sim.loop.now - began >= lease - sim.members[1].core.config.heartbeat_interval
+    assert "Connection refused" in sim.members[backup].core.view.cause_of_departure(3)
+
+
+@scenario(14, backups=1)
+async def a_dropped_member_is_told_the_true_cause(play: Play) -> None:
+    """By a member that has not suspected it itself, too."""
+    sim = play.sim
+    sim.split({3}, 12.0)
+    await play.until(lambda: sim.members[1].core.view.number == 2, 8.0)
+    for number in (1, 2):
+        view = sim.members[number].core.view
+        assert "no heartbeat" in view.cause_of_departure(3)
+        assert "has left" not in sim.members[number].core.lost[3]
+    reasons: list[str] = []
+    sim.members[3].on_given_up.append(reasons.append)
+    await play.until(lambda: sim.members[3].core.stopping, 30.0)
+    assert "no heartbeat" in reasons[0]
 
 
 @scenario(14, backups=0)

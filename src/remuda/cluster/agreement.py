@@ -26,10 +26,16 @@ view any more: half-way, it would keep members from their leases for ever.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from remuda.cluster.decree import LOWEST, Acceptor, Ballot, Proposal, Vote
 from remuda.datatypes.view import View
+
+Quiet: TypeAlias = tuple[tuple[int, float], ...]
+"""For how many seconds, at least, members have had no heartbeat of the current view answered:
+(member, seconds). Their leases began no later."""
 
 # --- messages between members -------------------------------------------------------------------
 
@@ -66,8 +72,11 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
+    """``quiet``: of members that the accepted view drops."""
+
     view: int
     ballot: Ballot
+    quiet: Quiet = ()
 
     def __str__(self) -> str:
         return f"accepted {self.ballot}"
@@ -97,7 +106,11 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
+    """``quiet``: what every one of a majority has said at least of members that ``value`` drops;
+    empty where the sender does not know it."""
+
     value: View
+    quiet: Quiet = ()
 
     def __str__(self) -> str:
         return f"decided {_text(self.value)}"
@@ -177,6 +190,7 @@ class Install:
     members."""
 
     view: View
+    quiet: Quiet = ()
 
     def __str__(self) -> str:
         return f"install {_text(self.view)}"
@@ -189,11 +203,21 @@ class Agreement:
     """Of member number ``me``, which is in ``view``. ``retry`` is the time in seconds after which a
     proposal without a majority is tried again with a higher ballot; it grows with each attempt, so
     that proposers that get into each other's way soon take turns. ``restored`` is what ``Persist``
-    last said, for a member that comes back under its old number."""
+    last said, for a member that comes back under its old number. ``quiet_for(now, member)``: for
+    how many seconds this member has answered no heartbeat of another one, in this view."""
 
     def __init__(
-        self, me: int, view: View, *, retry: float, restored: Persist | None = None
+        self,
+        me: int,
+        view: View,
+        *,
+        retry: float,
+        restored: Persist | None = None,
+        quiet_for: Callable[[float, int], float] = lambda _now, _member: 0.0,
     ) -> None:
+        self._quiet_for = quiet_for
+        self._quiet: dict[int, dict[int, float]] = {}
+        """What the acceptors of the proposal have said of members that it drops."""
         self.me = me
         self.view = view
         self._retry = retry
@@ -260,6 +284,7 @@ class Agreement:
         self._due = now + self._retry * (self._attempts + self._rank)
         ballot = self._highest = Ballot(self._highest.round + 1, self.me)
         self._proposal = Proposal(ballot, wanted, self.view.by_number)
+        self._quiet = {}
         return self._to_all(now, Prepare(self.view.number, ballot))
 
     def _to_all(self, now: float, message: Message) -> list[Effect]:
@@ -285,12 +310,22 @@ class Agreement:
         proposal = self._proposal
         if proposal is None or proposal.ballot != message.ballot:
             return []
+        if sender in proposal.voters:
+            self._quiet.setdefault(sender, dict(message.quiet))
         return self._decided(proposal.value) if proposal.on_accepted(sender) else []
 
     def _decided(self, view: View) -> list[Effect]:
         told = self.view.by_number.keys() | view.by_number.keys()
-        out: list[Effect] = [Send(to, Decided(view)) for to in sorted(told) if to != self.me]
-        return self._install(view) + out
+        dropped = sorted(self.view.by_number.keys() - view.by_number.keys())
+        # A lease needs a majority, so one of those that have accepted: the latest that any of them
+        # has answered bounds it.
+        quiet = tuple(
+            (number, min(said.get(number, 0.0) for said in self._quiet.values()))
+            for number in dropped
+        )
+        decided = Decided(view, quiet)
+        out: list[Effect] = [Send(to, decided) for to in sorted(told) if to != self.me]
+        return self._install(view, quiet) + out
 
     # --- the acceptor ---------------------------------------------------------------------------
 
@@ -299,7 +334,7 @@ class Agreement:
             return []  # whoever waits for it has seen it
         if isinstance(message, Decided):
             newer = message.value.number > self.view.number
-            out = self._install(message.value) if newer else []
+            out = self._install(message.value, message.quiet) if newer else []
             return [*out, Send(sender, Installed(self.view.number))]
         if message.view != self.view.number or isinstance(message, Ask):
             return self._on_view_of(sender, message.view)
@@ -331,8 +366,12 @@ class Agreement:
             self._due = now + self._retry * (1 + self._rank)
         if not acceptor.accept(ballot, message.value):
             return self._answer(now, sender, self._refusal(ballot))
-        answer = Accepted(self.view.number, ballot)
+        answer = Accepted(self.view.number, ballot, self._quiet_of(now, message.value))
         return [self._state(), *self._answer(now, sender, answer)]
+
+    def _quiet_of(self, now: float, value: View) -> Quiet:
+        dropped = sorted(self.view.by_number.keys() - value.by_number.keys())
+        return tuple((number, self._quiet_for(now, number)) for number in dropped)
 
     def _refusal(self, ballot: Ballot) -> Refused:
         return Refused(self.view.number, ballot, self._acceptor.promised)
@@ -352,13 +391,14 @@ class Agreement:
             return [Send(sender, Decided(self.view))]
         return [Send(sender, Ask(self.view.number))]
 
-    def _install(self, view: View) -> list[Effect]:
+    def _install(self, view: View, quiet: Quiet) -> list[Effect]:
         self.view = view
+        self._quiet = {}
         self._acceptor = Acceptor()
         self._highest = LOWEST
         self._wish = self._proposal = None
         self._attempts = self._rank = 0
-        return [Install(view)]
+        return [Install(view, quiet)]
 
 
 def _text(view: View) -> str:

@@ -4,10 +4,12 @@ under which it serves (design rules 13 and 14). Pure.
 ``step(now, event) -> effects``; ``now`` is monotonic seconds. Once per ``interval`` a member sends
 a heartbeat to every other one; the answers renew its lease, the heartbeats of others show that they
 live. A member that has been silent for ``timeout``, or could not be reached when its connection
-broke, is suspected; whoever suspects, or knows of somebody who wants to join or to leave, wishes
-for the view without, or with, them (``cluster.agreement``), the oldest first. A suspicion ends when
-the member is heard again. A cluster that cannot agree changes nothing: a member without a majority
-neither serves (its lease runs out) nor gets another view.
+broke, is suspected; a suspicion ends when the member is heard again. It is given up after
+``timeout`` of silence, or when nobody has listened at its address for ``grace``: a connection that
+is reset, and refused for a moment, does not show that a process has ended. A member that gives
+another one up, or knows of one that wants to join or to leave, wishes for the view without, or
+with, them (``cluster.agreement``), the oldest first. A cluster that cannot agree changes nothing: a
+member without a majority neither serves (its lease runs out) nor gets another view.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from remuda.cluster.lease import Lease, takeover_delay
 from remuda.cluster.next_view import Placement
 from remuda.datatypes.view import MemberInfo, View
 
+LEFT = "it has left the cluster"
 FIRST_BEATS = 8
 """Heartbeats per interval until a new view has given its first lease."""
 
@@ -38,6 +41,12 @@ class Times:
 
     def __post_init__(self) -> None:
         assert self.interval < self.lease < self.timeout, "a lease outlives some lost heartbeats"
+
+    @property
+    def grace(self) -> float:
+        """For how long a member at whose address nobody listens may be heard again. Its lease runs
+        out meanwhile, so a crash keeps its partitions from being served no longer than before."""
+        return self.lease
 
 
 # --- events -------------------------------------------------------------------------------------
@@ -63,10 +72,19 @@ class BeatAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """The connection to ``member`` broke, and no other one could be made."""
+    """The connection to ``member`` broke, and no other one could be made. ``refused``: its host is
+    there and nobody listens at its port. Tell it again as long as that is so."""
 
     member: int
     cause: str
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Somebody listens at the address of ``member``; it has not been heard."""
+
+    member: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +114,7 @@ class Tick:
 
 
 Asked = JoinAsked | LeaveAsked | PlaceAsked
-Event = Beat | BeatAnswer | Unreachable | Asked | ag.HeardOf | ag.Received | Tick
+Event = Beat | BeatAnswer | Unreachable | Reached | Asked | ag.HeardOf | ag.Received | Tick
 
 
 # --- effects ------------------------------------------------------------------------------------
@@ -133,11 +151,19 @@ class Suspect:
 Effect = SendBeat | AnswerBeat | PassOn | Suspect | ag.Effect
 
 NextView = Callable[
-    [View, frozenset[int], tuple[MemberInfo, ...], tuple[Placement, ...], frozenset[int]], View
+    [
+        View,
+        frozenset[int],
+        tuple[MemberInfo, ...],
+        tuple[Placement, ...],
+        frozenset[int],
+        Mapping[int, str],
+    ],
+    View,
 ]
-"""``next_view(view, without, joining, places, leaving)``: the view that follows; it numbers the
-joining ones and says who keeps which partition. ``leaving``: those of ``without`` that asked for
-it."""
+"""``next_view(view, without, joining, places, leaving, causes)``: the view that follows; it numbers
+the joining ones and says who keeps which partition. ``leaving``: those of ``without`` that asked
+for it; ``causes``: why members are gone."""
 
 
 @dataclass(slots=True)
@@ -145,7 +171,17 @@ class _Known:
     """What this member thinks of another one of its view."""
 
     heard: float
+    answered: float
+    """When a heartbeat of it was answered last, in this view; at first when the view came."""
     suspected: str = ""
+    refused_since: float | None = None
+    """Since when nobody has listened at its address."""
+
+    def given_up(self, now: float, times: Times) -> bool:
+        if not self.suspected:
+            return False
+        refused = self.refused_since is not None and now - self.refused_since >= times.grace
+        return refused or now - self.heard >= times.timeout
 
 
 @dataclass(slots=True)
@@ -176,27 +212,43 @@ class Membership:
         self.me = me
         self.times = times
         self._next_view = next_view
-        self._agreement = Agreement(me, view, retry=times.retry, restored=restored)
+        self._agreement = Agreement(
+            me, view, retry=times.retry, restored=restored, quiet_for=self._quiet_for
+        )
         self._wishes = _Wishes()
         self.view = view
         self.lease = Lease(me, view.by_number, times.lease)
         self.takeover_at = now
-        """When what dropped members owned may be served."""
+        """When what members of former views owned may be served, wherever these are now."""
         if view.number > 1:  # who joins or comes back does not know how long ago that was
             self.takeover_at += takeover_delay(times.lease, times.drift)
+        self.dropped_until = self.takeover_at
+        """The same for what members owned that this view has dropped: never later."""
         self._beat_due = now
         self._aware: set[int] = set()
         """Who is known to have installed this view."""
-        self._known: dict[int, _Known] = {n: _Known(now) for n in view.by_number if n != me}
+        self._known = self._strangers(now, view)
 
-    def _installed(self, now: float, view: View) -> None:
+    def _strangers(self, now: float, view: View) -> dict[int, _Known]:
+        return {number: _Known(now, now) for number in view.by_number if number != self.me}
+
+    def _quiet_for(self, now: float, member: int) -> float:
+        known = self._known.get(member)
+        return 0.0 if known is None else now - known.answered
+
+    def _installed(self, now: float, view: View, quiet: ag.Quiet) -> None:
         before = self.lease.until(now) if self.member else float("-inf")
-        self.view = view
+        former, self.view = self.view, view
         self.lease = Lease(self.me, view.by_number, self.times.lease, before)
-        self.takeover_at = now + takeover_delay(self.times.lease, self.times.drift)
+        delay = takeover_delay(self.times.lease, self.times.drift)
+        dropped = former.by_number.keys() - view.by_number.keys()
+        known = dict(quiet) if view.number == former.number + 1 else {}
+        silence = min((known.get(number, 0.0) for number in dropped), default=0.0)
+        self.takeover_at = now + delay
+        self.dropped_until = now + max(0.0, delay - silence)
         self._beat_due = now  # the new lease soon
         self._aware = set()
-        self._known = {n: _Known(now) for n in view.by_number if n != self.me}
+        self._known = self._strangers(now, view)
         present = {member.uuid for member in view.members}
         self._wishes.joining = {
             uuid: info for uuid, info in self._wishes.joining.items() if uuid not in present
@@ -253,8 +305,12 @@ class Membership:
                 if view == self.view.number:
                     self.lease.on_answer(sender, sent)
                 return []
-            case Unreachable(member, cause):
-                return [*self._suspect(member, cause), *self._wish(now)]
+            case Unreachable():
+                return self._on_unreachable(now, event)
+            case Reached(member):
+                if member in self._known:
+                    self._known[member].refused_since = None
+                return []
             case JoinAsked(info):
                 return self._on_join(now, info)
             case LeaveAsked(member):
@@ -280,6 +336,7 @@ class Membership:
             return []
         heard = self._on_heard(now, beat.sender)
         if self._agreement.answers and beat.view == self.view.number:
+            self._known[beat.sender].answered = now
             heard.append(AnswerBeat(beat.sender, beat.sent))
         return heard
 
@@ -291,8 +348,18 @@ class Membership:
         known.heard = now
         if not known.suspected:
             return []
-        known.suspected = ""
+        known.suspected, known.refused_since = "", None
         return self._wish(now)
+
+    def _on_unreachable(self, now: float, event: Unreachable) -> list[Effect]:
+        known = self._known.get(event.member)
+        if known is None:
+            return []
+        if not event.refused:
+            known.refused_since = None
+        elif known.refused_since is None:
+            known.refused_since = now
+        return [*self._suspect(event.member, event.cause), *self._wish(now)]
 
     def _on_tick(self, now: float) -> list[Effect]:
         out: list[Effect] = []
@@ -357,21 +424,28 @@ class Membership:
     def _wish(self, now: float) -> list[Effect]:
         if not self.member:
             return []
-        without = frozenset(self.suspected) | self._wishes.leaving
+        lost = {
+            number: known.suspected
+            for number, known in self._known.items()
+            if known.given_up(now, self.times)
+        }
+        causes = {**dict.fromkeys(self._wishes.leaving, LEFT), **lost}
+        without = frozenset(causes)
         if without >= self.view.by_number.keys():
             without -= {self.me}  # somebody must be left: the last one need not ask
         joining = tuple(self._wishes.joining.values())
         places = tuple(self._wishes.places.values())
         if not without and not joining and not places:
             return self._agree(now, ag.Wish(None))
-        rank = sum(n < self.me for n in self.view.by_number if n not in without)
+        silent = without | self.suspected.keys()
+        rank = sum(n < self.me for n in self.view.by_number if n not in silent)
         leaving = frozenset(self._wishes.leaving)
-        view = self._next_view(self.view, without, joining, places, leaving)
+        view = self._next_view(self.view, without, joining, places, leaving, causes)
         return self._agree(now, ag.Wish(view, rank))
 
     def _agree(self, now: float, event: ag.Event) -> list[Effect]:
         effects = self._agreement.step(now, event)
         for effect in effects:
             if isinstance(effect, ag.Install):
-                self._installed(now, effect.view)
+                self._installed(now, effect.view, effect.quiet)
         return list(effects)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from remuda.cluster.replicas import without
 from remuda.datatypes.view import MemberInfo, Missing, Replicas, View
+
+DEPARTED_KEPT: Final = 16
+"""Members that were dropped and have not heard it yet are told why, the last ones."""
+NO_CAUSES: Final[Mapping[int, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +52,18 @@ class Placement:
         return missing.donor == self.donor
 
 
-def next_view(
+def next_view(  # noqa: PLR0917 (one for each reason of a change)
     view: View,
     lost: Collection[int],
     joining: Sequence[MemberInfo],
     places: Sequence[Placement] = (),
     left: Collection[int] = (),
+    causes: Mapping[int, str] = NO_CAUSES,
 ) -> View:
     """The view after ``view``. Backups of what a lost member was the primary of move up; joining
     processes get numbers that nobody ever had, and no partition yet. ``left``: those of ``lost``
-    that end by their own wish, so that what only they have is lost."""
+    that end by their own wish, so that what only they have is lost. ``causes``: why members are
+    lost."""
     replicas, emptied = list(view.replicas), dict(view.emptied)
     missing = {each.partition: each for each in view.missing}
     generations = dict(view.generations)
@@ -74,6 +81,7 @@ def next_view(
                 emptied[partition] = view.number + 1
         replicas[partition] = place.after
     members = [member for member in view.members if member.number not in lost]
+    gone = [(number, causes.get(number, "")) for number in view.by_number if number in lost]
     last = view.last_number
     for info in sorted(joining, key=lambda member: member.uuid):
         last += 1
@@ -90,6 +98,7 @@ def next_view(
         missing=tuple(missing[partition] for partition in sorted(missing)),
         former=_former(view, missing),
         generations=tuple(sorted(generations.items())),
+        departed=(*view.departed, *gone)[-DEPARTED_KEPT:],
     )
 
 

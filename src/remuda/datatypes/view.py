@@ -67,6 +67,8 @@ class View:
     generations: tuple[tuple[int, int], ...] = ()
     """(partition, how often it has come back or begun again without a row), in order; 0 of those
     that are not named. A copy of a lower generation is void."""
+    departed: tuple[tuple[int, str], ...] = ()
+    """The last members that views had no more, and why: (number, cause), the latest last."""
 
     @cached_property
     def by_number(self) -> dict[int, MemberInfo]:
@@ -113,6 +115,10 @@ class View:
     @cached_property
     def _generations(self) -> Mapping[int, int]:
         return dict(self.generations)
+
+    def cause_of_departure(self, number: int) -> str:
+        """Why the view does not have the member; empty where that is not known any more."""
+        return dict(self.departed).get(number, "")
 
     def emptied_since(self, number: int) -> frozenset[int]:
         """Partitions that have begun again without a row in a view after ``number``."""

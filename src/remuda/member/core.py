@@ -230,7 +230,7 @@ class Core:
         """Raises MemberGivenUp for a sender that a view has dropped and that does not know it."""
         sender = context.sender
         if context.view < self.view.number and sender and sender not in self.view.by_number:
-            cause = self.lost.get(sender, f"view {self.view.number} does not have it")
+            cause = self.cause_of_loss(sender) or f"view {self.view.number} does not have it"
             raise MemberGivenUp(
                 f"member {sender} was given up by member {self.number}: {cause}",
                 member=str(sender),
@@ -250,7 +250,7 @@ class Core:
             cause = f"view {self.view.number} does not have it"
             if known is not None:
                 cause = f"in view {self.view.number} another process is member {member.number}"
-            cause = self.lost.get(member.number, cause)
+            cause = self.cause_of_loss(member.number) or cause
             raise MemberGivenUp(
                 f"member {member.number} was given up by member {self.number}: {cause}",
                 member=str(member.number),
@@ -286,6 +286,10 @@ class Core:
         """Wait until this member may serve. Raises NoLease, MemberNotReady."""
         if not self.readiness.ready:
             await self.readiness.wait(timeout)
+
+    def cause_of_loss(self, number: int) -> str:
+        """Why the member is lost; empty where that is not known."""
+        return self.lost.get(number) or self.view.cause_of_departure(number)
 
     def require_alive(self, number: int) -> None:
         """``number`` is a member, or the owner of a partition. Raises MemberUnavailable if it has

@@ -22,6 +22,7 @@ from remuda.datatypes.view import View
 from remuda.errors import (
     MemberGivenUp,
     MemberUnavailable,
+    NobodyListens,
     RemudaError,
     TransientError,
     ViewChanged,
@@ -53,6 +54,8 @@ out."""
 LOST_NAMES_KEPT = 100
 PARTING = 1.0
 """Seconds for which a member that has left in order may answer what it was asked before."""
+PROBES = 4
+"""Per heartbeat interval, of a member that could not be reached."""
 
 
 class Membership:
@@ -167,7 +170,7 @@ class Membership:
                 answer = control_pb2.Heartbeat(context=core.context(), sent=sent)
                 self._peers.send_membership(to, RpcType.HEARTBEAT_ANSWER, answer)
             case ag.Send(to, message):
-                reason = "" if to in core.view.by_number else core.lost.get(to, "it has left")
+                reason = core.view.cause_of_departure(to) or core.lost.get(to, "")
                 encoded = encode_agreement(message, core.context(), reason)
                 send = partial(self._peers.send_membership, to, RpcType.AGREE, encoded)
                 if isinstance(message, ag.Promise | ag.Accept | ag.Accepted):
@@ -220,11 +223,11 @@ class Membership:
         gone = [number for number in before.by_number if number not in view.by_number]
         fresh = [number for number in gone if number not in core.lost]
         for number in fresh:
-            core.lost[number] = "it has left the cluster"
+            core.lost[number] = view.cause_of_departure(number) or ms.LEFT
         self._forget_old(view)
         self._log(view)
         self._minimum(view)
-        self._takeover.view_installed(before, view, machine.takeover_at)
+        self._takeover.view_installed(before, view, machine.takeover_at, machine.dropped_until)
         for listener in self.on_view:
             attempt(f"view {view.number}", partial(listener, before, view))
         for number in fresh:
@@ -268,7 +271,8 @@ class Membership:
         """A view without this member was decided."""
         self._left.set()
         if not self._leaving:
-            self._given_up(f"view {view.number} does not have it")
+            cause = view.cause_of_departure(self._core.number)
+            self._given_up(cause or f"view {view.number} does not have it")
 
     def _given_up(self, cause: str, by: str = "the others") -> None:
         number = self._core.number
@@ -374,7 +378,8 @@ class Membership:
             return
         if isinstance(decoded, ag.Decided) and not self._leaving and self._drops_me(decoded.value):
             # Before its clock is looked at: a member whose own calendar is wrong must hear it, too.
-            self._given_up(message.reason, f"member {message.context.sender}")
+            cause = message.reason or decoded.value.cause_of_departure(self._core.number)
+            self._given_up(cause, f"member {message.context.sender}")
             return
         self._core.observe_peer(message.context)
         self.step(ag.Received(message.context.sender, decoded))
@@ -493,10 +498,19 @@ class Membership:
             core.spawn(self._probe(number, error.message), f"probe of member {number}")
 
     async def _probe(self, number: int, cause: str) -> None:
+        """Look for the member until it is heard or dropped: a port may be closed for a moment."""
+        core = self._core
+        while not await self._reaches(number, cause):
+            await asyncio.sleep(core.config.heartbeat_interval / PROBES)
+            if number not in core.lost or number not in core.view.by_number:
+                return
+
+    async def _reaches(self, number: int, cause: str) -> bool:
+        """Whether the member answers; what it does not is told the machine."""
         core = self._core
         member = core.view.by_number.get(number)
         if member is None:
-            return
+            return True
         hello = control_pb2.ControlHandshake(
             member=codec.encode_member(core.info), context=core.context()
         )
@@ -504,10 +518,12 @@ class Membership:
             channel = await dial(core, member.host, member.control_port, ChannelKind.CONTROL, hello)
         except (MemberGivenUp, ViewChanged) as error:
             self._alive(error)
-            return
+            return True
         except RemudaError as error:
-            self.lose(number, f"{cause}; {error.message}")
-            return
+            refused = isinstance(error, NobodyListens)
+            self.lose(number, f"{cause}; {error.message}", refused=refused)
+            return False
+        self.step(ms.Reached(number))
         message = control_pb2.Heartbeat(context=core.context(), probe=True)
         try:
             await channel.request(RpcType.CLOCK, message, timeout=core.config.heartbeat_timeout)
@@ -515,8 +531,10 @@ class Membership:
             self._alive(error)
         except TransientError as error:
             self.lose(number, f"{cause}; {error.message}")
+            return False
         finally:
             channel.close()
+        return True
 
     async def _ask_where_it_joined(self) -> None:
         """The members of its last view may all have been replaced by others, at other addresses:
@@ -543,9 +561,9 @@ class Membership:
         if isinstance(refusal, MemberGivenUp):
             self._peers.given_up(refusal)
 
-    def lose(self, number: int, cause: str) -> None:
-        """``number`` cannot be reached: it is suspected, and a view without it is wished for."""
-        self.step(ms.Unreachable(number, cause))
+    def lose(self, number: int, cause: str, *, refused: bool = False) -> None:
+        """``number`` is suspected until it is heard. ``refused``: nobody listens at its address."""
+        self.step(ms.Unreachable(number, cause, refused))
 
     def _suspected(self, number: int, cause: str) -> None:
         core = self._core

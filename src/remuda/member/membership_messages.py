@@ -38,15 +38,17 @@ def encode_agreement(
         case ag.Accept(view, ballot, value):
             _fill(made, _Kind.ACCEPT, view, ballot)
             made.value.CopyFrom(codec.encode_view(value))
-        case ag.Accepted(view, ballot):
+        case ag.Accepted(view, ballot, quiet):
             _fill(made, _Kind.ACCEPTED, view, ballot)
+            _fill_quiet(made, quiet)
         case ag.Refused(view, ballot, promised):
             _fill(made, _Kind.REFUSED, view, ballot)
             _fill_ballot(made.promised, promised)
         case ag.Ask(view):
             _fill(made, _Kind.ASK, view)
-        case ag.Decided(value):
+        case ag.Decided(value, quiet):
             _fill(made, _Kind.DECIDED, value.number)
+            _fill_quiet(made, quiet)
             made.value.CopyFrom(codec.encode_view(value))
             made.reason = reason
         case ag.Installed(view):
@@ -70,6 +72,15 @@ def _fill_ballot(made: control_pb2.Ballot, ballot: Ballot) -> None:
     made.round, made.proposer = ballot.round, ballot.proposer
 
 
+def _fill_quiet(made: control_pb2.Agreement, quiet: ag.Quiet) -> None:
+    for number, seconds in quiet:
+        made.quiet.add(member=number, seconds=seconds)
+
+
+def _quiet(message: control_pb2.Agreement) -> ag.Quiet:
+    return tuple((each.member, each.seconds) for each in message.quiet)
+
+
 def _ballot(message: control_pb2.Ballot) -> Ballot:
     return Ballot(message.round, message.proposer)
 
@@ -88,13 +99,13 @@ def decode_agreement(message: control_pb2.Agreement) -> ag.Message:
         case _Kind.ACCEPT:
             return ag.Accept(view, ballot, codec.decode_view(message.value))
         case _Kind.ACCEPTED:
-            return ag.Accepted(view, ballot)
+            return ag.Accepted(view, ballot, _quiet(message))
         case _Kind.REFUSED:
             return ag.Refused(view, ballot, _ballot(message.promised))
         case _Kind.ASK:
             return ag.Ask(view)
         case _Kind.DECIDED:
-            return ag.Decided(codec.decode_view(message.value))
+            return ag.Decided(codec.decode_view(message.value), _quiet(message))
         case _Kind.INSTALLED:
             return ag.Installed(view)
     raise ProtocolError(f"there is no message {message.kind} about views")

@@ -37,8 +37,11 @@ class Takeover:
         self._view = 0
         self._timer: asyncio.TimerHandle | None = None
 
-    def view_installed(self, before: View, view: View, takeover_at: float) -> None:
-        """``takeover_at``: monotonic seconds, when the leases of the view before are over."""
+    def view_installed(
+        self, before: View, view: View, takeover_at: float, dropped_until: float
+    ) -> None:
+        """``takeover_at``: monotonic seconds, when the leases of the view before are over;
+        ``dropped_until``: those of members that ``view`` has dropped."""
         me = self._core.number
         gained = {p for p in view.partitions_of(me) if before.owners[p] != me}
         former = {before.owners[p] for p in gained}
@@ -55,7 +58,8 @@ class Takeover:
         ceiling = self._core.clock.last + from_micros(int(lease * 1_000_000))
         self._ceiling_unheard = max(self._ceiling_unheard, ceiling)
         if lost:
-            self._lost_until = takeover_at
+            over = takeover_at if NOBODY in lost else dropped_until
+            self._lost_until = max(self._lost_until, over)
             self._ceiling = max(self._ceiling, ceiling)
         if former:
             self._core.readiness.taken |= gained
@@ -67,7 +71,7 @@ class Takeover:
                 KEY, f"it takes over partitions of {names}, whose lease may not be over"
             )
         if former or lost:
-            self._wait_until(takeover_at)
+            self._wait_until(takeover_at if self._unheard else self._lost_until)
 
     def heard(self, number: int, view: int) -> None:
         """A member is known to be in ``view``."""

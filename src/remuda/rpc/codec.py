@@ -405,6 +405,7 @@ def encode_view(view: View) -> common_pb2.View:
         generations=[
             common_pb2.Generation(partition=p, generation=raised) for p, raised in view.generations
         ],
+        departed=[common_pb2.Departed(member=n, cause=cause) for n, cause in view.departed],
     )
 
 
@@ -422,6 +423,7 @@ def decode_view(message: common_pb2.View) -> View:
         ),
         former=tuple(decode_member(member) for member in message.former),
         generations=tuple((each.partition, each.generation) for each in message.generations),
+        departed=tuple((each.member, each.cause) for each in message.departed),
     )
 
 

@@ -20,6 +20,7 @@ other half passes in silence too; the accepting side closes after the whole time
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -34,6 +35,7 @@ from remuda.errors import (
     FrameTooLarge,
     InternalError,
     LimitExceeded,
+    NobodyListens,
     ProtocolError,
     RemudaError,
     from_report,
@@ -517,9 +519,18 @@ def unexpected(error: Exception) -> InternalError:
     )
 
 
+def _port_closed(cause: OSError) -> bool:
+    """Whether each address of a host has refused the connection. Of several addresses an event loop
+    tells the errors as one text."""
+    told = str(cause).count("[Errno ")
+    closed = told > 0 and str(cause).count(f"[Errno {errno.ECONNREFUSED}]") == told
+    return isinstance(cause, ConnectionRefusedError) or closed
+
+
 def refused(host: str, port: int, cause: OSError) -> ConnectionRefused:
     """What the caller is told when nobody can be reached at an address."""
-    return ConnectionRefused(
+    kind = NobodyListens if _port_closed(cause) else ConnectionRefused
+    return kind(
         f"cannot connect to {host}:{port}: {cause.strerror or cause}",
         hint="Check that the member is running and that host and port are right.",
     )

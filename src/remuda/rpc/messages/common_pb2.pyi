@@ -269,7 +269,7 @@ class Replicas(_message.Message):
     def __init__(self, members: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class View(_message.Message):
-    __slots__ = ("number", "members", "replicas", "last_number", "backups", "emptied", "missing", "former", "generations")
+    __slots__ = ("number", "members", "replicas", "last_number", "backups", "emptied", "missing", "former", "generations", "departed")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
@@ -279,6 +279,7 @@ class View(_message.Message):
     MISSING_FIELD_NUMBER: _ClassVar[int]
     FORMER_FIELD_NUMBER: _ClassVar[int]
     GENERATIONS_FIELD_NUMBER: _ClassVar[int]
+    DEPARTED_FIELD_NUMBER: _ClassVar[int]
     number: int
     members: _containers.RepeatedCompositeFieldContainer[Member]
     replicas: _containers.RepeatedCompositeFieldContainer[Replicas]
@@ -288,7 +289,8 @@ class View(_message.Message):
     missing: _containers.RepeatedCompositeFieldContainer[Missing]
     former: _containers.RepeatedCompositeFieldContainer[Member]
     generations: _containers.RepeatedCompositeFieldContainer[Generation]
-    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., last_number: _Optional[int] = ..., backups: _Optional[int] = ..., emptied: _Optional[_Iterable[_Union[Emptied, _Mapping]]] = ..., missing: _Optional[_Iterable[_Union[Missing, _Mapping]]] = ..., former: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., generations: _Optional[_Iterable[_Union[Generation, _Mapping]]] = ...) -> None: ...
+    departed: _containers.RepeatedCompositeFieldContainer[Departed]
+    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., last_number: _Optional[int] = ..., backups: _Optional[int] = ..., emptied: _Optional[_Iterable[_Union[Emptied, _Mapping]]] = ..., missing: _Optional[_Iterable[_Union[Missing, _Mapping]]] = ..., former: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., generations: _Optional[_Iterable[_Union[Generation, _Mapping]]] = ..., departed: _Optional[_Iterable[_Union[Departed, _Mapping]]] = ...) -> None: ...
 
 class Missing(_message.Message):
     __slots__ = ("partition", "view", "holders", "donor")
@@ -309,6 +311,14 @@ class Generation(_message.Message):
     partition: int
     generation: int
     def __init__(self, partition: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
+
+class Departed(_message.Message):
+    __slots__ = ("member", "cause")
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    member: int
+    cause: str
+    def __init__(self, member: _Optional[int] = ..., cause: _Optional[str] = ...) -> None: ...
 
 class Emptied(_message.Message):
     __slots__ = ("partition", "view")

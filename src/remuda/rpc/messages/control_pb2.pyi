@@ -449,7 +449,7 @@ class Ballot(_message.Message):
     def __init__(self, round: _Optional[int] = ..., proposer: _Optional[int] = ...) -> None: ...
 
 class Agreement(_message.Message):
-    __slots__ = ("context", "kind", "view", "ballot", "promised", "accepted", "value", "reason")
+    __slots__ = ("context", "kind", "view", "ballot", "promised", "accepted", "value", "reason", "quiet")
     class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         PREPARE: _ClassVar[Agreement.Kind]
@@ -476,6 +476,7 @@ class Agreement(_message.Message):
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    QUIET_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     kind: Agreement.Kind
     view: int
@@ -484,7 +485,16 @@ class Agreement(_message.Message):
     accepted: Ballot
     value: _common_pb2.View
     reason: str
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., kind: _Optional[_Union[Agreement.Kind, str]] = ..., view: _Optional[int] = ..., ballot: _Optional[_Union[Ballot, _Mapping]] = ..., promised: _Optional[_Union[Ballot, _Mapping]] = ..., accepted: _Optional[_Union[Ballot, _Mapping]] = ..., value: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., reason: _Optional[str] = ...) -> None: ...
+    quiet: _containers.RepeatedCompositeFieldContainer[Quiet]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., kind: _Optional[_Union[Agreement.Kind, str]] = ..., view: _Optional[int] = ..., ballot: _Optional[_Union[Ballot, _Mapping]] = ..., promised: _Optional[_Union[Ballot, _Mapping]] = ..., accepted: _Optional[_Union[Ballot, _Mapping]] = ..., value: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., reason: _Optional[str] = ..., quiet: _Optional[_Iterable[_Union[Quiet, _Mapping]]] = ...) -> None: ...
+
+class Quiet(_message.Message):
+    __slots__ = ("member", "seconds")
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    member: int
+    seconds: float
+    def __init__(self, member: _Optional[int] = ..., seconds: _Optional[float] = ...) -> None: ...
 
 class Placement(_message.Message):
     __slots__ = ("partition", "before", "after", "generation", "donor")
