@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import to_engine
 from remuda.datatypes.schema import Column
-from remuda.datatypes.sql import FLOAT_KINDS, INTEGER_KINDS, Kind
+from remuda.datatypes.sql import FLOAT_KINDS, INTEGER_KINDS, Kind, SqlType
 from remuda.datatypes.values import PhysicalValue, array_to_values, from_physical, to_physical
+from remuda.datatypes.valuetext import text_of
 from remuda.errors import DataError, InvalidDatetime, ObjectMismatch, TypeMismatch
 
 Encoder: TypeAlias = Callable[[object], PhysicalValue]
@@ -30,6 +31,8 @@ _INTEGER_LIMITS = {
 }
 _CONVERTED = (Kind.INTERVAL, Kind.JSON, Kind.ROW, Kind.ARRAY)
 """Kinds whose Python values are not those that Arrow makes."""
+_DATED = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+"""Kinds with values that Python's classes cannot hold: years outside of 1 to 9999."""
 _UNCHANGED = {*INTEGER_KINDS, *FLOAT_KINDS, Kind.BOOLEAN, Kind.VARCHAR, Kind.CHAR, Kind.BYTEA}
 
 
@@ -75,28 +78,45 @@ def decoder(column: Column) -> Decoder | None:
     if column.type.kind in _UNCHANGED:
         return None
     column_type = column.type
-    return lambda value: None if value is None else from_physical(value, column_type)
+    return lambda value: None if value is None else _fetched(value, column_type)
 
 
 def python_values(array: pa.Array, column: Column) -> list[Any]:
-    """The Python objects of a column of a result.
+    """The Python objects of a column of a result; text in place of what Python cannot hold."""
+    sql_type = column.type
+    if sql_type.kind not in _CONVERTED:
+        try:
+            found: list[Any] | None = array.to_pylist()
+        except (OverflowError, ValueError):
+            found = None  # one value is out of Python's range: convert each by itself
+        if found is not None:
+            return found
+    return [
+        None if value is None else _fetched(value, sql_type)
+        for value in array_to_values(to_engine(array, sql_type), sql_type)
+    ]
 
-    Raises InvalidDatetime for a date or timestamp that Python cannot hold.
-    """
-    name, sql_type = column.name, column.type
+
+def _fetched(value: PhysicalValue, sql_type: SqlType) -> Any:
+    """The Python object of one physical value. A date that Python's classes cannot hold becomes
+    PostgreSQL's text of it: one such value must not keep the rest of a result from its reader."""
     try:
-        if sql_type.kind in _CONVERTED:
-            return [
-                None if value is None else from_physical(value, sql_type)
-                for value in array_to_values(to_engine(array, sql_type), sql_type)
-            ]
-        found: list[Any] = array.to_pylist()
-    except (OverflowError, ValueError) as problem:
-        raise InvalidDatetime(
-            f'column "{name}": a value is outside of the years 1 to 9999 that Python knows',
-            hint="Read the result as Arrow: cursor.to_arrow().",
-        ) from problem
-    return found
+        return from_physical(value, sql_type)
+    except InvalidDatetime:
+        if sql_type.kind is Kind.ARRAY and sql_type.element is not None:
+            element = sql_type.element
+            return [_fetched(item, element) for item in _items(value)]
+        if sql_type.kind is Kind.ROW:
+            pairs = zip(_items(value), sql_type.fields, strict=True)
+            return tuple([_fetched(item, field) for item, (_, field) in pairs])
+        if sql_type.kind not in _DATED:
+            raise
+        return text_of(sql_type)(value)
+
+
+def _items(value: PhysicalValue) -> tuple[PhysicalValue, ...]:
+    assert isinstance(value, tuple)
+    return value
 
 
 def _checked(map_name: str, column: Column, value: object) -> PhysicalValue:
