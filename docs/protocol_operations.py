@@ -192,7 +192,8 @@ CONTROL: Final = {
     "MOVES_PAUSE": _request(
         "MovesPause",
         "MovesPaused",
-        "no partition changes hands until the commit of a job has ended",
+        "no partition changes hands until the commit of a job has ended; its end is repeated "
+        "until it is answered",
     ),
     "JOB_TOUCH": _request("JobTouch", "JobHandle", "to the job's coordinator: does it live?"),
     "FORWARD": _request(

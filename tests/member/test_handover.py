@@ -33,9 +33,11 @@ from remuda.member.routing import Router
 from remuda.member.transaction_apply import Applying
 from remuda.member.transaction_sets import PartWork, Write
 from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.storage.transfer import EVERY_PARTITION
 from remuda.transaction import states as tx
+from remuda.transaction.move_pause import Pause
 
 
 def test_what_is_served_once_more_waits_until_the_member_is_ready(in_cluster: Any) -> None:
@@ -314,7 +316,7 @@ def test_a_move_does_not_wait_for_the_job_of_a_member_that_is_gone(in_cluster: A
 
     async def scenario(cluster: TestCluster) -> None:
         pauses = cluster.member(1).job_rows.pauses
-        await pauses._pause_here("9-job")
+        await pauses._pause_here(Pause("9-job", 1))
         async with asyncio.timeout(60):
             await pauses.begin_move()
         pauses.end_move()
@@ -430,3 +432,36 @@ def test_rows_by_key_come_from_one_member_below_a_handover(in_cluster: Any) -> N
         await session.sql("ROLLBACK")
 
     in_cluster(scenario, members=1)
+
+
+def test_an_end_of_a_pause_and_of_a_turn_that_got_lost_are_said_again(in_cluster: Any) -> None:
+    """Moves and new copies stood still for two minutes after one lost message."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        peers = cluster.member(1).peers
+        ends = (ControlType.MOVES_PAUSE, ControlType.COMMIT_TURN_END)
+        lost: list[int] = []
+        request = peers.request_nowait
+
+        def lossy(number: int, rpc_type: int, *rest: Any) -> None:
+            if rpc_type in ends and rpc_type not in lost:
+                lost.append(rpc_type)  # without a word to either side
+            else:
+                request(number, rpc_type, *rest)
+
+        pauses, there = cluster.member(1).job_rows.pauses, cluster.member(2).job_rows.pauses
+        await pauses.pause("1-job")
+        assert "1-job" in there._jobs()
+        peers.request_nowait = lossy
+        pauses.resume("1-job")
+        await there.begin_move()
+        there.end_move()
+
+        commits = cluster.member(1).commits
+        home_is_2 = next(m for m in range(1, 300) if commits.turns._home(m) == 2)
+        await commits.turns.turn(home_is_2, "1-job")
+        commits.turns.end_turn(home_is_2, "1-job")
+        await cluster.member(2).commits.turns.turn(home_is_2, "2-next")
+        assert lost == list(ends)
+
+    in_cluster(scenario, members=2)

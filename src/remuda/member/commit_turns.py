@@ -15,6 +15,7 @@ from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 
 AGAIN_AFTER = 0.5
+"""Seconds after which the home of a turn that has not answered is told again that it is over."""
 
 
 class CommitTurns:
@@ -60,15 +61,17 @@ class CommitTurns:
         if home == self._core.number:
             self._turns.end(map_id, job)
             return
+        if self._core.stopping or home not in self._core.view.by_number:
+            return
+        loop = asyncio.get_running_loop()
+        again = loop.call_later(AGAIN_AFTER, lambda: self._end_turn(home, map_id, job))
+
+        def answered(reply: Reply | RemudaError) -> None:
+            if not isinstance(reply, RemudaError):
+                again.cancel()
+
         message = control_pb2.CommitTurn(context=self._core.context(), map_id=map_id, job=job)
-
-        def again(reply: Reply | RemudaError) -> None:
-            if isinstance(reply, RemudaError) and home in self._core.view.by_number:
-                loop = asyncio.get_running_loop()
-                loop.call_later(AGAIN_AFTER, lambda: self._end_turn(home, map_id, job))
-
-        if not self._core.stopping and home in self._core.view.by_number:
-            self._peers.request_nowait(home, RpcType.COMMIT_TURN_END, message, (), again)
+        self._peers.request_nowait(home, RpcType.COMMIT_TURN_END, message, (), answered)
 
     def _home(self, map_id: int) -> int:
         home = self._core.view.owners[map_id % PARTITIONS]

@@ -12,22 +12,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Final
 
-from remuda.errors import MemberGivenUp, MemberUnavailable, TransientError, ViewChanged
+from remuda.errors import (
+    MemberGivenUp,
+    MemberUnavailable,
+    RemudaError,
+    TransientError,
+    ViewChanged,
+)
 from remuda.member.core import Core
 from remuda.member.peers import Peers
 from remuda.member.turns import coordinator_of
+from remuda.rpc.connection import Reply
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
+from remuda.transaction.move_pause import HeldPauses, OpenPauses, Pause
 
-HELD_MAX: Final = 120.0
-"""Seconds after which a job that has not said that it ended is waited for no more: it may fail."""
 GRANT_WAIT: Final = 30.0
 """Seconds that a job waits for moves."""
 LOOK: Final = 0.01
 ASK_AGAIN: Final = 0.1
+SAY_AGAIN: Final = 0.5
+"""Seconds after which a member that has not answered is told again that a pause is over."""
 
 
 class MovePauses:
@@ -36,8 +45,8 @@ class MovePauses:
         self._core = core
         self._peers = peers
         self._writes = writes
-        self._held: dict[str, float] = {}
-        """Jobs that are being committed: until when they are waited for (monotonic seconds)."""
+        self._open = OpenPauses()
+        self._held = HeldPauses()
         self._moving = False
         self._wanted = False
 
@@ -57,36 +66,33 @@ class MovePauses:
         self._moving = False
 
     def _jobs(self) -> Collection[str]:
-        now, members = self._now(), self._core.view.by_number
-        self._held = {
-            job: until
-            for job, until in self._held.items()
-            if until > now and coordinator_of(job) in members  # nobody else says that it ended
-        }
-        return self._held
+        return self._held.jobs(self._now(), self._core.view.by_number)
 
     # --- jobs -------------------------------------------------------------------------------------
 
     def on_pause(self, request: Request) -> None:
         message = control_pb2.MovesPause.FromString(request.pbody)
+        pause = Pause(message.job, message.number)
+        coordinator = coordinator_of(pause.job)  # raises JobAborted for what is no id of a job
         if message.over:
-            self._held.pop(message.job, None)
+            self._held.release(coordinator, pause)
+            self._held.forget(coordinator, message.oldest)
             answer = control_pb2.MovesPaused(context=self._core.context())
             request.reply(RpcType.MOVES_PAUSE, answer)
             return
         self._core.observe_member(message.context)
-        self._core.serve(request, self._answer(request, message.job))
+        self._held.forget(coordinator, message.oldest)
+        self._core.serve(request, self._answer(request, pause))
 
-    async def _answer(self, request: Request, job: str) -> None:
-        writes = await self._pause_here(job)
+    async def _answer(self, request: Request, pause: Pause) -> None:
+        writes = await self._pause_here(pause)
         answer = control_pb2.MovesPaused(context=self._core.context(), writes=writes)
         request.reply(RpcType.MOVES_PAUSE, answer)
 
-    async def _pause_here(self, job: str) -> bool:
-        coordinator_of(job)  # raises JobAborted for what is not the id of a job
+    async def _pause_here(self, pause: Pause) -> bool:
         deadline = self._now() + GRANT_WAIT
         await self._core.until_ready()
-        while job not in self._jobs() and (self._moving or self._wanted):
+        while pause.job not in self._jobs() and (self._moving or self._wanted):
             if self._now() > deadline and not self._moving:
                 break  # a long commit holds the move up: that is no reason to fail this one
             if self._now() > deadline:
@@ -97,18 +103,20 @@ class MovePauses:
                 )
             await asyncio.sleep(LOOK)
             await self._core.until_ready()  # a move may begin meanwhile
-        self._held[job] = self._now() + HELD_MAX
-        return self._writes(job)
+        if not self._held.hold(self._now(), coordinator_of(pause.job), pause):
+            raise TransientError(f"the commit of job {pause.job} has ended already")
+        return self._writes(pause.job)
 
     async def pause(self, job: str) -> tuple[int, ...]:
         """From now on, until ``resume``, nothing changes hands; the members that are primaries of
         rows of the job. Who does not answer is waited for until a view drops it: then others have
         its rows. Raises MemberUnavailable, ViewChanged, TransientError."""
         deadline = self._now() + GRANT_WAIT
+        pause = self._open.begin(Pause(job, self._core.timestamp()))
         while True:
             core, view = self._core, self._core.view
             try:
-                found = [n for n in sorted(view.by_number) if await self._pause_at(n, job)]
+                found = [n for n in sorted(view.by_number) if await self._pause_at(n, pause)]
             except MemberGivenUp:
                 raise
             except (ViewChanged, MemberUnavailable):
@@ -119,14 +127,14 @@ class MovePauses:
             if core.view is view:
                 return tuple(found)
 
-    async def _pause_at(self, number: int, job: str) -> bool:
+    async def _pause_at(self, number: int, pause: Pause) -> bool:
         core = self._core
         if number == core.number:
-            return await self._pause_here(job)
-        message = control_pb2.MovesPause(context=core.context(), job=job)
+            return await self._pause_here(pause)
         core.require_alive(number)
+        self._open.ask(pause, number)
         reply = await self._peers.request(
-            number, RpcType.MOVES_PAUSE, message, timeout=2 * GRANT_WAIT
+            number, RpcType.MOVES_PAUSE, self._message(pause), timeout=2 * GRANT_WAIT
         )
         paused = control_pb2.MovesPaused.FromString(reply.pbody)
         if paused.context.view != core.view.number:
@@ -134,15 +142,36 @@ class MovePauses:
         return paused.writes
 
     def resume(self, job: str) -> None:
-        """The job has ended. Whoever does not hear it waits for ``HELD_MAX`` at most."""
+        """The job has ended: every member that was asked to pause is told so until it answers."""
+        pause = self._open.end(job)
+        if pause is not None:
+            self._held.release(coordinator_of(job), pause)
+            self._say_over(pause)
+
+    def _say_over(self, pause: Pause) -> None:
         core = self._core
-        self._held.pop(job, None)
-        message = control_pb2.MovesPause(context=core.context(), job=job, over=True)
-        for number in core.view.by_number:
-            if number != core.number and number not in core.lost:
-                self._peers.request_nowait(
-                    number, RpcType.MOVES_PAUSE, message, (), lambda _reply: None
-                )
+        unheard = self._open.unheard(pause, core.view.by_number)
+        if not unheard or core.stopping:
+            return
+        for number in unheard:
+            heard = partial(self._answered, pause, number)
+            if number not in core.lost:
+                message = self._message(pause, over=True)
+                self._peers.request_nowait(number, RpcType.MOVES_PAUSE, message, (), heard)
+        asyncio.get_running_loop().call_later(SAY_AGAIN, self._say_over, pause)
+
+    def _answered(self, pause: Pause, number: int, reply: Reply | RemudaError) -> None:
+        if not isinstance(reply, RemudaError):
+            self._open.heard(pause, number)
+
+    def _message(self, pause: Pause, *, over: bool = False) -> control_pb2.MovesPause:
+        return control_pb2.MovesPause(
+            context=self._core.context(),
+            job=pause.job,
+            over=over,
+            number=pause.number,
+            oldest=self._open.oldest(pause),
+        )
 
     def _now(self) -> float:
         return self._core.world.clock.monotonic()

@@ -743,14 +743,18 @@ class StageRows(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., task: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., sequence: _Optional[int] = ..., removal: _Optional[bool] = ..., backup: _Optional[bool] = ..., origin: _Optional[int] = ..., writer: _Optional[int] = ..., spread: _Optional[bool] = ...) -> None: ...
 
 class MovesPause(_message.Message):
-    __slots__ = ("context", "job", "over")
+    __slots__ = ("context", "job", "over", "number", "oldest")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     OVER_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    OLDEST_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     job: str
     over: bool
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., over: _Optional[bool] = ...) -> None: ...
+    number: int
+    oldest: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., over: _Optional[bool] = ..., number: _Optional[int] = ..., oldest: _Optional[int] = ...) -> None: ...
 
 class MovesPaused(_message.Message):
     __slots__ = ("context", "writes")
