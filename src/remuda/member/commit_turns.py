@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from remuda.errors import ConnectionBroken, MemberUnavailable, NotServed, RemudaError
+from remuda.errors import ConnectionBroken, MemberUnavailable, NotServed
 from remuda.limits import PARTITIONS
 from remuda.member.core import Core
 from remuda.member.peers import Peers
 from remuda.member.turns import Turns
-from remuda.rpc.connection import Reply
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-
-AGAIN_AFTER = 0.5
-"""Seconds after which the home of a turn that has not answered is told again that it is over."""
 
 
 class CommitTurns:
@@ -61,17 +57,11 @@ class CommitTurns:
         if home == self._core.number:
             self._turns.end(map_id, job)
             return
-        if self._core.stopping or home not in self._core.view.by_number:
-            return
-        loop = asyncio.get_running_loop()
-        again = loop.call_later(AGAIN_AFTER, lambda: self._end_turn(home, map_id, job))
-
-        def answered(reply: Reply | RemudaError) -> None:
-            if not isinstance(reply, RemudaError):
-                again.cancel()
-
-        message = control_pb2.CommitTurn(context=self._core.context(), map_id=map_id, job=job)
-        self._peers.request_nowait(home, RpcType.COMMIT_TURN_END, message, (), answered)
+        self._peers.tell(
+            home,
+            RpcType.COMMIT_TURN_END,
+            lambda: control_pb2.CommitTurn(context=self._core.context(), map_id=map_id, job=job),
+        )
 
     def _home(self, map_id: int) -> int:
         home = self._core.view.owners[map_id % PARTITIONS]

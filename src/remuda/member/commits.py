@@ -272,18 +272,12 @@ class Commits:
                 self._drop_there(job, member)
 
     def _drop_there(self, job: str, member: int) -> None:
-        """Again and again until it is heard: nobody else would free the rows."""
-        if member not in self._core.view.by_number or self._core.stopping:
-            return
-        loop = asyncio.get_running_loop()
-        again = loop.call_later(tx.RESEND_AFTER, lambda: self._drop_there(job, member))
-
-        def answered(reply: Reply | RemudaError) -> None:
-            if not isinstance(reply, RemudaError):
-                again.cancel()
-
-        message = control_pb2.CommitFinish(context=self._core.context(), job=job)
-        self._peers.request_nowait(member, RpcType.COMMIT_FINISH, message, (), answered)
+        """Nobody else would free the rows."""
+        self._peers.tell(
+            member,
+            RpcType.COMMIT_FINISH,
+            lambda: control_pb2.CommitFinish(context=self._core.context(), job=job),
+        )
 
     # --- events -------------------------------------------------------------------------------
 

@@ -177,19 +177,14 @@ class KeyLocks:
                 self._release_at(owner, member)
 
     def _release_at(self, owner: TransactionId, member: int) -> None:
-        """Again and again until it is heard: nobody else would free the keys."""
-        core = self._core
-        if core.stopping or member not in core.view.by_number:
-            return
-        message = control_pb2.KeyLock(context=core.context())
-        fill_name(message.owner, owner)
+        """Nobody else would free the keys."""
 
-        def answered(reply: Reply | RemudaError) -> None:
-            if isinstance(reply, RemudaError):
-                loop = asyncio.get_running_loop()
-                loop.call_later(1.0, self._release_at, owner, member)
+        def message() -> control_pb2.KeyLock:
+            unlock = control_pb2.KeyLock(context=self._core.context())
+            fill_name(unlock.owner, owner)
+            return unlock
 
-        self._peers.request_nowait(member, RpcType.KEY_UNLOCK, message, (), answered)
+        self._peers.tell(member, RpcType.KEY_UNLOCK, message)
 
     # --- as the primary -----------------------------------------------------------------------
 

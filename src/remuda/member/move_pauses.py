@@ -15,17 +15,10 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final
 
-from remuda.errors import (
-    MemberGivenUp,
-    MemberUnavailable,
-    RemudaError,
-    TransientError,
-    ViewChanged,
-)
+from remuda.errors import MemberGivenUp, MemberUnavailable, TransientError, ViewChanged
 from remuda.member.core import Core
 from remuda.member.peers import Peers
 from remuda.member.turns import coordinator_of
-from remuda.rpc.connection import Reply
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
@@ -35,8 +28,6 @@ GRANT_WAIT: Final = 30.0
 """Seconds that a job waits for moves."""
 LOOK: Final = 0.01
 ASK_AGAIN: Final = 0.1
-SAY_AGAIN: Final = 0.5
-"""Seconds after which a member that has not answered is told again that a pause is over."""
 
 
 class MovePauses:
@@ -142,27 +133,18 @@ class MovePauses:
         return paused.writes
 
     def resume(self, job: str) -> None:
-        """The job has ended: every member that was asked to pause is told so until it answers."""
+        """The job has ended: every member that was asked to pause is told so."""
         pause = self._open.end(job)
-        if pause is not None:
-            self._held.release(coordinator_of(job), pause)
-            self._say_over(pause)
-
-    def _say_over(self, pause: Pause) -> None:
-        core = self._core
-        unheard = self._open.unheard(pause, core.view.by_number)
-        if not unheard or core.stopping:
+        if pause is None:
             return
-        for number in unheard:
-            heard = partial(self._answered, pause, number)
-            if number not in core.lost:
-                message = self._message(pause, over=True)
-                self._peers.request_nowait(number, RpcType.MOVES_PAUSE, message, (), heard)
-        asyncio.get_running_loop().call_later(SAY_AGAIN, self._say_over, pause)
-
-    def _answered(self, pause: Pause, number: int, reply: Reply | RemudaError) -> None:
-        if not isinstance(reply, RemudaError):
-            self._open.heard(pause, number)
+        self._held.release(coordinator_of(job), pause)
+        for number in self._open.unheard(pause):
+            self._peers.tell(
+                number,
+                RpcType.MOVES_PAUSE,
+                partial(self._message, pause, over=True),
+                partial(self._open.heard, pause, number),
+            )
 
     def _message(self, pause: Pause, *, over: bool = False) -> control_pb2.MovesPause:
         return control_pb2.MovesPause(

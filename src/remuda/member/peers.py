@@ -34,6 +34,8 @@ PEER_TIMEOUT = HEARTBEAT_TIMEOUT
 """To connect to a member of the view. One that is busy with many queries answers late; whether
 it lives, heartbeats tell."""
 REQUEST_TIMEOUT = 30.0
+TELL_AGAIN = 0.5
+"""Seconds after which a member that has not answered is told again."""
 
 
 Failed: TypeAlias = Callable[[RemudaError], None]
@@ -268,6 +270,33 @@ class Peers:
             lambda channel: channel.request_nowait(rpc_type, body, dbody, answered),
             lambda error: on_reply(unavailable(number, error)),
         )
+
+    def tell(
+        self,
+        number: int,
+        rpc_type: int,
+        message: Callable[[], Message],
+        heard: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Send a request on the control channel again and again until the member has answered it:
+        for the end of something that the member would hold for ever if one message were lost. The
+        receiver must accept repeated ones. ``heard`` is called when it has answered, or has left
+        the view. A member that stops tells nothing any more."""
+        if self._core.stopping:
+            return
+        if number not in self._core.view.by_number:
+            heard()
+            return
+        loop = asyncio.get_running_loop()
+        again = loop.call_later(TELL_AGAIN, lambda: self.tell(number, rpc_type, message, heard))
+
+        def answered(reply: Reply | RemudaError) -> None:
+            if not isinstance(reply, RemudaError):
+                again.cancel()
+                heard()
+
+        if number not in self._core.lost:
+            self.request_nowait(number, rpc_type, message(), (), answered)
 
     async def request(
         self,

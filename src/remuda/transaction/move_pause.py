@@ -47,20 +47,23 @@ class OpenPauses:
 
     def end(self, job: str) -> Pause | None:
         """The pause of the job that was open, if there was one."""
-        return self._open.pop(job, None)
+        pause = self._open.pop(job, None)
+        if pause is not None:
+            self._forget(pause)
+        return pause
 
-    def unheard(self, pause: Pause, members: Collection[int]) -> tuple[int, ...]:
-        """The members that must still hear that the pause is over. The others of those asked have
-        left ``members``, the view, and move nothing any more. An empty answer ends the pause."""
-        left = self._asked.get(pause, set())
-        left.intersection_update(members)
-        if not left:
-            self._asked.pop(pause, None)
-        return tuple(sorted(left))
+    def unheard(self, pause: Pause) -> tuple[int, ...]:
+        """The members that must still hear that the pause is over."""
+        return tuple(sorted(self._asked.get(pause, ())))
 
     def heard(self, pause: Pause, member: int) -> None:
-        """The member has answered that the pause is over."""
+        """The member knows that the pause is over, or has left the view and moves nothing."""
         self._asked.get(pause, set()).discard(member)
+        self._forget(pause)
+
+    def _forget(self, pause: Pause) -> None:
+        if not self._asked.get(pause) and self._open.get(pause.job) != pause:
+            self._asked.pop(pause, None)
 
     def oldest(self, pause: Pause) -> int:
         """Every pause of this coordinator with a smaller number is over for all members."""
