@@ -7,7 +7,8 @@ overflow, then three limbs of 32, 32 and 64 bits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.errors import NumericOverflow
 from remuda.execution.arrays import (
     Data,
     Indices,
@@ -152,6 +154,17 @@ class CountState(State):
         return array_from(self._counts[slots], engine_type(self.result))
 
 
+@contextmanager
+def range_checked() -> Iterator[None]:
+    """Raises NumericOverflow where floating arithmetic makes an infinity of finite operands. One
+    that an operand holds already passes, and so does NaN."""
+    try:
+        with np.errstate(all="ignore", over="raise"):
+            yield
+    except FloatingPointError as problem:
+        raise NumericOverflow("value out of range: overflow") from problem
+
+
 class ExactSumState(State):
     """sum of integers or decimals; the result type is BIGINT or DECIMAL(38, s)."""
 
@@ -230,6 +243,9 @@ class ExactSumState(State):
 
 
 class FloatSumState(State):
+    """sum of floats. Infinite values give an infinite sum; finite ones whose sum leaves the range
+    of the type raise NumericOverflow."""
+
     def __init__(self, result: SqlType) -> None:
         super().__init__(result)
         self._sums: Data = np.zeros(0, np.float64)
@@ -245,7 +261,7 @@ class FloatSumState(State):
         if len(data) == 0:
             return
         mark_seen(self._seen, self.size, groups)
-        with np.errstate(all="ignore"):
+        with range_checked():
             if groups is None:
                 self._sums[0] += data.sum(dtype=np.float64)
             else:
@@ -253,7 +269,7 @@ class FloatSumState(State):
 
     def finish(self, slots: Indices) -> pa.Array:
         seen = self._seen[slots]
-        with np.errstate(over="ignore"):
+        with range_checked():
             return array_with_mask(
                 self._sums[slots], engine_type(self.result), None if seen.all() else seen
             )

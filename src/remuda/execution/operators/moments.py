@@ -30,6 +30,8 @@ from remuda.execution.operators.aggregate_states import (
 
 _INT_SAFE: Final = 2**62
 _LOW: Final = 2**64 - 1
+_INFINITE: Final = 2**62
+"""The bit of a packed count that says: infinite values were among these."""
 
 
 class _Part:
@@ -53,11 +55,14 @@ class _Moments(State):
         super().__init__(result)
         self.pairs = ((0, 0),) if width == 1 else ((0, 0), (1, 1), (0, 1))
         self._count: Data = np.zeros(0, np.int64)
+        self._infinite: Data = np.zeros(0, np.bool_)
+        """Groups with an infinity or NaN among their values; packed as a bit of the count."""
         self._means: list[Data] = [np.zeros(0, np.float64) for _ in range(width)]
         self._sums: list[Data] = [np.zeros(0, np.float64) for _ in self.pairs]
 
     def resize(self, size: int) -> None:
         self._count = grown(self._count, size)
+        self._infinite = grown(self._infinite, size, False)
         self._means = [grown(mean, size) for mean in self._means]
         self._sums = [grown(part, size) for part in self._sums]
         self.size = size
@@ -90,6 +95,26 @@ class _Moments(State):
                 mean[slots] += delta * (weight / after)
         self._count[slots] += np.rint(weight).astype(np.int64)
 
+    def note_infinite(self, groups: Indices, *columns: Data) -> None:
+        for data in columns:
+            self._infinite[groups[~np.isfinite(data)]] = True
+
+    def packed_counts(self, slots: Indices) -> Data:
+        counts: Data = self._count[slots] | np.where(self._infinite[slots], _INFINITE, 0)
+        return counts
+
+    def unpack_counts(self, groups: Indices, words: Data) -> Data:
+        """The counts of packed states; notes which of these have infinite values."""
+        self._infinite[groups[words & _INFINITE != 0]] = True
+        counts: Data = words & ~_INFINITE
+        return counts
+
+    def check_range(self, slots: Indices) -> None:
+        """Raises NumericOverflow if the sums of finite values have left the range of floats."""
+        finite = ~self._infinite[slots]
+        if not all(np.isfinite(part[slots][finite]).all() for part in self._sums):
+            raise NumericOverflow("value out of range: overflow")
+
 
 class SpreadState(_Moments):
     """stddev and variance of one column: integers and decimals (as scaled integers) or floats."""
@@ -114,6 +139,8 @@ class SpreadState(_Moments):
         data: Any = exact_of(values) if self._exact else data_of(values).astype(np.float64)
         if self._origin.dtype == object:
             data = data.astype(object)
+        if not self._exact:
+            self.note_infinite(groups, data)
         self._set_origin(groups, data)
         nothing = np.zeros(len(groups))
         weight = np.ones(len(groups))
@@ -139,7 +166,7 @@ class SpreadState(_Moments):
     def packed(self, slots: Indices) -> pa.Array:
         origin = self._origin[slots]
         words = np.zeros((len(slots), 5), np.int64)
-        words[:, 0] = self._count[slots]
+        words[:, 0] = self.packed_counts(slots)
         words[:, 1] = self._means[0][slots].view(np.int64)
         words[:, 2] = self._sums[0][slots].view(np.int64)
         if origin.dtype == object:
@@ -165,10 +192,11 @@ class SpreadState(_Moments):
             origin = origin.view(np.float64)
         self._set_origin(groups, origin)
         mean = self._relative(groups, origin) + floats(words[:, 1])
-        weight = words[:, 0].astype(np.float64)
+        weight = self.unpack_counts(groups, words[:, 0]).astype(np.float64)
         self.fold(_Part(groups, weight, [mean], [floats(words[:, 2])]))
 
     def finish(self, slots: Indices) -> pa.Array:
+        self.check_range(slots)
         count = self._count[slots]
         divisor = count - 1 if self._function.endswith("_samp") else count
         known = divisor > 0
@@ -198,7 +226,9 @@ class RegressionState(_Moments):
         if len(groups) == 0:
             return
         nothing = np.zeros(len(groups))
-        self._fold(groups, np.ones(len(groups)), [data_of(c) for c in columns], [nothing] * 3)
+        values = [data_of(column) for column in columns]
+        self.note_infinite(groups, *values)
+        self._fold(groups, np.ones(len(groups)), values, [nothing] * 3)
 
     def _fold(self, groups: Indices, weight: Data, values: list[Data], sums: list[Data]) -> None:
         new = np.flatnonzero(self._count[groups] == 0)
@@ -213,7 +243,7 @@ class RegressionState(_Moments):
 
     def packed(self, slots: Indices) -> pa.Array:
         words = np.zeros((len(slots), 8), np.int64)
-        words[:, 0] = self._count[slots]
+        words[:, 0] = self.packed_counts(slots)
         for place, part in enumerate((*self._origin, *self._means, *self._sums), 1):
             words[:, place] = part[slots].view(np.int64)
         return packed_bytes(words)
@@ -232,12 +262,14 @@ class RegressionState(_Moments):
             origin[groups[new][::-1]] = data[new][::-1]
             with np.errstate(all="ignore"):
                 means.append((data - origin[groups]) + mean)
-        self.fold(_Part(groups, words[:, 0].astype(np.float64), means, parts[4:]))
+        weight = self.unpack_counts(groups, words[:, 0]).astype(np.float64)
+        self.fold(_Part(groups, weight, means, parts[4:]))
 
     def finish(self, slots: Indices) -> pa.Array:
         count = self._count[slots]
         if self._function == "regr_count":
             return array_from(count, engine_type(self.result))
+        self.check_range(slots)
         syy, sxx, sxy = (part[slots] for part in self._sums)
         y, x = (m[slots] + o[slots] for m, o in zip(self._means, self._origin, strict=True))
         with np.errstate(all="ignore"):

@@ -25,6 +25,7 @@ from remuda.execution.arrays import (
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.numbers import decimal_array, exact_of, integer_array, shrink
 from remuda.execution.memory import Reservation
+from remuda.execution.operators.aggregate_states import range_checked
 from remuda.execution.operators.group_states import BoundCall, GroupStates
 from remuda.execution.operators.input import EMPTY, unify
 from remuda.execution.operators.ordering import BoundKey, codes
@@ -190,12 +191,12 @@ class _Carry:
         before = self._number or 0
         if call.result.is_float:
             data = data_of(here) if valid is None else np.where(valid, data_of(here), 0.0)
-            with np.errstate(invalid="ignore", over="ignore"):
+            with range_checked():
                 data = data + before
-            self._keep(float(data[-1]), missing)
-            return array_with_mask(
-                data, engine_type(call.result), None if missing is None else ~missing
-            )
+                self._keep(float(data[-1]), missing)
+                return array_with_mask(
+                    data, engine_type(call.result), None if missing is None else ~missing
+                )
         exact = exact_of(here)
         assert isinstance(exact, np.ndarray)
         exact = exact if valid is None else np.where(valid, exact, 0)

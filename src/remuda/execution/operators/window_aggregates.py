@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import INTERVAL, Kind, SqlType
+from remuda.errors import NumericOverflow
 from remuda.execution.arrays import (
     Data,
     Indices,
@@ -37,6 +38,7 @@ from remuda.execution.evaluate.numbers import (
     shrink,
 )
 from remuda.execution.operators.aggregate_choice import KEEPS_NULLS, new_state
+from remuda.execution.operators.aggregate_states import range_checked
 from remuda.execution.operators.ordering import BoundKey, codes
 from remuda.execution.operators.window_frames import Frames
 
@@ -155,7 +157,14 @@ def _float_sum(given: _Input, result: SqlType) -> pa.Array:
     if given.counted is not None:
         data = np.where(given.counted, data, 0.0)
     with np.errstate(invalid="ignore", over="ignore"):
+        # Blocks may reach over the ends of frames: an overflow counts only if a frame has it.
         totals = fold(np.add, data, 0.0, given.frames)
+    unbounded = ~np.isfinite(totals)
+    if unbounded.any():
+        excused = fold(np.logical_or, ~np.isfinite(data), False, given.frames)
+        if (unbounded & ~excused).any():
+            raise NumericOverflow("value out of range: overflow")
+    with range_checked():
         return array_with_mask(totals, engine_type(result), given.valid)
 
 
