@@ -348,7 +348,8 @@ class InvalidSubstring(DataError):
 
 
 class InvalidEscape(DataError):
-    """A pattern that ends with its escape character, or an escape of several characters."""
+    """A pattern that ends with its escape character, an escape of several characters, or a broken
+    escape in a string."""
 
     sqlstate = "22025"
 

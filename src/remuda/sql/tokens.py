@@ -5,6 +5,7 @@
 - each ``?`` becomes a numbered parameter, in the order of the text;
 - a bare JOIN becomes INNER JOIN, so that it differs from a comma;
 - a typed literal before ``::`` is put into parentheses;
+- escapes of ``E''`` strings are read (``sql.escape_strings``);
 - gaps of the grammar are closed (``sql.grammar_gaps``);
 - what the parser would silently drop (empty items of lists, ``==``, ``1_000``) is refused here;
 - nesting is bounded here, before anything recursive sees it.
@@ -25,6 +26,7 @@ from remuda.limits import EXPRESSION_DEPTH_MAX, STATEMENT_LENGTH_MAX
 from remuda.sql.arrow_tokens import with_plain_arrows
 from remuda.sql.catalog_tokens import without_pg_catalog
 from remuda.sql.dollar_parameters import restore_marks, with_other_marks
+from remuda.sql.escape_strings import with_escapes
 from remuda.sql.grammar_gaps import close_gaps
 from remuda.sql.join_aliases import with_listed_aliases
 from remuda.sql.number_tokens import with_own_signs
@@ -81,7 +83,9 @@ _COMMAND_WORD = re.compile(
 )
 _ONLY_BLANK = re.compile(_BLANK + r"\Z", re.DOTALL)
 _LEXEME = re.compile(
-    r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$|[^'\"$/-]+|.",
+    r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$"
+    r"|(?<!\w)[eE]'(?:[^'\\]|\\.|'')*+(?:'|(?P<open>\\?\Z))"
+    r"|(?:[^'\"$/eE-]|[eE](?!'))+|.",
     re.DOTALL,
 )
 
@@ -125,8 +129,8 @@ def semicolons(text: str) -> list[int]:
     found: list[int] = []
     for match in _LEXEME.finditer(text):
         lexeme = match[0]
-        if lexeme[0] in "'\"$" or lexeme.startswith(("--", "/*")):
-            if len(lexeme) == 1 and lexeme in "'\"":
+        if lexeme[0] in "'\"$" or lexeme[1:2] == "'" or lexeme.startswith(("--", "/*")):
+            if (len(lexeme) == 1 and lexeme in "'\"") or match["open"] is not None:
                 raise _unterminated(text)
             continue
         at = lexeme.find(";")
@@ -147,7 +151,7 @@ def tokenize(text: str) -> list[Token]:
         tokens = restore_marks(text, DIALECT.tokenize(with_other_marks(text)))
     except TokenError as error:
         raise _unterminated(text) from error
-    return with_own_signs(text, tokens)
+    return with_own_signs(text, with_escapes(text, tokens))
 
 
 def _unterminated(text: str) -> SqlSyntaxError:
@@ -155,7 +159,7 @@ def _unterminated(text: str) -> SqlSyntaxError:
     kinds = {"'": "quoted string", '"': "quoted identifier", "$": "dollar-quoted string"}
     for match in _LEXEME.finditer(text):
         lexeme = match[0]
-        kind = kinds.get(lexeme)
+        kind = kinds.get(lexeme) if match["open"] is None else "quoted string"
         if kind is None and text.startswith("/*", match.start()) and len(lexeme) == 1:
             kind = "comment"
         if kind is not None:
