@@ -222,7 +222,6 @@ select id from flights left semi join stock on id = item
 select f(a => 1)
 insert into airlines values ('a', 'b') as new
 select * from flights natural semi join stock
-select date(at) from flights
 select id from flights union by name select 1
 alter table flights add column id int
 create view flights as select 1
