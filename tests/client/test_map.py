@@ -6,7 +6,7 @@ from collections import namedtuple
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -237,6 +237,52 @@ def test_types_that_cannot_be_inferred(client):
         client.map("m").put(1, {"x": {1}})
     with pytest.raises(ObjectMismatch, match='field "this"'):
         client.map("m").put(1, None)
+
+
+def test_objects_of_plain_classes_and_objects_within_objects(client):
+    class Plain:
+        def __init__(self, x):
+            self.x = x
+
+    @dataclass
+    class Inner:
+        x: int
+
+    @dataclass
+    class Outer:
+        inner: Inner
+
+    made = client.map("outer")
+    for key, value, name in ((1, Plain(1), "this"), (1, {"x": Plain(1)}, "x"), (Plain(1), 1, "")):
+        with pytest.raises(ObjectMismatch, match=f'field "{name}.*Plain has no SQL type') as found:
+            made.put(key, value)
+        assert "Make Plain a dataclass" in found.value.hint
+    with pytest.raises(ObjectMismatch, match='field "inner": Inner has no SQL type') as found:
+        made.put(1, Outer(Inner(1)))
+    assert "An object within an object is no column" in found.value.hint
+    with pytest.raises(UndefinedMap):
+        client.describe("outer")
+
+    k = Column("k", sql.BIGINT, nullable=False)
+    columns = (k, Column("x", sql.BIGINT), Column("j", sql.JSON))
+    client.create_map(MapSchema("typed", columns, ("k",), ("k",)))
+    typed = client.map("typed")
+    for value in (Plain(1), {"x": Plain(1)}, {"j": Plain(1)}):
+        with pytest.raises(ObjectMismatch) as found:
+            typed.put(1, value)
+        assert "Make Plain a dataclass" in found.value.hint
+    with pytest.raises(ObjectMismatch, match='field "j"') as found:
+        typed.put(1, {"j": Inner(1)})
+    assert "a dict of them, which is JSON" in found.value.hint
+
+    for given in ({"value_type": Plain}, {"key_type": Plain}):
+        with pytest.raises(InputError, match="found the class Plain") as refused:
+            client.map("typed", **given)
+        assert "Make Plain a dataclass" in refused.value.hint
+    with pytest.raises(InputError, match="value_type is a class, found 'Plain'"):
+        client.map("typed", "Plain")
+    for usual in (int, str, Decimal, dict, Inner, list[int], Any, object):
+        client.map("typed", usual)
 
 
 def test_numpy_scalars_are_values(client):

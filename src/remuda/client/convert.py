@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from remuda.client.fields import object_hint
 from remuda.datatypes.arrow import to_engine
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import FLOAT_KINDS, INTEGER_KINDS, Kind, SqlType
@@ -130,13 +131,16 @@ def _checked(map_name: str, column: Column, value: object) -> PhysicalValue:
         return to_physical(value, column.type)
     except (DataError, TypeMismatch) as error:
         found = f"{type(value).__name__} {shown(value)}"
-        raise mismatch(map_name, column, found, error.message) from error
+        raise mismatch(map_name, column, found, error.message, object_hint(value)) from error
 
 
-def mismatch(map_name: str, column: Column, found: str, reason: str = "") -> ObjectMismatch:
+def mismatch(
+    map_name: str, column: Column, found: str, reason: str = "", hint: str = ""
+) -> ObjectMismatch:
     return ObjectMismatch(
         f'map "{map_name}", field "{column.name}": expected {column.type}, found {found}',
         detail=reason,
+        hint=hint,
     )
 
 

@@ -14,16 +14,19 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from remuda.client.row import Row
 from remuda.datatypes import sql
 from remuda.datatypes.intervals import Interval
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.errors import InputError
 
 INFERRED_DECIMAL = sql.decimal(38, 10)
 """The type of a column that is inferred from ``Decimal``: the digits of one object say little about
 the next one's. CREATE TABLE, or ``Annotated[Decimal, remuda.decimal(12, 2)]``, says it exactly."""
 
-_ANNOTATIONS: dict[object, SqlType] = {
+_ANNOTATIONS: dict[type, SqlType] = {
     bool: sql.BOOLEAN,
     int: sql.BIGINT,
     float: sql.DOUBLE,
@@ -38,6 +41,9 @@ _ANNOTATIONS: dict[object, SqlType] = {
     UUID: sql.UUID,
     dict: sql.JSON,
 }
+
+_SCALARS = (*_ANNOTATIONS, Mapping, list, tuple, type(None), np.generic, np.ndarray)
+"""Classes of values, and of those that are parts of them."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,6 +90,47 @@ def _class_shape(cls: type) -> Shape | None:
     return None
 
 
+def object_hint(value: object) -> str:
+    """What to do about an object that is no value of a map or of a field: a hint for errors, ""
+    where its class is one of values."""
+    cls = type(value)
+    name = cls.__name__
+    if class_shape(cls) is not None:
+        return (
+            f"An object within an object is no column: give its fields in place of {name}, or a "
+            "dict of them, which is JSON."
+        )
+    return "" if cls.__module__ == "builtins" or _is_scalar(cls) else plain_hint(cls)
+
+
+def plain_hint(cls: type) -> str:
+    """What to do about a class whose fields are not known."""
+    return (
+        f"Make {cls.__name__} a dataclass (@dataclasses.dataclass) or a typing.NamedTuple, or give "
+        "a dict of its fields."
+    )
+
+
+def check_type(what: str, cls: object) -> None:
+    """Raises InputError when no value of a map can be of ``cls``. ``what`` is its name."""
+    cls = get_origin(cls) or cls
+    if cls is None or cls is Any or cls is object:
+        return
+    if not isinstance(cls, type):
+        raise InputError(f"{what} is a class, found {cls!r}")
+    if class_shape(cls) is None and not _is_scalar(cls):
+        raise InputError(
+            f"{what} is a dataclass, a named tuple or the class of a scalar, found the class "
+            f"{cls.__name__}",
+            hint=plain_hint(cls),
+        )
+
+
+def _is_scalar(cls: type) -> bool:
+    """Whether the objects of a class can be values without fields of their own."""
+    return issubclass(cls, _SCALARS)
+
+
 def declared_fields(cls: type) -> dict[str, Declared]:
     """Field name -> what its annotation declares; {} when there are no usable annotations."""
     if not (dataclasses.is_dataclass(cls) or issubclass(cls, tuple)) or issubclass(cls, Row):
@@ -122,7 +169,8 @@ def declared(annotation: object) -> Declared:
         return Declared(_array_of(declared(get_args(annotation)[0]).type), False)
     if annotation is Any or annotation is object:
         return Declared(None, True)
-    return Declared(_ANNOTATIONS.get(annotation), False)
+    known = _ANNOTATIONS.get(annotation) if isinstance(annotation, type) else None
+    return Declared(known, False)
 
 
 def _array_of(element: SqlType | None) -> SqlType | None:

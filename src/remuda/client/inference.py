@@ -9,7 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from remuda.client.fields import INFERRED_DECIMAL, Declared, declared_fields, shape_of
+from remuda.client.fields import (
+    INFERRED_DECIMAL,
+    Declared,
+    declared_fields,
+    object_hint,
+    shape_of,
+)
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import from_arrow_type
 from remuda.datatypes.schema import KEY_COLUMN, VALUE_COLUMN, Column, MapSchema, ValueShape
@@ -113,6 +119,7 @@ def _type_of(map_name: str, field: str, value: object, hint: Declared) -> SqlTyp
     except RemudaError as error:
         raise ObjectMismatch(
             f'map "{map_name}", field "{field}": {type(value).__name__} has no SQL type',
-            hint="Supported: bool, int, float, Decimal, str, bytes, date, time, datetime, "
+            hint=object_hint(value)
+            or "Supported: bool, int, float, Decimal, str, bytes, date, time, datetime, "
             "timedelta, UUID, dict, and lists of them.",
         ) from error

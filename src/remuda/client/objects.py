@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from remuda.client.convert import Encoder, decoder, encoder, mismatch, shown
 from remuda.client.defaults import Defaults
-from remuda.client.fields import Shape, class_shape, shape_of
+from remuda.client.fields import Shape, class_shape, object_hint, shape_of
 from remuda.client.row import Row, row_class
 from remuda.datatypes.schema import KEY_COLUMN, ROW_ID, VALUE_COLUMN, MapSchema, ValueShape
 from remuda.datatypes.values import PhysicalValue
@@ -85,7 +85,8 @@ class ObjectCodec:
             raise ObjectMismatch(
                 f'map "{schema.name}": expected an object with the fields '
                 f"{', '.join(schema.columns[i].name for i in schema.value_positions)}, "
-                f"found {type(value).__name__}"
+                f"found {type(value).__name__}",
+                hint=object_hint(value),
             )
         plan = self._plans.get(shape) or self._plan(shape)
         items = shape.take(value)

@@ -10,7 +10,7 @@ from remuda.client.binding import Binding
 from remuda.client.convert import python_values
 from remuda.client.core import Core
 from remuda.client.deadline import Deadline
-from remuda.client.fields import class_shape
+from remuda.client.fields import check_type, class_shape
 from remuda.client.inference import infer_schema
 from remuda.client.latest import Latest
 from remuda.client.objects import ObjectCodec
@@ -46,6 +46,8 @@ class Handle:
         if not isinstance(name, str):
             raise InputError(f"the name of a map is text, found {type(name).__name__}")
         require_unicode(name, "the name of a map")
+        check_type("value_type", value_type)
+        check_type("key_type", key_type)
         self.name = name
         self._core = core
         self._value_type = value_type
