@@ -184,8 +184,8 @@ class TestStatements:
 
 
 def test_both_faces_have_the_same_operations():
-    only_blocking = {"fetch", "to_arrow_reader", "spark_work"}
-    only_asyncio = {"run", "run_with", "job_writer", "entry_lists", "value_lists", "key_lists"}
+    only_blocking = {"fetch", "to_arrow_reader"}
+    only_asyncio = {"run", "entry_lists", "value_lists", "key_lists"}
     only_asyncio |= {"prepare", "over", "take", "begin"}
     classes = ("Client", "Map", "NearMap", "Listener", "Cursor", "Statement", "Job", "JobWriter")
     for name in classes:

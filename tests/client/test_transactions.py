@@ -17,6 +17,7 @@ from remuda.cli.session import Session
 from remuda.cli.shell import run_shell
 from remuda.client import requests
 from remuda.client.known_members import KnownMembers
+from remuda.client.tool_access import outside
 from remuda.errors import (
     InputError,
     LimitExceeded,
@@ -404,7 +405,7 @@ def test_statements_of_the_client_itself(client: Any) -> None:
     assert client.transaction_state is State.ACTIVE
     client.sql("DELETE FROM accounts")
     assert client.sql("SELECT count(*) FROM accounts").scalar() == 0
-    assert client.outside().sql("SELECT count(*) FROM accounts").scalar() == 10
+    assert outside(client).sql("SELECT count(*) FROM accounts").scalar() == 10
     with pytest.raises(UniqueViolation):
         client.sql("INSERT INTO accounts VALUES (1, 1), (1, 2)")
     assert client.transaction_state is State.MARKED_ROLLBACK

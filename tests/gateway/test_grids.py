@@ -21,6 +21,9 @@ class Answer:
 class FakeClient:
     closed = False
 
+    def __init__(self):
+        self._core = self
+
     def refuse_transactions(self):
         self.refuses = True
 

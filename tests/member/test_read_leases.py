@@ -8,11 +8,20 @@ from typing import Any
 
 import pytest
 
+from remuda.client import requests
+from remuda.client.asynchronous.client import Client
 from remuda.client.asynchronous.connect import connect
+from remuda.client.tool_access import core_of
 from remuda.errors import InputError, LimitExceeded, SnapshotTooOld
 from remuda.member import member, read_leases, transaction_pins
 
 InCluster = Callable[..., None]
+
+
+async def read_lease(
+    client: Client, run: str, at: int | None = None, *, seconds: int = 60, member: int | None = None
+) -> int | None:
+    return await core_of(client).call(member, requests.read_lease(run, at, seconds))
 
 
 async def until(met: Callable[[], bool]) -> None:
@@ -34,9 +43,9 @@ def test_versions_are_kept_while_a_read_lasts(
             await client.sql("CREATE TABLE m (id BIGINT PRIMARY KEY, v INTEGER)")
             await client.sql("INSERT INTO m SELECT i, 1 FROM generate_series(1, 100) AS g(i)")
             at = (await client.cluster_info()).clock
-            assert await client.read_lease("job 1", member=1) is None
-            assert await client.read_lease("job 1", at, member=1) == at
-            assert await client.read_lease("job 1", at + 5, member=1) == at, "the first one counts"
+            assert await read_lease(client, "job 1", member=1) is None
+            assert await read_lease(client, "job 1", at, member=1) == at
+            assert await read_lease(client, "job 1", at + 5, member=1) == at, "the first one counts"
             await until(lambda: all(m.open.pins.oldest_read() == at for m in members))
             await client.sql("UPDATE m SET v = 2")
             monkeypatch.setattr(member, "VERSIONS_KEPT", 0)
@@ -44,12 +53,12 @@ def test_versions_are_kept_while_a_read_lasts(
             stores = [store for m in members for store in m.core.stores.values()]
             old = await client.query("SELECT sum(v) FROM m", at=at)
             assert [tuple(row) for row in await old.fetchall()] == [(100,)]
-            assert await client.read_lease("job 1", seconds=0, member=1) is None
+            assert await read_lease(client, "job 1", seconds=0, member=1) is None
             await until(lambda: all(store.floor > at for store in stores))
             with pytest.raises(SnapshotTooOld):
                 await (await client.query("SELECT sum(v) FROM m", at=at)).fetchall()
             with pytest.raises(SnapshotTooOld, match="given it up"):
-                await client.read_lease("job 1", at, member=1)
+                await read_lease(client, "job 1", at, member=1)
         await cluster.idle()
 
     in_cluster(scenario)
@@ -62,18 +71,18 @@ def test_leases_end(in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch) -> N
         first = cluster.member(1)
         async with await connect(f"127.0.0.1:{first.core.info.user_port}") as client:
             at = (await client.cluster_info()).clock
-            assert await client.read_lease("short", at, seconds=1, member=1) == at
-            assert await client.read_lease("long", at, seconds=60, member=1) == at
+            assert await read_lease(client, "short", at, seconds=1, member=1) == at
+            assert await read_lease(client, "long", at, seconds=60, member=1) == at
             assert first.read_leases.count == 2
             with pytest.raises(LimitExceeded):
-                await client.read_lease("more", at, member=1)
+                await read_lease(client, "more", at, member=1)
             await until(lambda: (first.read_leases.oldest_read(), first.read_leases.count)[1] == 1)
             with pytest.raises(SnapshotTooOld, match="nobody asked for it for 1 s"):
-                await client.read_lease("short", at, member=1)
+                await read_lease(client, "short", at, member=1)
             for run, seconds in (("", 1), ("x" * 201, 1), ("x", -1), ("x", 3601)):
                 with pytest.raises(InputError):
-                    await client.read_lease(run, at, seconds=seconds, member=1)
-            await client.read_lease("long", seconds=0, member=1)
+                    await read_lease(client, run, at, seconds=seconds, member=1)
+            await read_lease(client, "long", seconds=0, member=1)
         await cluster.idle()
 
     in_cluster(scenario, members=1)

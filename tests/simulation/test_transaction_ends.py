@@ -15,6 +15,7 @@ from sim_cluster import simulation
 from sim_rules import Play
 from sim_rules_commits import key_of, rows, users
 
+from remuda.client.tool_access import core_of
 from remuda.errors import NotSupported, PartitionsUnreachable, RemudaError, SerializationFailure
 from remuda.member.transaction_session import TransactionSessions
 from remuda.transaction_errors import ActiveTransaction, TransactionTimeout
@@ -112,7 +113,7 @@ def test_begin_may_be_pessimistic() -> None:
         await client.sql("BEGIN TRANSACTION PESSIMISTIC")
         assert await rows(client, "SHOW transaction_isolation") == [("repeatable read",)]
         await client.sql("UPDATE t SET g = 50 WHERE id = 1")
-        other = client.outside()
+        other = type(client)(core_of(client).outside())
         putting = asyncio.get_running_loop().create_task(other.map("t").put(1, {"g": 60, "s": ""}))
         await asyncio.sleep(0.5)
         assert not putting.done()  # it waits for the lock

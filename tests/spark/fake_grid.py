@@ -82,14 +82,18 @@ class FakeClient:
     def close(self) -> None:
         pass
 
-    def read_lease(
-        self, run: str, at: int | None = None, *, seconds: int = 60, member: int | None = None
-    ) -> int | None:
+    @property
+    def _core(self) -> Any:
+        return SimpleNamespace(call=self._leased)
+
+    async def _leased(self, member: int | None, call: Any) -> int | None:
+        """The answer to READ_LEASE, the only request that Spark makes by itself."""
         if member in self.gone:
             raise MemberUnavailable(f"member {member} is lost")
-        if at is not None:
-            self.leases.setdefault((member, run), at)
-        return self.leases.get((member, run))
+        asked = call.body
+        if asked.HasField("at"):
+            self.leases.setdefault((member, asked.run), asked.at)
+        return self.leases.get((member, asked.run))
 
     def create_map(self, schema: MapSchema) -> MapSchema:
         self.asked.append(("create", schema.name))

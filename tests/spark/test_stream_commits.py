@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from remuda.client.tool_access import change_ranges, job_committed
 from remuda.errors import InputError, JobAborted, RemudaError, SerializationFailure
 from remuda.spark.stream_commits import Target, abort_batch, commit_batch, read_progress
 
@@ -64,7 +65,7 @@ def staged(client: Any, rows: dict[int, int], number: int = 1) -> tuple[str, lis
 
 def changes(client: Any) -> list[tuple[int, int]]:
     """Every write that the map has seen, in order of key and time."""
-    ranges = client.change_ranges("sink")
+    ranges = change_ranges(client, "sink")
     end = (ranges.now(), None, 0)
     found = [row for b in ranges.read((0, None, 0), end, range(271)) for row in b.to_pylist()]
     return [(r["k"], r["v"]) for r in sorted(found, key=lambda r: (r["k"], r["_transaction"]))]
@@ -74,16 +75,16 @@ def test_a_job_is_begun_once_under_the_id_of_its_client(client: Any) -> None:
     job, tasks = staged(client, {1: 1})
     again = client.begin_job("sink", job_id=job)
     assert again.id == job
-    assert not client.job_committed(f"1-{secrets.token_hex(12)}"), "nobody knows it"
+    assert not job_committed(client, f"1-{secrets.token_hex(12)}"), "nobody knows it"
     assert client.commit_job(job, tasks) == 1
-    assert client.job_committed(job)
+    assert job_committed(client, job)
     with pytest.raises(JobAborted, match="has ended"):
         client.begin_job("sink", job_id=job)
     for wrong in ("1", "1-xyz", "x-" + "0" * 24, "1-" + "0" * 23):
         with pytest.raises(JobAborted, match="is not the id of a job"):
             client.begin_job("sink", job_id=wrong)
     other, tasks = staged(client, {2: 2}, number=2)
-    assert not client.job_committed(other), "and never will be"
+    assert not job_committed(client, other), "and never will be"
     with pytest.raises(JobAborted):
         client.commit_job(other, tasks)
 
@@ -115,7 +116,7 @@ def test_what_does_not_follow_is_refused(client: Any, target: Target) -> None:
     for batch in (0, 1):  # repeated: nothing happens, nothing stays behind
         job, tasks = staged(client, {1: 100})
         assert not commit_batch(client, target, batch, job, tasks)
-        assert not client.job_committed(job)
+        assert not job_committed(client, job)
     with pytest.raises(InputError, match="batch 3 of the query does not follow") as error:
         commit_batch(client, target, 3, *staged(client, {1: 3}))
     assert "the next one is batch 2" in error.value.detail

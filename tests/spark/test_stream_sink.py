@@ -14,6 +14,7 @@ from pyspark import TaskContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.datasource import DataSource
 
+from remuda.client.tool_access import change_ranges
 from remuda.spark.datasource import RemudaDataSource
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -84,7 +85,7 @@ def start(frame: Any, address: str, name: str, checkpoint: Path, **options: Any)
 
 def written(client: Any, name: str) -> list[tuple[int, int]]:
     """Every write that the map has seen, in the order of their commits."""
-    ranges = client.change_ranges(name)
+    ranges = change_ranges(client, name)
     end = (ranges.now(), None, 0)
     rows = [r for b in ranges.read((0, None, 0), end, range(271)) for r in b.to_pylist()]
     return [(r["k"], r["v"]) for r in sorted(rows, key=lambda r: (r["_transaction"], r["k"]))]

@@ -9,9 +9,9 @@ from typing import Any, Literal, Self, TypeVar, overload
 from remuda.client.address import Address, parse_addresses
 from remuda.client.asynchronous import client as asynchronous
 from remuda.client.asynchronous.listener import BUFFER, watch
+from remuda.client.asynchronous.statements import Statements
 from remuda.client.asynchronous.transaction import again, checked_attempts, plain
 from remuda.client.backoff import conflict_pause
-from remuda.client.change_ranges import ChangeRanges
 from remuda.client.connections import BlockingPorts
 from remuda.client.core import Core
 from remuda.client.cursor import Cursor
@@ -27,7 +27,6 @@ from remuda.client.ports import REQUEST_TIMEOUT, checked_settings
 from remuda.client.prepared import Statement
 from remuda.client.requests import ClusterInfo, JobTask, MapDescription, RunOptions
 from remuda.client.snapshots import Snapshots
-from remuda.client.spark_work import SparkWork
 from remuda.client.transaction import Transaction
 from remuda.client.transaction_requests import checked_options
 from remuda.client.values import timeout_seconds
@@ -51,12 +50,9 @@ class Client:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._client = asynchronous.Client(core)
+        self._statements = Statements(core)
 
     # --- maps and statements ---
-
-    def spark_work(self) -> SparkWork:
-        """For a service with a Spark session: statements of members that want to run on Spark."""
-        return SparkWork(self._core)
 
     @overload
     def map(
@@ -173,7 +169,7 @@ class Client:
         parameters, and TransientError (MemberUnavailable, ConnectionBroken, ...) when the cluster
         could not run it. What goes wrong later is raised by the cursor.
         """
-        return Cursor(finish(self._client.run(text, params, timeout)))
+        return Cursor(finish(self._statements.run(text, params, timeout)))
 
     def prepare(self, text: str) -> Statement:
         """Parse and plan a statement once; call the result with parameters to run it.
@@ -270,16 +266,6 @@ class Client:
                 return result
         raise AssertionError("the last attempt returns or raises")
 
-    def refuse_transactions(self) -> None:
-        """BEGIN is refused from now on: for a client whose statements come from several users, who
-        do not know of each other."""
-        self._client.refuse_transactions()
-
-    def outside(self) -> Client:
-        """The same client without the transaction that BEGIN has begun: its statements take effect
-        at once."""
-        return Client(self._core.outside())
-
     # --- the cluster and its catalog ---
 
     @property
@@ -343,7 +329,7 @@ class Client:
             local_only=local,
             page_rows=page_rows,
         )
-        return Cursor(finish(self._client.run_with(sql, params, options, member)))
+        return Cursor(finish(self._statements.run_with(sql, params, options, member)))
 
     def begin_job(
         self,
@@ -368,12 +354,6 @@ class Client:
         job = finish(begun)
         return Job(self, job.id, job.schema, job.target)
 
-    def job_committed(self, job: str) -> bool:
-        """Whether a job was committed; one that was not yet will not be. Members know it for their
-        last 10,000 jobs each, also after a start with their logs. Raises TransientError when a
-        member does not answer."""
-        return finish(self._client.job_committed(job))
-
     def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int:
         """Make the rows of the named task attempts visible together; the number of rows.
 
@@ -386,22 +366,6 @@ class Client:
     def abort_job(self, job: str) -> None:
         """Drop all rows of a job that was not committed."""
         finish(self._client.abort_job(job))
-
-    def change_ranges(self, map_name: str, map_id: int = 0) -> ChangeRanges:
-        """The changes of a map between two places in their order; ``Map.changes`` is simpler."""
-        return ChangeRanges(self._core, map_name, map_id)
-
-    def read_lease(
-        self, run: str, at: int | None = None, *, seconds: int = 60, member: int | None = None
-    ) -> int | None:
-        """Have all members keep the versions that the read ``run`` needs, for ``seconds`` from now
-        on: call it again before they are over. 0 gives it up.
-
-        ``run`` is a name that nobody else has, ``at`` the timestamp of the read if ``member``
-        (which is to be the same each time) does not know one. Returns the timestamp that it has;
-        None when it has none. Raises SnapshotTooOld when the lease has ended.
-        """
-        return finish(self._client.read_lease(run, at, seconds=seconds, member=member))
 
     # --- ending ---
 

@@ -309,6 +309,10 @@ class Core:
             raise held.lost() from held.broken
         return None
 
+    def refuse_transactions(self) -> None:
+        """BEGIN is refused from now on."""
+        self.keeps_transactions = False
+
     def outside(self) -> Core:
         """Over the same connections, without the transaction."""
         made = copy.copy(self)

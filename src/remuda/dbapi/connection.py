@@ -11,6 +11,7 @@ from remuda.client.address import Address
 from remuda.client.client import Client
 from remuda.client.client import connect as connect_client
 from remuda.client.ports import REQUEST_TIMEOUT
+from remuda.client.tool_access import outside
 from remuda.dbapi import exceptions
 from remuda.dbapi.cursor import Cursor
 from remuda.dbapi.exceptions import InterfaceError, translating
@@ -92,7 +93,7 @@ class Connection:
         """What runs a statement: a transaction begins, if there must be one."""
         word = first_word(operation)
         if word in DEFINITIONS:
-            return self.client.outside()
+            return outside(self.client)
         begins = not self._autocommit and word not in OUTSIDE
         if begins and self.client.transaction_state is None:
             self.client.sql("BEGIN").close()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from remuda.aio import Client
+from remuda.client.tool_access import refuse_transactions
 
 USERS_MAX: Final = 100
 """Clients kept; the one that was used longest ago goes first."""
@@ -93,7 +94,7 @@ class Grids:
 
     async def _made(self, credentials: Credentials) -> Client:
         client: Client = await self._connect(credentials)
-        client.refuse_transactions()  # a request of HTTP is no session
+        refuse_transactions(client)  # a request of HTTP is no session
         try:
             # Its statements are in Drill's dialect; the setting travels with each of them.
             await (await client.sql("SET sql_dialect = 'drill'")).close()

@@ -18,6 +18,7 @@ from typing import Final, Self
 from pyspark import TaskContext
 
 from remuda.client.client import Client
+from remuda.client.tool_access import read_lease
 from remuda.datatypes.view import View
 from remuda.errors import MemberUnavailable, RemudaError, SnapshotTooOld, TransientError
 from remuda.spark.options import LEASE_SECONDS
@@ -60,10 +61,10 @@ def agree(client: Client, run: str, proposed: int | None, seconds: int) -> int:
     view = client.cluster_info().view
     for member in sorted(view.by_number)[:KEEPERS]:
         try:
-            known = client.read_lease(run, at, seconds=seconds, member=member)
+            known = read_lease(client, run, at, seconds=seconds, member=member)
             if known is None:
                 proposed = newest(client, view) if proposed is None else proposed
-                known = client.read_lease(run, proposed, seconds=seconds, member=member)
+                known = read_lease(client, run, proposed, seconds=seconds, member=member)
             at = known
         except SnapshotTooOld:
             raise
@@ -124,7 +125,7 @@ class ReadTime:
         with contextlib.suppress(RemudaError):
             for member in self._client.cluster_info().view.members:
                 with contextlib.suppress(RemudaError):
-                    self._client.read_lease(self.run, seconds=0, member=member.number)
+                    read_lease(self._client, self.run, seconds=0, member=member.number)
 
     def __enter__(self) -> Self:
         return self

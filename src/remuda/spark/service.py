@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 from remuda.client.client import Client
 from remuda.client.login import NO_SECURITY, OPTIONS, Security
 from remuda.client.spark_work import Function, Scan, Service, SparkWork, Work
+from remuda.client.tool_access import spark_work
 from remuda.datatypes.arrow import external_type, to_external
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import SqlType
@@ -103,7 +104,7 @@ class SparkService:
         self._address = address
         self._security = security
         self._client = client or connect(address, security)
-        self._work: SparkWork = self._client.spark_work()
+        self._work: SparkWork = spark_work(self._client)
         self._slots = slots
         self._pool = ThreadPoolExecutor(
             slots, "statement on Spark", initializer=prepare, initargs=(self._spark,)

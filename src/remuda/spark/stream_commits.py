@@ -15,6 +15,7 @@ from typing import Final
 
 from remuda.client.client import Client
 from remuda.client.jobs import JobTask
+from remuda.client.tool_access import job_committed
 from remuda.errors import (
     InputError,
     RemudaError,
@@ -94,7 +95,7 @@ def read_progress(client: Client, target: Target) -> Progress | None:
 
 def settled(client: Client, target: Target, last: Progress) -> Progress:
     """How the last batch ended, whose commit was begun: done now, or as if it had not begun."""
-    if client.job_committed(last.job):
+    if job_committed(client, last.job):
         _finish(client, target, last.job)
         return Progress(last.batch, last.job, done=True)
     return last

@@ -34,6 +34,7 @@ from remuda.client.change_batches import (
 from remuda.client.change_ranges import ChangeRanges
 from remuda.client.client import Client
 from remuda.client.feed_requests import Place
+from remuda.client.tool_access import change_ranges, read_lease
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.timestamp import from_micros
 from remuda.errors import (
@@ -183,7 +184,7 @@ class RemudaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         timestamp = offset.place[0]
         with contextlib.suppress(RemudaError):
             run = f"stream-{offset.map_id}-{timestamp}"
-            self._grid().read_lease(run, timestamp, seconds=LEASE)
+            read_lease(self._grid(), run, timestamp, seconds=LEASE)
 
     def _grid(self) -> Client:
         if self._client is None:
@@ -191,7 +192,7 @@ class RemudaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._client
 
     def _ranges(self, map_id: int) -> ChangeRanges:
-        return self._grid().change_ranges(self.schema.name, map_id)
+        return change_ranges(self._grid(), self.schema.name, map_id)
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -204,7 +205,7 @@ class RemudaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _batches(self, client: Client, part: ChangeSlice) -> Iterator[pa.RecordBatch]:
         if part.end is not None:
-            ranges = client.change_ranges(self.schema.name, part.map_id)
+            ranges = change_ranges(client, self.schema.name, part.map_id)
             yield from ranges.read(part.start, part.end, part.partitions)
             return
         names = ", ".join(quote(column.name) for column in self.schema.shown)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, overload
 
 from remuda.client import requests
 from remuda.client.address import format_address
-from remuda.client.asynchronous.change_ranges import ChangeRanges
 from remuda.client.asynchronous.cursor import Cursor
-from remuda.client.asynchronous.job_writer import JobWriter
 from remuda.client.asynchronous.jobs import Job
 from remuda.client.asynchronous.listener import BUFFER, Listener, watch
 from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.near_map import NearMap
 from remuda.client.asynchronous.prepared import Statement
 from remuda.client.asynchronous.snapshots import Snapshots
+from remuda.client.asynchronous.statements import Statements
 from remuda.client.asynchronous.transaction import (
     Transaction,
     again,
@@ -29,25 +27,18 @@ from remuda.client.backoff import conflict_pause
 from remuda.client.commit import abort_job, begin_job, commit_job
 from remuda.client.core import Core
 from remuda.client.feed_events import RowEvent
-from remuda.client.job_outcome import job_committed
 from remuda.client.job_writer import JobTarget
-from remuda.client.known_headers import KnownHeaders
 from remuda.client.many import execute_many
 from remuda.client.near_cache import NearCache, near_cache_of
-from remuda.client.reader import Reader
-from remuda.client.requests import NO_OPTIONS, ClusterInfo, JobTask, MapDescription, RunOptions
+from remuda.client.requests import ClusterInfo, JobTask, MapDescription, RunOptions
 from remuda.client.row import Row
 from remuda.client.transaction_requests import checked_options
 from remuda.client.values import (
-    one_sequence,
-    parameters_of,
-    statement_text,
     timeout_seconds,
-    with_hint,
 )
 from remuda.datatypes.map_options import changed
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import InputError, RemudaError
+from remuda.errors import RemudaError
 from remuda.transaction.states import State
 
 T = TypeVar("T")
@@ -66,7 +57,7 @@ class Client:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._headers = KnownHeaders()
+        self._statements = Statements(core)
 
     # --- maps and statements ---
 
@@ -185,7 +176,7 @@ class Client:
         parameters, and TransientError (MemberUnavailable, ConnectionBroken, ...) when the cluster
         could not run it. What goes wrong later is raised by the cursor.
         """
-        return Cursor(await self.run(text, params, timeout))
+        return Cursor(await self._statements.run(text, params, timeout))
 
     async def prepare(self, text: str) -> Statement:
         """Parse and plan a statement once; await a call of the result with parameters to run it.
@@ -242,16 +233,6 @@ class Client:
             label=label,
         )
         return Transaction(self._core, options)
-
-    def outside(self) -> Client:
-        """The same client without the transaction that BEGIN has begun: its statements take effect
-        at once."""
-        return Client(self._core.outside())
-
-    def refuse_transactions(self) -> None:
-        """BEGIN is refused from now on: for a client whose statements come from several users, who
-        do not know of each other."""
-        self._core.keeps_transactions = False
 
     @property
     def transaction_state(self) -> State | None:
@@ -358,7 +339,7 @@ class Client:
             local_only=local,
             page_rows=page_rows,
         )
-        return Cursor(await self.run_with(sql, params, options, member))
+        return Cursor(await self._statements.run_with(sql, params, options, member))
 
     async def begin_job(
         self,
@@ -379,13 +360,7 @@ class Client:
         """
         job, schema = await begin_job(self._core, map_name, overwrite, label, insert_only, job_id)
         target = JobTarget(job, schema, self._core.view, self._core.settings.security)
-        return Job(self, job, schema, target)
-
-    async def job_committed(self, job: str) -> bool:
-        """Whether a job was committed; one that was not yet will not be. Members know it for their
-        last 10,000 jobs each, also after a start with their logs. Raises TransientError when a
-        member does not answer."""
-        return await job_committed(self._core, job)
+        return Job(self, job, schema, target, self._core.pool)
 
     async def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int:
         """Make the rows of the named task attempts visible together; the number of rows.
@@ -399,55 +374,6 @@ class Client:
     async def abort_job(self, job: str) -> None:
         """Drop all rows of a job that was not committed."""
         await abort_job(self._core, job)
-
-    def change_ranges(self, map_name: str, map_id: int = 0) -> ChangeRanges:
-        """The changes of a map between two places in their order; ``Map.changes`` is simpler."""
-        return ChangeRanges(self._core, map_name, map_id)
-
-    async def read_lease(
-        self, run: str, at: int | None = None, *, seconds: int = 60, member: int | None = None
-    ) -> int | None:
-        """Have all members keep the versions that the read ``run`` needs, for ``seconds`` from now
-        on: call it again before they are over. 0 gives it up.
-
-        ``run`` is a name that nobody else has, ``at`` the timestamp of the read if ``member``
-        (which is to be the same each time) does not know one. Returns the timestamp that it has;
-        None when it has none. Raises SnapshotTooOld when the lease has ended.
-        """
-        return await self._core.call(member, requests.read_lease(run, at, seconds))
-
-    def job_writer(self, target: JobTarget, task: str) -> JobWriter:
-        """A writer of one task attempt over this client's connections."""
-        return JobWriter(target, task, self._core.pool)
-
-    # --- statements, without a cursor around their result ---
-
-    async def run(self, text: str, params: tuple[Any, ...], timeout: float | None) -> Reader:
-        """What ``sql`` does."""
-        text = statement_text(text)
-        values = one_sequence(params)
-        physical, types = parameters_of(values)
-        options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
-        header = self._headers.get(text)
-        route = None
-        if header is not None and header.route is not None:
-            route = partial(self._core.owner, header.route, values)
-        try:
-            reader = await self._core.execute(
-                text, physical, types, options, header=header, route=route
-            )
-        except InputError as error:
-            raise with_hint(error, text, params) from error.__cause__
-        self._headers.learn(text, reader.header)
-        return reader
-
-    async def run_with(
-        self, sql: str, params: Sequence[Any], options: RunOptions, member: int | None
-    ) -> Reader:
-        """What ``query`` does."""
-        physical, types = parameters_of(params)
-        text = statement_text(sql)
-        return await self._core.execute(text, physical, types, options, member=member)
 
     # --- ending ---
 

@@ -16,7 +16,7 @@ members.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from remuda.client.asynchronous.job_writer import JobWriter
 from remuda.client.job_writer import JobTarget
+from remuda.client.ports import MemberPort
 from remuda.client.requests import JobTask
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import RemudaError
@@ -41,10 +42,11 @@ class Job:
     id: str
     schema: MapSchema
     target: JobTarget
+    _pool: Callable[[int], MemberPort]
 
     def writer(self, task: str) -> JobWriter:
         """A writer on this loop; ``task`` is ``"partition:attempt"`` and unique in the job."""
-        return self.client.job_writer(self.target, task)
+        return JobWriter(self.target, task, self._pool)
 
     async def write(self, batches: Iterable[pa.RecordBatch], task: str = "0:0") -> JobTask:
         """Write engine-form batches as one task; errors as ``JobWriter.write``."""
