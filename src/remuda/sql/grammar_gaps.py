@@ -4,7 +4,8 @@
 - ``TABLESAMPLE m (expression)``: parentheses around the expression;
 - ``REPEATABLE (-1)``: the sign becomes part of the number;
 - ``ORDER BY a USING <``: ASC, and ``USING >`` DESC;
-- ``INSERT INTO t (VALUES ...)``: no parentheses around the rows.
+- ``INSERT INTO t (VALUES ...)``: no parentheses around the rows;
+- ``WITH ... VALUES ...``: a SELECT from the rows.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ _DIRECTIONS: Final = {_T.LT: (_T.ASC, "ASC"), _T.GT: (_T.DESC, "DESC")}
 _AFTER_VALUES: Final = frozenset(
     {_T.UNION, _T.INTERSECT, _T.EXCEPT, _T.ORDER_BY, _T.LIMIT, _T.OFFSET, _T.FETCH}
 )
+_AFTER_QUERY: Final = frozenset({_T.SEMICOLON, _T.ON, _T.RETURNING})
+_SELECT_FROM: Final = (
+    (_T.SELECT, "SELECT"), (_T.STAR, "*"), (_T.FROM, "FROM"), (_T.L_PAREN, "("),
+)  # fmt: skip
 
 
 def close_gaps(tokens: list[Token]) -> list[Token]:
     """``tokens`` with those parentheses; the same list when there is nothing to do."""
-    tokens = _with_bare_rows(tokens)
+    tokens = _with_selected_rows(_with_bare_rows(tokens))
     before: dict[int, int] = {}
     """Place -> how many parentheses to open there."""
     after: dict[int, int] = {}
@@ -71,6 +76,45 @@ def _with_bare_rows(tokens: list[Token]) -> list[Token]:
             if not any(t.token_type in _AFTER_VALUES for t in tokens[index:end]):
                 dropped |= {index - 1, end}
     return [t for place, t in enumerate(tokens) if place not in dropped] if dropped else tokens
+
+
+def _with_selected_rows(tokens: list[Token]) -> list[Token]:
+    """With a SELECT for the VALUES behind a WITH clause: sqlglot expects one there."""
+    ends: dict[int, Token] = {}
+    """Place -> the VALUES that ends before it."""
+    result: list[Token] = []
+    for index, token in enumerate(tokens):
+        if index in ends:
+            result += _unnamed_end(ends[index])
+        if token.token_type is _T.VALUES and _ends_common_table(tokens, index - 1):
+            ends[_end_of_level(tokens, index, _AFTER_VALUES | _AFTER_QUERY)] = token
+            result += [_parenthesis(token, kind, text) for kind, text in _SELECT_FROM]
+        result.append(token)
+    if len(tokens) in ends:
+        result += _unnamed_end(ends[len(tokens)])
+    return result if ends else tokens
+
+
+def _unnamed_end(values: Token) -> list[Token]:
+    return [
+        _parenthesis(values, _T.R_PAREN, ")"),
+        _parenthesis(values, _T.ALIAS, "AS"),
+        _parenthesis(values, _T.IDENTIFIER, "*VALUES*"),
+    ]
+
+
+def _ends_common_table(tokens: Sequence[Token], last: int) -> bool:
+    """Whether the parenthesis at ``last`` closes one that stands behind AS (or MATERIALIZED)."""
+    if _type_at(tokens, last) is not _T.R_PAREN:
+        return False
+    depth = 0
+    for index in range(last, 0, -1):
+        kind = tokens[index].token_type
+        depth += (kind in _CLOSING) - (kind in _OPENING)
+        if depth == 0:
+            word = tokens[index - 1]
+            return word.token_type is _T.ALIAS or word.text.upper() == "MATERIALIZED"
+    return False
 
 
 def _target_start(tokens: Sequence[Token], last: int) -> int:
