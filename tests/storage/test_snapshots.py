@@ -18,7 +18,8 @@ from remuda.errors import (
     ResourceError,
     UndefinedObject,
 )
-from remuda.storage.format.manifest import decode_manifest, encode_manifest, sha256
+from remuda.storage.format.headline import sha256
+from remuda.storage.format.manifest import decode_manifest, encode_manifest
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.log.replay import JobCommit, Step
 from remuda.storage.snapshot.chain import load

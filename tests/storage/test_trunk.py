@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from snapshot_grid import NAME, Grid, filled
 
-from remuda.storage.format.manifest import decode_manifest, sha256
+from remuda.storage.format.headline import sha256
+from remuda.storage.format.manifest import decode_manifest
 from remuda.storage.snapshot.object_store import DirectoryStore
 from remuda.storage.snapshot.trunk import Trunk, extended, trunk_of
 from remuda.storage.snapshot.writing import abandon, begin, manifest_key

@@ -25,7 +25,8 @@ from remuda.member.offload import Offload
 from remuda.member.snapshot_catalog import catalog_text
 from remuda.member.snapshot_storage import SnapshotStorage
 from remuda.member.wal_writer import MemberWal
-from remuda.storage.format.manifest import Manifest, sha256
+from remuda.storage.format.headline import sha256
+from remuda.storage.format.manifest import Manifest
 from remuda.storage.format.records import Closed
 from remuda.storage.format.sealing import ObjectKey, seal, unseal
 from remuda.storage.format.segment import decode_header

@@ -4,13 +4,13 @@ SHA-256, so that a changed byte is found in the manifest, too, and in every obje
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from remuda.errors import DataCorrupted
+from remuda.storage.format.headline import check_headline, sha256
 
 FORMAT: Final = "remuda-snapshot 1"
 _IDENTITY: Final = re.compile("[0-9a-f]{32}")
@@ -107,10 +107,6 @@ class Manifest:
         return f"cut {self.version} at {self.timestamp}: {kind}, {size} bytes"
 
 
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
 def encode_manifest(manifest: Manifest) -> bytes:
     body = json.dumps(asdict(manifest), sort_keys=True, indent=1).encode() + b"\n"
     return f"{FORMAT} {sha256(body)}\n".encode() + body
@@ -119,13 +115,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 def decode_manifest(data: bytes) -> Manifest:
     """Raises ``DataCorrupted`` unless every byte is as it was written."""
     first, _, body = data.partition(b"\n")
-    if not first.startswith(FORMAT.split()[0].encode()):
-        raise DataCorrupted("it is no manifest of a snapshot")
-    if first != f"{FORMAT} {sha256(body)}".encode():
-        raise DataCorrupted(
-            "the manifest is damaged, or of another format version",
-            detail=f"it begins with {first[:40]!r}; this version writes {FORMAT!r}",
-        )
+    check_headline(first, body, FORMAT, "manifest of a snapshot")
     try:
         manifest = _manifest(json.loads(body))
     except (ValueError, TypeError, KeyError) as problem:

@@ -21,7 +21,8 @@ from dataclasses import asdict, dataclass
 from typing import Final, TypeVar
 
 from remuda.errors import DataCorrupted
-from remuda.storage.format.manifest import Manifest, MemberLog, SegmentObject, sha256
+from remuda.storage.format.headline import check_headline, sha256
+from remuda.storage.format.manifest import Manifest, MemberLog, SegmentObject
 from remuda.storage.snapshot.chain import Chain, MomentRange
 from remuda.storage.snapshot.object_store import (
     KeepsUnfinished,
@@ -105,8 +106,7 @@ def decode_catalog(data: bytes) -> ArchivedCatalog:
 def _decoded(kind: Callable[..., T], data: bytes) -> T:
     first, _, body = data.partition(b"\n")
     body = body.removesuffix(b"\n")
-    if first != f"{_FORMAT} {sha256(body)}".encode():
-        raise DataCorrupted("a note of the log archive is damaged, or of another format version")
+    check_headline(first, body, _FORMAT, "note of the log archive")
     try:
         return kind(**json.loads(body))
     except (ValueError, TypeError) as problem:

@@ -15,12 +15,12 @@ from itertools import pairwise
 from typing import Final
 
 from remuda.errors import DataCorrupted, InputError, UndefinedObject
+from remuda.storage.format.headline import sha256
 from remuda.storage.format.manifest import (
     Manifest,
     MemberLog,
     SegmentObject,
     decode_manifest,
-    sha256,
 )
 from remuda.storage.snapshot.cut_records import mark_version, record_key, record_version
 from remuda.storage.snapshot.object_store import ObjectStore, check_name

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from remuda.errors import DataCorrupted, DuplicateObject
-from remuda.storage.format.manifest import sha256
+from remuda.storage.format.headline import check_headline, sha256
 from remuda.storage.snapshot.object_store import ObjectStore
 
 FORMAT: Final = "remuda-cut 1"
@@ -61,8 +61,7 @@ def encode_record(record: CutRecord) -> bytes:
 def decode_record(data: bytes) -> CutRecord:
     """Raises ``DataCorrupted`` unless every byte is as it was written."""
     first, _, body = data.partition(b"\n")
-    if first != f"{FORMAT} {sha256(body)}".encode():
-        raise DataCorrupted("the record of a cut is damaged, or of another format version")
+    check_headline(first, body, FORMAT, "record of a cut")
     try:
         fields = dict(line.split(" ", 1) for line in body.decode().splitlines())
         return CutRecord(int(fields["cut"]), fields["manifest"], int(fields["created"]))

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from remuda.errors import DataCorrupted
-from remuda.storage.format.manifest import DataObject, Manifest, MemberLog, SegmentObject, sha256
+from remuda.storage.format.headline import sha256
+from remuda.storage.format.manifest import DataObject, Manifest, MemberLog, SegmentObject
 from remuda.storage.format.rows_object import decode_rows
 from remuda.storage.format.sealing import ObjectKey, unseal
 from remuda.storage.format.segment import HEADER_SIZE, Identity

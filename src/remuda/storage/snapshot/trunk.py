@@ -11,7 +11,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from remuda.errors import DataCorrupted, InputError, UndefinedObject
-from remuda.storage.format.manifest import Manifest, decode_manifest, sha256
+from remuda.storage.format.headline import sha256
+from remuda.storage.format.manifest import Manifest, decode_manifest
 from remuda.storage.snapshot.chain import load_if_there, segments_of, tried_version
 from remuda.storage.snapshot.object_store import ObjectStore, check_name
 from remuda.storage.snapshot.writing import manifest_key

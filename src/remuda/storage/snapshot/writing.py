@@ -14,12 +14,12 @@ from typing import Final
 import pyarrow as pa
 
 from remuda.errors import DuplicateObject, InputError, ResourceError, UndefinedObject
+from remuda.storage.format.headline import sha256
 from remuda.storage.format.manifest import (
     DataObject,
     Manifest,
     SegmentObject,
     encode_manifest,
-    sha256,
 )
 from remuda.storage.format.rows_object import encode_rows
 from remuda.storage.format.sealing import ObjectKey, seal, unseal
