@@ -69,6 +69,24 @@ def test_pandas_writes_and_reads_tables(connection, cursor):
     cursor.execute("DROP TABLE frame")
 
 
+def test_pandas_writes_bools_as_whole_numbers(connection, cursor):
+    cursor.execute("DROP TABLE IF EXISTS flags")
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": [True, False, True], "c": [True, None, False]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # pandas says that it does not know us
+        assert frame.astype({"c": object}).to_sql("flags", connection, index=False) == 3
+    cursor.execute("SELECT a, b, c FROM flags ORDER BY a")
+    assert [tuple(row)[1] for row in cursor] == [1, 0, 1]
+    cursor.execute("DROP TABLE flags")
+    cursor.execute("CREATE TABLE flags (a INTEGER, b BOOLEAN, d TEXT)")
+    cursor.executemany("INSERT INTO flags VALUES (?, ?, ?)", [(True, False, "x"), (2, True, "y")])
+    cursor.execute("SELECT a, b FROM flags ORDER BY a")
+    assert [tuple(row) for row in cursor] == [(1, False), (2, True)]
+    with pytest.raises(dbapi.DataError, match="parameter 3: expected VARCHAR, found BOOLEAN"):
+        cursor.executemany("INSERT INTO flags VALUES (?, ?, ?)", [(1, True, True)])
+    cursor.execute("DROP TABLE flags")
+
+
 def test_parameters_whose_type_says_little(cursor):
     cursor.execute("INSERT INTO t VALUES (1, 'a', 2.5)")
     for text, parameters, found in (

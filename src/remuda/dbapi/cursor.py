@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from remuda.client.client import Client
 from remuda.client.cursor import Cursor as ClientCursor
 from remuda.client.row import Row
 from remuda.datatypes.schema import Column
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.sql import INTEGER_KINDS, SqlType
 from remuda.dbapi.exceptions import InterfaceError, ProgrammingError, translating
 from remuda.dbapi.placeholders import Parameters, template
 
@@ -93,8 +94,10 @@ class Cursor:
             raise ProgrammingError(f"executemany takes several sets of parameters, not {kind}")
         made = template(self.connection.paramstyle, _text(operation))
         self._rowcount = 0
+        types = client.prepare(made.text).parameter_types
         self._rowcount = client.execute_many(
-            made.text, (made.values(parameters) for parameters in seq_of_parameters)
+            made.text,
+            (_fitted(made.values(parameters), types) for parameters in seq_of_parameters),
         )
         return self
 
@@ -199,6 +202,19 @@ class Cursor:
         if not self._result.columns:
             raise ProgrammingError("the last statement has no result")
         return self._result
+
+
+def _fitted(values: Sequence[Any], types: Sequence[SqlType]) -> Sequence[Any]:
+    """The values with 0 and 1 for the bools of whole numbers: to Python they are the same, and
+    pandas stores bools in columns that it has made as INTEGER."""
+    if not any(isinstance(value, bool | np.bool_) for value in values):
+        return values
+    return [
+        int(value)
+        if isinstance(value, bool | np.bool_) and i < len(types) and types[i].kind in INTEGER_KINDS
+        else value
+        for i, value in enumerate(values)
+    ]
 
 
 def _described(column: Column) -> Description:
