@@ -240,7 +240,7 @@ def test_an_existing_map_has_its_own_key() -> None:
         (
             {"id": [None], "item": ["a"], "price": [None]},
             NotNullViolation,
-            "column id of map sales",
+            'null value in column "id" of relation "sales"',
         ),
         ({"id": [1], "item": ["abcd"], "price": [None]}, StringTooLong, "column item of map sales"),
     ],
