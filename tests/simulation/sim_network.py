@@ -16,7 +16,7 @@ from typing import Any
 
 from sim_loop import CURRENT, Node, SimulatedLoop
 
-from remuda.rpc.frame import _header
+from remuda.rpc.frame import REQUEST, _header, varint
 from remuda.rpc.messages import control_pb2, data_pb2
 
 MODES = ("request", "response", "failure", "ping", "pong")
@@ -26,7 +26,7 @@ QUERY_MESSAGES = frozenset({
     "QUERY_START", "QUERY_CANCEL", "QUERY_CHECK", "QUERY_CHECK_RESPONSE", "FRAGMENT_DONE",
     "REQ_RECORD_BATCH", "DATA_ACK_WITH_CREDIT",
 })  # fmt: skip
-"""One-way messages whose loss the query protocol bears."""
+"""Messages whose loss the query protocol bears, and which may come twice."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,21 @@ class Sent:
 @dataclass(frozen=True)
 class Fate:
     """What becomes of a frame: so many copies, each after so many seconds more. Without ``delays``
-    it is lost; ``overtaken``: frames behind it do not wait for it."""
+    it is lost; ``overtaken``: frames behind it do not wait for it. The first copy of a request is
+    answered, as a connection takes one answer to a request; the others come as one-way frames."""
 
     delays: tuple[float, ...] = (0.0,)
     overtaken: bool = True
+
+
+def _unanswered(frame: bytes) -> bytes:
+    """The same request as a one-way frame."""
+    start = next(i for i, digit in enumerate(frame) if digit < 128) + 1
+    mode, _, rpc_type, body = _header(bytearray(frame), start, len(frame))
+    assert mode == REQUEST, "no answer may come twice: a connection breaks at the second"
+    header = b"\x08\x00\x10\x00\x18" + varint(rpc_type)
+    content = b"\x0a" + varint(len(header)) + header + frame[body:]
+    return varint(len(content)) + content
 
 
 LOST = Fate(())
@@ -110,9 +121,11 @@ class Pipe:
         for frame in self._frames(data):
             sent = self._described(frame)
             fate = self.network.fate(sent)
-            self.outstanding += len(frame) * (len(fate.delays) - 1)
-            for delay in fate.delays:
-                self._arrange(frame, delay, ordered=not (fate.overtaken and delay > 0))
+            self.outstanding -= len(frame)
+            for copy, delay in enumerate(fate.delays):
+                piece = frame if copy == 0 or sent.one_way else _unanswered(frame)
+                self.outstanding += len(piece)
+                self._arrange(piece, delay, ordered=not (fate.overtaken and delay > 0))
 
     def _frames(self, data: bytes) -> list[bytes]:
         """The frames that are complete now."""
