@@ -207,6 +207,7 @@ class Cursor:
     def _begin_anyway(self) -> None:
         """An answer is late, or lost: the query must not hang for it."""
         self._waited = True
+        self._waits = None  # a handle knows its callback, and so this cursor
         self.pump()
 
     def _send_pages(self) -> None:
@@ -289,6 +290,7 @@ class Cursor:
     def _leave(self) -> None:
         if self._waits is not None:
             self._waits.cancel()
+            self._waits = None
         self._sink.detach()
         if self.pump in self._channel.on_writable:
             self._channel.on_writable.remove(self.pump)

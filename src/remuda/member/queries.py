@@ -550,7 +550,7 @@ class Queries:
         if initiated is not None:
             if initiated.timer is not None:
                 initiated.timer.cancel()
-            on_end, initiated.on_end = initiated.on_end, _nothing  # a profile may be kept of it
+            on_end = initiated.ended()
             self._snapshot(initiated)
             on_end(error)
             for listener in self.on_ended:

@@ -60,6 +60,16 @@ class Initiated:
             if not self.starting and self.on_started is not None:
                 self.on_started()
 
+    def ended(self) -> Callable[[RemudaError | None], None]:
+        """Return what to call with the end, and forget all callbacks: the history of queries keeps
+        this object, and a callback would keep the cursor with its pages."""
+        on_end, self.on_end, self.on_started = self.on_end, _nothing, None
+        return on_end
+
+
+def _nothing(_error: RemudaError | None) -> None:
+    pass
+
 
 @dataclass(frozen=True)
 class IncomingBatch:
