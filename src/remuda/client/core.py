@@ -402,9 +402,9 @@ class Core:
 
     def close(self) -> None:
         """Close all connections; requests under way fail with ConnectionBroken."""
+        self.members.close()  # first: with it the client is closed, and no new background begins
         if self.background is not None:
             self.background.close()
-        self.members.close()
 
     def after_fork(self) -> None:
         """In the child: the threads that learned a view are the parent's."""
