@@ -226,12 +226,14 @@ class TestProcess:
     def test_status(self, grid, client, capsys, golden, script):
         known = (("member", sql.BIGINT), ("state", sql.VARCHAR), ("cause", sql.VARCHAR))
         texts = (Column(name, kind) for name, kind in known)
-        sizes = (Column(n, sql.BIGINT) for n in ("memory_held", "memory_limit", "spilled"))
+        kept = ("storage_held", "storage_limit", "writes_refused")
+        held = ("memory_held", "memory_limit", "spilled")
+        sizes = (Column(name, sql.BIGINT) for name in (*kept, *held))
         columns = (*texts, *sizes, Column("queued", sql.INTEGER))
         rows = [
-            (1, "alive", None, 0, 6 << 30, 0, 0),
-            (2, "alive", None, 5_000_000, 6 << 30, 1 << 21, 3),
-            (3, "suspected", "nothing came from it for 10 s", 0, 0, 0, None),
+            (1, "alive", None, 1 << 20, 9 << 30, 0, 0, 6 << 30, 0, 0),
+            (2, "alive", None, 9 << 30, 9 << 30, 7, 5_000_000, 6 << 30, 1 << 21, 3),
+            (3, "suspected", "nothing came from it for 10 s", *(0,) * 6, None),
         ]
         grid.scripts[MEMBERS_QUERY] = script(columns, (batch(columns, rows),))
         handle = client.map("trees")

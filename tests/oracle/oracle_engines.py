@@ -69,7 +69,7 @@ def answer(client: remuda.Client, query: Query) -> Rows:
 def expected(duck: duckdb.DuckDBPyConnection, query: Query) -> Rows | None:
     """None when DuckDB refuses the query, or its answer is too large."""
     try:
-        rows = duck.execute(query.duckdb(), *query.parameters).fetchall()
+        rows = duck.execute(query.duckdb(), list(query.parameters)).fetchall()
     except duckdb.Error:
         return None  # e.g. a DECIMAL that only DuckDB refuses to add
     return rows_of(rows, query.ordered) if len(rows) <= ROWS_MAX else None
