@@ -39,7 +39,9 @@ async def client_of(cluster: TestCluster) -> AsyncIterator[Any]:
         yield client
 
 
-def versions(store: Any, partitions: frozenset[int]) -> dict[tuple[Any, ...], tuple[int, int]]:
+def versions(
+    store: Any, partitions: frozenset[int] = EVERY_PARTITION
+) -> dict[tuple[Any, ...], tuple[int, int]]:
     """The rows of a store with their begins and ends. A partition that was given away and came
     back has each version in two pieces, cut where it was given away: they count as one."""
     pieces: dict[tuple[Any, ...], dict[int, int]] = {}

@@ -60,8 +60,8 @@ def test_all_former_primaries_must_be_heard_though_another_view_comes() -> None:
     def scenario() -> None:
         takeover, readiness = taking_over()
         first, second, third, _ = views()
-        takeover.view_installed(first, second, FOREVER)
-        takeover.view_installed(second, third, FOREVER)
+        takeover.view_installed(first, second, FOREVER, FOREVER)
+        takeover.view_installed(second, third, FOREVER, FOREVER)
         takeover.heard(3, third.number)
         assert KEY in readiness.holds, "member 2 may not know the second view yet"
         takeover.heard(2, second.number)
@@ -77,10 +77,10 @@ def test_who_is_dropped_before_it_was_heard_is_waited_for_by_time() -> None:
     def scenario() -> None:
         takeover, readiness = taking_over()
         first, second, third, _ = views()
-        takeover.view_installed(first, second, FOREVER)
+        takeover.view_installed(first, second, FOREVER, FOREVER)
         left = tuple(member for member in third.members if member.number != 2)
         without = replace(third, members=left)
-        takeover.view_installed(second, without, FOREVER)
+        takeover.view_installed(second, without, FOREVER, FOREVER)
         takeover.heard(3, without.number)
         assert KEY in readiness.holds, "the lease of member 2 may not be over"
         takeover.close()
@@ -93,7 +93,7 @@ def test_after_views_that_were_missed_everyone_must_be_heard(heard: set[int]) ->
     def scenario() -> None:
         takeover, readiness = taking_over()
         first, _, _, last = views()
-        takeover.view_installed(first, last, FOREVER)
+        takeover.view_installed(first, last, FOREVER, FOREVER)
         for number in heard:
             takeover.heard(number, last.number)
         assert (KEY in readiness.holds) == (heard != {2, 3, 4})
@@ -106,7 +106,7 @@ def test_a_view_that_gives_nothing_does_not_begin_to_wait() -> None:
     def scenario() -> None:
         takeover, readiness = taking_over()
         first = views()[0]
-        takeover.view_installed(first, replace(first, number=2), FOREVER)
+        takeover.view_installed(first, replace(first, number=2), FOREVER, FOREVER)
         assert not readiness.holds
         takeover.close()
 
