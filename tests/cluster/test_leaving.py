@@ -46,6 +46,19 @@ def test_the_order_of_a_leave() -> None:
     assert leaving.over
 
 
+def test_it_is_dropped_when_the_others_know_that_it_keeps_nothing() -> None:
+    """Not before: they would wait until its lease is over. But it does not wait without end."""
+    leaving = Leaving(0.0, 30.0)
+    leaving.step(0.0, IDLE)
+    unheard = replace(IDLE, heard=False)
+    assert leaving.step(0.1, unheard) == []
+    assert leaving.step(0.2, IDLE) == [AskToLeave()]
+    leaving = Leaving(0.0, 30.0)
+    leaving.step(0.0, IDLE)
+    assert leaving.step(ANSWERED_WITHIN - 0.1, unheard) == []
+    assert leaving.step(ANSWERED_WITHIN, unheard) == [AskToLeave()]
+
+
 def test_what_is_open_ends_at_the_deadline_once() -> None:
     leaving = Leaving(0.0, 30.0)
     leaving.step(0.0, BUSY)

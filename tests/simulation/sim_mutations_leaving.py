@@ -5,6 +5,7 @@ from __future__ import annotations
 from sim_mutations import Patch, mutation
 
 from remuda.member.departure import Departure
+from remuda.member.leavers import Leavers
 from remuda.member.membership import Membership
 from remuda.member.open_work import OpenWork
 from remuda.query.registry import QueryRegistry
@@ -47,7 +48,7 @@ def nobody_learns_who_leaves(patch: Patch) -> str:
 
 @mutation
 def other_leavers_are_not_waited_for(patch: Patch) -> str:
-    patch.setattr(Membership, "leavers_at_work", property(lambda _: False))
+    patch.setattr(Leavers, "at_work", property(lambda _: False))
     return "members_that_all_leave_wait_for_open_work_of_each_other"
 
 
@@ -55,3 +56,9 @@ def other_leavers_are_not_waited_for(patch: Patch) -> str:
 def clients_are_told_nothing(patch: Patch) -> str:
     patch.setattr(Channel, "part", nothing)
     return "a_client_learns_that_its_request_was_not_received"
+
+
+@mutation
+def a_leave_waits_for_no_heartbeat(patch: Patch) -> str:
+    patch.setattr(Membership, "heard_by_all", True)
+    return "nobody_waits_for_the_lease_of_a_member_that_has_left"

@@ -7,6 +7,7 @@ import asyncio
 
 import pytest
 from sim_client import Client
+from sim_network import Fate
 from sim_rules import ORDERED, ROWS, SORTED, Play, scenario
 
 from remuda.errors import MemberLeaving, NotServed, TransientError
@@ -156,3 +157,26 @@ async def a_client_learns_that_its_request_was_not_received(play: Play) -> None:
     assert client.farewells == 1
     with pytest.raises((NotServed, TransientError)):
         await client.schema("t")
+
+
+@scenario(14, **SLOW)
+async def nobody_waits_for_the_lease_of_a_member_that_has_left(play: Play) -> None:
+    """The others learn late that it has installed the view in which it keeps nothing."""
+    sim = play.sim
+    late = play.fate("HEARTBEAT", Fate((0.4,)), sender=2)
+    clients = [await play.client(1), await play.client(3)]
+    longest = 0.0
+
+    async def ask(client: Client) -> None:
+        nonlocal longest
+        while 2 in sim.members[1].core.view.by_number or not leaving.done():
+            began = sim.loop.now
+            assert await client.run("SELECT count(*) FROM t") == [(ROWS,)]
+            longest = max(longest, sim.loop.now - began)
+            await asyncio.sleep(0.02)
+
+    leaving = sim.loop.create_task(sim.leave(2), context=sim.director.context)
+    await asyncio.gather(leaving, *(ask(client) for client in clients))
+    assert late[0] > 0
+    lease = sim.members[1].core.config.lease_seconds
+    assert longest < lease / 2, f"a query took {longest:.2f} s"

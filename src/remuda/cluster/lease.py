@@ -36,6 +36,11 @@ class Lease:
         """Whether a majority has answered in this view yet."""
         return sum(sent > float("-inf") for sent in self._answered.values()) >= self._needed
 
+    @property
+    def unanswered(self) -> frozenset[int]:
+        """Other members that have answered no heartbeat of this view yet."""
+        return frozenset(n for n, sent in self._answered.items() if sent == float("-inf"))
+
     def until(self, now: float) -> float:
         """When the lease ends, if no further answer comes."""
         if self._needed == 0:

@@ -3,8 +3,10 @@
 The member refuses what begins, and gives its copies away, while open work goes on: transactions,
 statements, queries of others. What is still open at the deadline is ended. When nothing is open and
 nothing is kept here any more, clients are not served any more. When their last request is answered,
-a view without this member is asked for. When all others have installed that view, the clients are
-told that this member answers nothing any more, and the process may end.
+and all others know that this member has installed the view in which it keeps nothing, a view
+without it is asked for. (Otherwise those that have taken over its partitions would wait until its
+lease is over.) When all others have installed that view, the clients are told that this member
+answers nothing any more, and the process may end.
 
 If nobody stays to take the copies, because all members leave or no majority is there, the member
 waits for nobody but for other leaving members whose open work may need it.
@@ -41,13 +43,15 @@ class Found:
     """What the shell sees when it looks. ``open``: transactions, statements, jobs and queries;
     ``requests``: those that were received and are not answered; ``copies``: partitions that are
     kept here; ``stranded``: nobody stays to take them, because all want to leave or no majority is
-    there; ``others_open``: another member that leaves has open work; ``dropped``: a view without
-    this member was decided; ``known``: all of its members have installed it."""
+    there; ``heard``: all others know that this one has installed the present view; ``others_open``:
+    another member that leaves has open work; ``dropped``: a view without this member was decided;
+    ``known``: all of its members have installed it."""
 
     open: int
     requests: int
     copies: int
     stranded: bool = False
+    heard: bool = True
     others_open: bool = False
     dropped: bool = False
     known: bool = False
@@ -113,6 +117,8 @@ class Leaving:
                     return []
                 if found.stranded:
                     return self._enter(Phase.PARTING, now + PARTING, ServeNothing(), Part())
+                if not found.heard and now < self._until:
+                    return []
                 return self._enter(Phase.DROPPING, now + DROPPED_WITHIN, AskToLeave())
             case Phase.DROPPING:
                 if found.dropped:

@@ -282,6 +282,12 @@ class Membership:
         others = self.view.by_number.keys() - self.suspected.keys() - {self.me}
         return frozenset(others - self._aware)
 
+    @property
+    def unheard_by(self) -> frozenset[int]:
+        """Other members that may not know that this one has installed the present view; not
+        suspected ones."""
+        return self.lease.unanswered - self.suspected.keys()
+
     def serves(self, now: float) -> bool:
         """Whether it may act as a primary, for reads and for prepares."""
         return self.member and self.lease.valid(now)

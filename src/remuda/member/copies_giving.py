@@ -107,7 +107,7 @@ class Giving:
     def begin(self) -> None:
         """The first view is there."""
         self._transactions.receive_with(self.receivers)
-        self._membership.on_leaving.append(self._leaving)
+        self._membership.leavers.on_leaving.append(self._leaving)
         self._core.spawn(self._run(), "copies")
 
     def receivers(self, partition: int) -> tuple[int, ...]:

@@ -51,7 +51,7 @@ class Leaving:
             for effect in machine.step(clock(), self._found()):
                 self._perform(effect)
             self._membership.tell_drained(machine.drained)
-            if machine.phase is lv.Phase.TELLING:
+            if machine.phase in {lv.Phase.CLOSING, lv.Phase.TELLING}:
                 self._membership.tell_view()
             for channel in self._work.idle(list(self._servers[ChannelKind.USER].channels)):
                 channel.close()
@@ -69,8 +69,9 @@ class Leaving:
                 for channel in server.channels
             ),
             copies=sum(core.number in row for row in core.view.replicas),
-            stranded=membership.nobody_stays,
-            others_open=membership.leavers_at_work,
+            stranded=membership.leavers.nobody_stays,
+            heard=membership.heard_by_all,
+            others_open=membership.leavers.at_work,
             dropped=membership.left,
             known=membership.all_know,
         )

@@ -29,6 +29,7 @@ from remuda.errors import (
 )
 from remuda.member.core import Core, attempt
 from remuda.member.forming import Forming
+from remuda.member.leavers import Leavers
 from remuda.member.log import fields
 from remuda.member.membership_messages import (
     decode_agreement,
@@ -72,8 +73,6 @@ class Membership:
         self._leaving = False
         self._drained = False
         self._tell_again = 0.0
-        self._at_work: frozenset[int] = frozenset()
-        """Members that want to leave, and have open work yet."""
         self.on_lost: list[Callable[[int, str], None]] = []
         """Called with the number and the cause when a member is suspected, or was dropped."""
         self.on_heard: list[Callable[[int], None]] = []
@@ -81,10 +80,7 @@ class Membership:
         self.on_view: list[Callable[[View, View], None]] = []
         """Called with the view before and the one that ``core.view`` is now, in the step that
         installs it; the first view is not told."""
-        self._leavers: frozenset[int] = frozenset()
-        self.on_leaving: list[Callable[[frozenset[int]], None]] = []
-        """Called with the members that want to leave, when these change: they are to keep no copy
-        of anything."""
+        self.leavers = Leavers(core)
         self.on_memory: list[Callable[[int, int, int], None]] = []
         """Called with what a member says of its memory: its number, bytes held, its limit."""
         self.on_catalog: Callable[[int, int], None] = lambda _member, _version: None
@@ -234,7 +230,7 @@ class Membership:
             self._tell_lost(number)
         loop = asyncio.get_running_loop()
         for number in gone:
-            if number in self._leavers:  # it answers what was sent to it before
+            if number in self.leavers.members:  # it answers what was sent to it before
                 loop.call_later(PARTING, self._peers.forget, number)
             else:
                 loop.call_soon(self._peers.forget, number)
@@ -289,7 +285,7 @@ class Membership:
 
     def announce_leave(self) -> None:
         """Tell the others that this member wants to leave: it is to keep no copy of anything."""
-        self._note_leaver(self._core.number, leaves=True)
+        self.leavers.note(self._core.number, leaves=True, at_work=False)
         if self._machine is not None:
             self._machine.beat_soon()
         self.step(ms.Tick())
@@ -308,8 +304,8 @@ class Membership:
         self.step(ms.LeaveAsked(self._core.number))
 
     def tell_view(self) -> None:
-        """Tell the view without this member to those that are not known to have it, not too
-        often."""
+        """Tell the others that this member has installed its view, or, when it has left, the view
+        without it to those that are not known to have it; not too often."""
         now = self._core.world.clock.monotonic()
         if self._machine is not None and now >= self._tell_again:
             self._tell_again = now + self._core.config.heartbeat_interval / 10
@@ -317,35 +313,20 @@ class Membership:
             self.step(ms.Tick())
 
     @property
-    def nobody_stays(self) -> bool:
-        """Whether nobody is there to take the copies of a member that leaves: all want to leave, or
-        no majority is left."""
-        core = self._core
-        return self._leavers >= set(core.live_members()) or core.readiness.hopeless
-
-    @property
-    def leavers_at_work(self) -> bool:
-        """Whether another member that wants to leave has open work, as far as it has said."""
-        return bool((self._leavers & self._at_work) - {self._core.number, *self._core.lost})
-
-    @property
     def left(self) -> bool:
         """Whether a view without this member was decided."""
         return self._left.is_set()
+
+    @property
+    def heard_by_all(self) -> bool:
+        """Whether every other member that is heard knows that this one has installed its view."""
+        return self._machine is not None and not self._machine.unheard_by
 
     @property
     def all_know(self) -> bool:
         """Whether every member of the view without this one has installed it, as far as it is
         heard."""
         return self._machine is not None and self._machine.unaware <= self._peers.gone_on
-
-    def _note_leaver(self, number: int, *, leaves: bool) -> None:
-        leavers = self._leavers | {number} if leaves else self._leavers - {number}
-        leavers &= self._core.view.by_number.keys()
-        if leavers != self._leavers:
-            self._leavers = leavers
-            for listener in self.on_leaving:
-                attempt(f"members that leave: {sorted(leavers)}", partial(listener, leavers))
 
     def has_left(self) -> None:
         self._left.set()
@@ -406,9 +387,7 @@ class Membership:
         if message.HasField("log"):
             core.wal.heard(decode_log_end(message.log))
         at_work = message.leaving and not message.drained
-        if at_work is not (context.sender in self._at_work):
-            self._at_work ^= {context.sender}
-        self._note_leaver(context.sender, leaves=message.leaving)
+        self.leavers.note(context.sender, leaves=message.leaving, at_work=at_work)
         if message.catalog_version > core.catalog.version and context.view == core.view.number:
             self.on_catalog(context.sender, message.catalog_version)
 
@@ -433,7 +412,7 @@ class Membership:
             memory_held=memory.total,
             memory_limit=memory.limit,
             catalog_version=self._core.catalog.version,
-            leaving=self._core.number in self._leavers,
+            leaving=self._core.number in self.leavers.members,
             drained=self._drained,
         )
 
