@@ -66,7 +66,8 @@ class TransferMachine(StoreMachine):
             return
         self.copy.raise_floor(self.store.floor)
         extraction = self.store.extraction(MOVED, self.low, high)
-        installed(self.copy, [wired(v) for v in extraction.versions()], self.low)
+        pieces = transfer.joined(extraction.versions(), steps)
+        installed(self.copy, [wired(piece) for piece in pieces], self.low)
         self.low = self.store.kept_from = high
         self.check(self.copy, high)
         for _ in range(steps):

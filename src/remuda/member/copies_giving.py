@@ -326,6 +326,7 @@ class Giving:
         """Send versions, one request at a time, with rests. How many there were."""
         core, clock = self._core, self._core.world.clock
         schema, floor, rows = store.schema, store.floor, 0
+        versions = transfer.joined(versions, BATCH_ROWS)
         while (found := await self._offload.result(lambda: next(versions, None))) is not None:
             for start in range(0, found.rows, BATCH_ROWS):
                 began = clock.monotonic()

@@ -32,7 +32,7 @@ from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Channel
 from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import ALWAYS
+from remuda.storage.transfer import ALWAYS, joined
 
 log = logging.getLogger(__name__)
 
@@ -210,7 +210,7 @@ class Donor:
             low=ALWAYS,
             floor=store.floor,
         )
-        for found in store.extraction(partitions).versions():
+        for found in joined(store.extraction(partitions).versions(), BATCH_ROWS):
             for start in range(0, found.rows, BATCH_ROWS):
                 batch = found.on_wire().slice(start, BATCH_ROWS)
                 body = arrow_stream.encode(batch.schema, [batch])

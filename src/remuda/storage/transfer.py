@@ -12,7 +12,7 @@ thread is read again where it has changed (``Extraction.refreshed``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +75,33 @@ def from_wire(batch: pa.RecordBatch, schema: MapSchema) -> Versions:
     begins, ends = (batch.column(batch.num_columns - back).to_numpy() for back in (2, 1))
     columns = pa.RecordBatch.from_arrays(batch.columns[:-2], schema=wanted)
     return Versions(schema, columns, begins, ends)
+
+
+def joined(pieces: Iterable[Versions], rows: int) -> Iterator[Versions]:
+    """The same versions in pieces of at least so many rows, but for the last one: each atomic write
+    leaves a chunk, and a request for each of thousands of small chunks takes longer than writers
+    take to make as many new ones."""
+    waiting: list[Versions] = []
+    count = 0
+    for piece in pieces:
+        waiting.append(piece)
+        count += piece.rows
+        if count >= rows:
+            yield _whole(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield _whole(waiting)
+
+
+def _whole(pieces: list[Versions]) -> Versions:
+    if len(pieces) == 1:
+        return pieces[0]
+    return Versions(
+        pieces[0].schema,
+        pa.concat_batches([each.batch for each in pieces]),
+        np.concatenate([each.begins for each in pieces]),
+        np.concatenate([each.ends for each in pieces]),
+    )
 
 
 class Extraction:
