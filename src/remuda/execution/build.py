@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from remuda.execution.build_aggregate import aggregate_operator
 from remuda.execution.build_grouping import expand_operator, group_limit_operator
 from remuda.execution.build_lookup import lookup_join
 from remuda.execution.build_merge import merge_join
+from remuda.execution.build_rounds import is_fixed, repeatable, rounds_operator
 from remuda.execution.build_window import bound_window_calls
 from remuda.execution.context import FragmentContext, FragmentListener
 from remuda.execution.contract import Operator
@@ -59,6 +61,7 @@ from remuda.execution.spill import Usage
 from remuda.limits import BATCH_ROWS
 from remuda.plan.expression import (
     Call,
+    ColumnId,
     ColumnRef,
     Expression,
     SortKey,
@@ -183,6 +186,7 @@ class _FragmentBuilder:
         }
         self.outbox: Outbox | None = None
         self._profiled: list[ProfiledOperator] = []
+        self._compilers: dict[tuple[ColumnId, ...], Compiler] = {}
         if isinstance(fragment.root, Send):
             self.outbox = self._outbox(fragment.root)
         self._root = self._build(fragment.root)
@@ -260,8 +264,12 @@ class _FragmentBuilder:
         place = len(self._profiled)
         self._profiled.append(None)  # type: ignore[arg-type]  # keeps the place: pre-order
         inputs = [self._build(source) for source in inputs_of(node)]
+        if self._context.rounds is None or isinstance(node, Root):
+            operator = self._operator(node, inputs)
+        else:
+            operator = repeatable(node, inputs, partial(self._operator, node))
         made = ProfiledOperator(
-            self._operator(node, inputs),
+            operator,
             profile,
             inputs,
             self._context.clock,
@@ -353,9 +361,12 @@ class _FragmentBuilder:
                 raise InternalError(f"{type(node).__name__} has no operator")
 
     def _compiler(self, *outputs: Sequence[OutputColumn]) -> Compiler:
-        columns = [column.id for output in outputs for column in output]
-        positions = {identity: place for place, identity in enumerate(columns)}
-        return Compiler(positions, self._context.parameters)
+        columns = tuple(column.id for output in outputs for column in output)
+        known = self._compilers.get(columns)
+        if known is None:
+            positions = {identity: place for place, identity in enumerate(columns)}
+            known = self._compilers[columns] = Compiler(positions, self._context.parameters)
+        return known
 
     def _reserve(self, node: Physical) -> Reservation:
         instances = self._context.sites.instances(self._fragment.id)
@@ -433,6 +444,7 @@ class _FragmentBuilder:
         unknown = self._unknown(node, node.residual, columns)
 
         nulls = RightNulls() if node.null_aware else None
+        fixed_right = is_fixed(node.right, self._context.rounds)
 
         def join(left: Operator, right: Operator) -> Operator:
             return HashJoinOperator(
@@ -451,6 +463,7 @@ class _FragmentBuilder:
                 unknown=unknown,
                 null_aware=node.null_aware,
                 nulls=nulls,
+                fixed_right=fixed_right,
             )
 
         if self._context.memory.spill is None:
@@ -480,6 +493,7 @@ class _FragmentBuilder:
             output=output,
             memory=self._reserve(node),
             unknown=self._unknown(node, node.condition, columns),
+            fixed_right=is_fixed(node.right, self._context.rounds),
         )
 
     def _repeat(self, node: ExpandRows | UnfoldRows | GroupLimitRows, source: Operator) -> Operator:
@@ -557,6 +571,7 @@ class _FragmentBuilder:
     def _root_operator(self, node: Root, source: Operator) -> Operator:
         if self._sink is None:
             raise InternalError("the root fragment needs a sink")
+        source = rounds_operator(node, source, self._context, self._reserve(node))
         return RootOperator(source, self._sink, BatchForm(node.output))
 
 

@@ -19,6 +19,7 @@ from remuda.execution.arrays import Indices
 from remuda.execution.instances import Sites
 from remuda.execution.memory import MemoryAccount
 from remuda.execution.profile import OperatorProfile
+from remuda.execution.rounds import Rounds
 from remuda.query.ids import Endpoint, QueryId
 from remuda.query.stream import Grant
 from remuda.storage.index_access import Access, Probe
@@ -170,3 +171,5 @@ class FragmentContext:
     memory: MemoryAccount = field(default_factory=MemoryAccount)
     supplied: Mapping[str, SuppliedRows] = field(default_factory=dict)
     """The rows of the relations that ``SuppliedScan`` names; only the initiator has them."""
+    rounds: Rounds | None = None
+    """The plan is the step of a recursive query, which runs again and again over its own rows."""

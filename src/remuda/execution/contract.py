@@ -30,5 +30,10 @@ class Operator(ABC):
     def current_batch(self) -> Batch:
         """The batch of the last FETCHED or FETCHED_DONE; valid until the next ``advance``."""
 
+    def restart(self) -> bool:
+        """Begin again with what the inputs give now, whether or not the end was reached. False:
+        nothing has changed, and the operator must be built anew. Only after ``advance``."""
+        return False
+
     def close(self) -> None:  # noqa: B027 - most operators hold nothing
         """Release what is held; called once, also when the query is cancelled in the middle."""

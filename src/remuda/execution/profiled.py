@@ -79,6 +79,9 @@ class ProfiledOperator(Operator):
     def current_batch(self) -> Batch:
         return self._operator.current_batch()
 
+    def restart(self) -> bool:
+        return self._operator.restart()
+
     def close(self) -> None:
         """The profile stays, and what was observed goes: an operator may know who built it, who
         knows all observers, and such a circle would wait for the collector of cycles."""

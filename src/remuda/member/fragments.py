@@ -11,13 +11,22 @@ from google.protobuf.message import Message
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.execution.arrays import Indices
-from remuda.execution.context import Cursor, EncodedBatch, FragmentProfile, ScanOf, TableCursor
+from remuda.execution.context import (
+    Cursor,
+    EncodedBatch,
+    FragmentContext,
+    FragmentProfile,
+    ScanOf,
+    TableCursor,
+)
 from remuda.execution.memory import MemoryAccount
 from remuda.execution.spill import SpillSpace
 from remuda.member.core import Core
 from remuda.member.hop import Hop
+from remuda.member.overlays import overlaid
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
+from remuda.member.start import QueryStart
 from remuda.query.events import Event as QueryEvent
 from remuda.query.events import FragmentFinished, Progressed, QueryFailed
 from remuda.query.ids import Endpoint, QueryId
@@ -38,6 +47,30 @@ def statement_account(core: Core) -> MemoryAccount:
         directory = config.spill_directory
         spill = SpillSpace(lambda: disk.scratch(directory), config.spill_limit, core.spilled)
     return MemoryAccount(config.statement_memory, spill, core.memory)
+
+
+def fragment_context(
+    core: Core, query: QueryId, start: QueryStart, port: DataChannelPort
+) -> FragmentContext:
+    """What the fragments of one query share on this member."""
+    return FragmentContext(
+        query=query,
+        member=core.number,
+        parameters=start.parameters,
+        read_timestamp=start.read_timestamp,
+        owners=core.view.owners,
+        sites=start.placed,
+        sources=overlaid(core, LocalSources(core), start.overlay),
+        exchange=port,
+        clock=core.world.clock.monotonic,
+        wall=core.wall_offset(),
+        partitions=start.partitions,
+        analyze=start.analyze,
+        batch_rows=core.config.batch_rows,
+        memory=statement_account(core),
+        supplied=start.supplied,
+        rounds=start.rounds,
+    )
 
 
 class LocalSources:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from remuda.errors import InternalError, MemberUnavailable, RemudaError, ViewChanged
 from remuda.execution.build import build_fragments
-from remuda.execution.context import FragmentContext, FragmentProfile
+from remuda.execution.context import FragmentProfile
 from remuda.execution.fragment import FragmentInstance
 from remuda.execution.pool import Scheduler
 from remuda.limits import ENDED_QUERY_IDS_KEPT, QUERY_CHECK_INTERVAL, STREAM_GAP_TIMEOUT
@@ -19,12 +19,11 @@ from remuda.member.fragment_reports import decode_report, encode_report
 from remuda.member.fragments import (
     DataChannelPort,
     Listener,
-    LocalSources,
-    statement_account,
+    fragment_context,
 )
 from remuda.member.hop import Hop
 from remuda.member.log import fields
-from remuda.member.overlays import decode_writes, overlaid
+from remuda.member.overlays import decode_writes
 from remuda.member.peers import Peers
 from remuda.member.query_state import (
     IncomingBatch,
@@ -451,26 +450,9 @@ class Queries:
             senders=senders,
             happened=self.happened,
         )
-        context = FragmentContext(
-            query=query,
-            member=core.number,
-            parameters=start.parameters,
-            read_timestamp=start.read_timestamp,
-            owners=core.view.owners,
-            sites=start.placed,
-            sources=overlaid(core, LocalSources(core), start.overlay),
-            exchange=port,
-            clock=core.world.clock.monotonic,
-            wall=core.wall_offset(),
-            partitions=start.partitions,
-            analyze=start.analyze,
-            batch_rows=core.config.batch_rows,
-            memory=statement_account(core),
-            supplied=start.supplied,
-        )
         instances = build_fragments(
             plan,
-            context,
+            fragment_context(core, query, start, port),
             self._pool,
             Listener(self._hop, query, self.happened),
             sink=start.sink,

@@ -1,7 +1,8 @@
 """Recursive CTEs: evaluated at the initiator before the query that reads them, semi-naive.
 
 The base gives the first rows; then the step is run again and again, each time over the rows that
-came last, until it gives none. All of it reads one timestamp.
+came last, until it gives none. All of it reads one timestamp. If one fragment of the initiator runs
+the step, it runs all rounds (``execution.operators.rounds``); else each round is a query.
 """
 
 from __future__ import annotations
@@ -11,21 +12,20 @@ import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
-from remuda.errors import LimitExceeded
 from remuda.execution.context import SuppliedRows
-from remuda.execution.group_keys import GroupKeys
 from remuda.execution.memory import MemoryAccount, Reservation
+from remuda.execution.rounds import NewRows, Rounds, WorkingTable, beyond_rounds
 from remuda.execution.stored_rows import StoredRows
+from remuda.plan.physical import Site
 from remuda.session.planning import PlannedQuery, PlannedRecursion, PlannedSupply
 
 ITERATIONS_MAX: Final = 100_000
 
 Tables: TypeAlias = dict[str, SuppliedRows]
-Run: TypeAlias = Callable[[PlannedQuery, Tables], AsyncGenerator[pa.RecordBatch]]
-"""Runs a query over relations, and hands out its pages in engine form."""
+Run: TypeAlias = Callable[[PlannedQuery, Tables, Rounds | None], AsyncGenerator[pa.RecordBatch]]
+"""Runs a query over relations, once or in rounds, and hands out its pages in engine form."""
 
 
 class Evaluation:
@@ -44,15 +44,15 @@ class Evaluation:
         self._known = known
         self._check = check
         self._memory = memory
-        self._kept: list[StoredRows | Reservation] = []
+        self._kept: list[StoredRows | WorkingTable | Reservation] = []
 
     def close(self) -> None:
         """Free all relations."""
         for kept in self._kept:
-            if isinstance(kept, StoredRows):
-                kept.close()
-            else:
+            if isinstance(kept, Reservation):
                 kept.clear()
+            else:
+                kept.close()
         self._kept = []
 
     def _stored(self, recursion: PlannedRecursion, held: Reservation) -> StoredRows:
@@ -77,15 +77,25 @@ class Evaluation:
         if step is None:
             held = Reservation(self._memory, f'query "{recursion.name}"')
             found = self._stored(recursion, held)
-            await self._gather(recursion.base, tables, _Rows(recursion), held, (found,))
+            await self._gather(recursion.base, tables, held, (found,))
             return found
         stable = [inner for inner in step.supplied if not inner.mentions(recursion.working)]
         await self.fill(stable, tables)
         held = Reservation(self._memory, f'recursive query "{recursion.name}"')
         self._kept.append(held)
-        rows = _Rows(recursion)
+        rows = _new_rows(recursion)
         found, latest = self._stored(recursion, held), self._stored(recursion, held)
-        await self._gather(recursion.base, tables, rows, held, (found, latest))
+        await self._gather(recursion.base, tables, held, (found, latest), rows)
+        changing = [inner for inner in step.supplied if inner not in stable]
+        if latest and _runs_in_rounds(step) and len(changing) == 1:
+            working = WorkingTable(recursion.working, latest)
+            rounds = Rounds(
+                recursion.name, working, rows, found.rows, supply.enough, ITERATIONS_MAX
+            )
+            self._kept.append(working)
+            inner = {**tables, recursion.working: working}
+            await self._gather(step, inner, held, (found,), rounds=rounds)
+            return found
         for _ in range(ITERATIONS_MAX):
             if not latest:
                 return found
@@ -97,57 +107,38 @@ class Evaluation:
             inner = {**tables, recursion.working: latest}
             await self.fill(step.supplied, inner)
             before, latest = latest, self._stored(recursion, held)
-            await self._gather(step, inner, rows, held, (found, latest))
+            await self._gather(step, inner, held, (found, latest), rows)
             before.close()
             self._kept.remove(before)
-        raise LimitExceeded(
-            f'recursive query "{recursion.name}" did not end within {ITERATIONS_MAX} iterations',
-            hint="Its recursive term must come to give no rows: limit it with a condition, "
-            "or write UNION instead of UNION ALL to leave out rows that came before.",
-        )
+        raise beyond_rounds(recursion.name, ITERATIONS_MAX)
 
     async def _gather(
         self,
         query: PlannedQuery,
         tables: Tables,
-        rows: _Rows,
         held: Reservation,
         stores: Sequence[StoredRows],
+        new: NewRows | None = None,
+        *,
+        rounds: Rounds | None = None,
     ) -> None:
-        """Store what the query gives, without what was there before."""
-        async with contextlib.aclosing(self._run(query, tables)) as pages:
+        """Store what the query gives; with ``new``, without what was there before."""
+        async with contextlib.aclosing(self._run(query, tables, rounds)) as pages:
             async for page in pages:
-                fresh = rows.new(page)
+                fresh = page if new is None else new.of(page)
                 if fresh.num_rows:
-                    held.grow(rows.growth())
+                    if new is not None:
+                        held.grow(new.growth())
                     for store in stores:
                         store.add(fresh)
 
 
-class _Rows:
-    """Tells new rows from those that came before, if that matters."""
+def _new_rows(recursion: PlannedRecursion) -> NewRows:
+    return NewRows([column.type for column in recursion.base.columns], recursion.distinct)
 
-    def __init__(self, recursion: PlannedRecursion) -> None:
-        columns = recursion.base.columns
-        self._seen = GroupKeys([c.type for c in columns]) if recursion.distinct else None
-        self._seen_null = False
-        self._size = 0
 
-    def new(self, page: pa.RecordBatch) -> pa.RecordBatch:
-        if self._seen is None or not page.num_rows:
-            return page
-        before = self._seen.count
-        ids = np.asarray(self._seen.encode(page.columns))
-        found, firsts = np.unique(ids, return_index=True)
-        new = found > before
-        if len(found) and found[0] == 0:  # a lone NULL
-            new[0], self._seen_null = not self._seen_null, True
-        fresh = np.sort(firsts[new])
-        return page if len(fresh) == page.num_rows else page.take(pa.array(fresh))
-
-    def growth(self) -> int:
-        """Bytes that telling them apart has come to take since the last time."""
-        if self._seen is None:
-            return 0
-        before, self._size = self._size, max(self._size, self._seen.bytes)
-        return self._size - before
+def _runs_in_rounds(step: PlannedQuery) -> bool:
+    """Whether one fragment of the initiator runs all of it, so that it need not be started again
+    for each round: nothing is exchanged, and nothing is stored for several readers."""
+    fragments = step.plan.fragments
+    return len(fragments) == 1 and fragments[0].site is Site.INITIATOR

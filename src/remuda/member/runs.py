@@ -15,6 +15,7 @@ from remuda.execution.context import FragmentProfile, SuppliedRows
 from remuda.execution.evaluate.lookup_keys import lookup_keys
 from remuda.execution.parallel import instance_counts
 from remuda.execution.root_sink import RootSink
+from remuda.execution.rounds import Rounds
 from remuda.member.admission import AdmissionGate
 from remuda.member.core import Core
 from remuda.member.fragments import statement_account
@@ -226,13 +227,17 @@ class Runs:
                 raise QueryTimeout(f"the query did not end within {statement.timeout:g} s")
             return rest
 
-        async def run(inner: PlannedQuery, tables: Tables) -> AsyncGenerator[pa.RecordBatch]:
+        async def run(
+            inner: PlannedQuery, tables: Tables, rounds: Rounds | None
+        ) -> AsyncGenerator[pa.RecordBatch]:
             part = replace(fixed, query=self._queries.new_id(), timeout=left())
             part.attempt = part.query
             begun = self._placed(part, inner, values, INTERNAL_PAGE_ROWS)
             for member in begun.participants:
                 self._core.require_alive(member)
-            begun = replace(begun, read_timestamp=start.read_timestamp, supplied=tables)
+            begun = replace(
+                begun, read_timestamp=start.read_timestamp, supplied=tables, rounds=rounds
+            )
             begun = _in_transaction(part, begun, self._core)
             try:
                 async for page in self.pages(part, begun, []):

@@ -14,6 +14,7 @@ from remuda.execution.context import SuppliedRows
 from remuda.execution.instances import Sites
 from remuda.execution.overlay import MapWrites
 from remuda.execution.root_sink import RootSink
+from remuda.execution.rounds import Rounds
 from remuda.member.overlays import encode_writes
 from remuda.member.query_state import Initiated
 from remuda.plan.codec import decode_plan, encode_plan
@@ -50,6 +51,8 @@ class QueryStart:
     """What its transaction has written and not committed."""
     supplied: Mapping[str, SuppliedRows] = field(default_factory=dict, compare=False)
     """What the initiator has made of the relations that the plan reads besides maps."""
+    rounds: Rounds | None = field(default=None, compare=False)
+    """The plan is the step of a recursive query, and all rounds of it are to run here."""
     runs: MutableSequence[Initiated] | None = field(default=None, compare=False)
     """Told of the query when it begins, at the initiator."""
 

@@ -135,13 +135,19 @@ class Compiler:
     ) -> None:
         self._positions = positions
         self._parameters = parameters
+        self._known: dict[int, tuple[Expression, Evaluator]] = {}
+        """By the identity of the expression, which is kept with it: hashing one takes long."""
 
     def compile(self, expression: Expression) -> Evaluator:
         """The evaluator of ``expression``. Constant parts are computed once, when first needed
         (so that an arm of CASE that is never taken never raises)."""
+        known = self._known.get(id(expression))
+        if known is not None:
+            return known[1]
         evaluator = self._node(expression)
         if children(expression) and _is_constant(expression):
-            return _remembered(evaluator)
+            evaluator = _remembered(evaluator)
+        self._known[id(expression)] = (expression, evaluator)
         return evaluator
 
     def column(self, expression: Expression) -> Callable[[Batch], pa.Array]:

@@ -151,9 +151,10 @@ class HashJoinOperator(Operator):
         unknown: Predicate | None = None,
         null_aware: bool = False,
         nulls: RightNulls | None = None,
+        fixed_right: bool = False,
     ) -> None:
         """MARK: ``output`` leaves out the mark, ``unknown`` finds the pairs for which the residual
-        is NULL."""
+        is NULL. ``fixed_right``: the right side is the same after each restart."""
         self._kind = kind
         self._left = Upstream(left)
         self._right = Upstream(right, memory)
@@ -169,6 +170,7 @@ class HashJoinOperator(Operator):
         self._left_unknown: Mask | None = None
         self._output = list(output)
         self._memory = memory
+        self._fixed_right = fixed_right
         self._rows = Gathered(right_types, memory)
         self._keys = Gathered(key_types, memory)
         self._table: BuildTable | None = None
@@ -218,12 +220,15 @@ class HashJoinOperator(Operator):
             if self._null_aware and not self._nulls.complete:
                 self._nulls.add(keys.columns())
             self._memory.grow(self._table.bytes)
-            if self._kind in KEEPS_RIGHT:
-                self._right_matched = np.zeros(self._table.rows.rows, np.bool_)
-            if not self._table.rows.rows and self._kind not in NEEDS_LEFT:
-                self._left.done = True  # nothing can match: do not read the left side at all
+            self._begin_probing(self._table)
         self._batch = EMPTY
         return Progress.FETCHED
+
+    def _begin_probing(self, table: BuildTable) -> None:
+        if self._kind in KEEPS_RIGHT:
+            self._right_matched = np.zeros(table.rows.rows, np.bool_)
+        if not table.rows.rows and self._kind not in NEEDS_LEFT:
+            self._left.done = True  # nothing can match: do not read the left side at all
 
     # --- probe --------------------------------------------------------------------------------
 
@@ -319,6 +324,15 @@ class HashJoinOperator(Operator):
 
     def current_batch(self) -> Batch:
         return self._batch
+
+    def restart(self) -> bool:
+        """The table of a fixed right side stays."""
+        if not self._fixed_right or self._table is None or not self._left.restart():
+            return False
+        self._probe = None
+        self._right_rest = None
+        self._begin_probing(self._table)
+        return True
 
     def close(self) -> None:
         self._batch = EMPTY

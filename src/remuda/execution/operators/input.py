@@ -57,6 +57,14 @@ class Upstream:
             self.done = self.done or self._ends
         return piece
 
+    def restart(self) -> bool:
+        """See ``Operator.restart``."""
+        if not self.operator.restart():
+            return False
+        self.done = self._ends = False
+        self._rest = None
+        return True
+
     def close(self) -> None:
         self._rest = None
         self.operator.close()

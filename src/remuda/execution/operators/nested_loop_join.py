@@ -49,9 +49,10 @@ class NestedLoopJoinOperator(Operator):
         output: Sequence[int],
         memory: Reservation,
         unknown: Predicate | None = None,
+        fixed_right: bool = False,
     ) -> None:
         """MARK: ``output`` leaves out the mark, ``unknown`` finds the pairs for which the condition
-        is NULL."""
+        is NULL. ``fixed_right``: the right side is the same after each restart."""
         self._kind = kind
         self._left = Upstream(left, memory)
         self._right = Upstream(right, memory)
@@ -62,6 +63,7 @@ class NestedLoopJoinOperator(Operator):
         self._unknown = unknown
         self._output = list(output)
         self._memory = memory
+        self._fixed_right = fixed_right
         self._rows = RowBlocks(right_types, memory)
         self._gathered = Gathered(left_types, memory.beside())
         self._ahead: Batch | None = None
@@ -99,9 +101,12 @@ class NestedLoopJoinOperator(Operator):
             if self._kind in KEEPS_RIGHT:
                 self._memory.grow(self._rows.rows)
                 self._right_matched = np.zeros(self._rows.rows, np.bool_)
-            if not self._rows.rows and self._kind not in NEEDS_LEFT:
-                self._left.done = True
+            self._skip_left_of_nothing()
         return Progress.FETCHED
+
+    def _skip_left_of_nothing(self) -> None:
+        if not self._rows.rows and self._kind not in NEEDS_LEFT:
+            self._left.done = True
 
     # --- the left side ------------------------------------------------------------------------
 
@@ -207,6 +212,18 @@ class NestedLoopJoinOperator(Operator):
 
     def current_batch(self) -> Batch:
         return self._batch
+
+    def restart(self) -> bool:
+        """The blocks of a fixed right side stay."""
+        if not self._fixed_right or not self._rows.complete or not self._left.restart():
+            return False
+        self._current = self._ahead = None
+        self._gathered.release()
+        self._rest = 0
+        if self._kind in KEEPS_RIGHT:
+            self._right_matched = np.zeros(self._rows.rows, np.bool_)
+        self._skip_left_of_nothing()
+        return True
 
     def close(self) -> None:
         self._batch = self._right_rows = EMPTY

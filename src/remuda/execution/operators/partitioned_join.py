@@ -172,6 +172,9 @@ class PartitionedJoinOperator(Operator):
     def current_batch(self) -> Batch:
         return self._batch
 
+    def restart(self) -> bool:
+        return self._inner is not None and not self._split and self._inner.restart()
+
     def close(self) -> None:
         self._batch = EMPTY
         self._held = []

@@ -49,6 +49,9 @@ class ProjectOperator(Operator):
     def current_batch(self) -> Batch:
         return self._batch
 
+    def restart(self) -> bool:
+        return self._source.restart()
+
     def close(self) -> None:
         self._batch = Batch([], 0)
         self._source.close()

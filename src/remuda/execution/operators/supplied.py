@@ -19,7 +19,9 @@ class SuppliedOperator(Operator):
         rows = context.supplied.get(node.relation)
         if rows is None:
             raise InternalError(f'nobody supplied the rows of "{node.relation}"')
-        self._pieces = _pieces(rows, context.batch_rows or BATCH_ROWS)
+        self._rows = rows
+        self._piece_rows = context.batch_rows or BATCH_ROWS
+        self._pieces = _pieces(rows, self._piece_rows)
         self._positions = node.positions
         self._batch = Batch([], 0)
 
@@ -33,6 +35,10 @@ class SuppliedOperator(Operator):
 
     def current_batch(self) -> Batch:
         return self._batch
+
+    def restart(self) -> bool:
+        self._pieces = _pieces(self._rows, self._piece_rows)
+        return True
 
     def close(self) -> None:
         self._batch = Batch([], 0)

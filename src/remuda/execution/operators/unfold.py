@@ -129,6 +129,14 @@ class UnfoldOperator(Operator):
     def current_batch(self) -> Batch:
         return self._batch
 
+    def restart(self) -> bool:
+        if not self._source.restart():
+            return False
+        self._input = EMPTY
+        self._rest = None
+        self._rows = iter(())
+        return True
+
     def close(self) -> None:
         self._batch = self._input = EMPTY
         self._rest = None
