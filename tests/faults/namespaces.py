@@ -1,8 +1,10 @@
 """A network of its own for each member, on one bridge, so that pairs of members can be cut off.
 
-Needs root and ``ip``. Who is cut off sends its packets to a hardware address that nobody has: they
-vanish, as in a network that is split, and no side is told. What a process leaves behind that was
-killed, the next one removes: names begin with the process id.
+Needs root and ``ip``. A member that is cut off sends its packets to a hardware address that nobody
+has: they vanish, as in a network that is split, and no side is told. Connections are refused by two
+more networks without a process: one has the addresses of one side, the other those of the other
+side, and each side's packets go to the one that has the other side's addresses. The kernel there
+resets them. The next process removes what a killed one has left: names begin with the process id.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from pathlib import Path
 from typing import Self
 
 NOBODY = "02:00:00:00:00:99"
+WALLS = ("02:00:00:00:00:a1", "02:00:00:00:00:a2")
+"""Hardware addresses of the networks that refuse connections."""
 
 
 class Namespaces:
@@ -25,6 +29,8 @@ class Namespaces:
         self.net = f"10.{77 + os.getpid() % 100}.{os.getpid() // 100 % 250}"
         self.members = members
         self._made: list[str] = []
+        self._diverted: set[tuple[int, int]] = set()
+        """Pairs whose packets do not go where they should."""
 
     @staticmethod
     def available() -> bool:
@@ -49,12 +55,43 @@ class Namespaces:
     def split(self, one: Iterable[int], other: Iterable[int]) -> None:
         """No packet goes between members of ``one`` and of ``other``; clients reach both."""
         for a, b in itertools.product(one, other):
-            for here, there in ((a, b), (b, a)):
-                self._neighbour("replace", here, there, "lladdr", NOBODY, "nud", "permanent")
+            self._send_to(NOBODY, a, b)
+            self._send_to(NOBODY, b, a)
+
+    def silence(self, senders: Iterable[int], receivers: Iterable[int]) -> None:
+        """No packet of ``senders`` reaches ``receivers``; theirs arrive."""
+        for here, there in itertools.product(senders, receivers):
+            self._send_to(NOBODY, here, there)
+
+    def refuse(self, one: int, others: Iterable[int]) -> None:
+        """Connections between the member and the others are reset, and new ones refused."""
+        far = list(others)
+        for wall, (hidden, seen) in enumerate((([one], far), (far, [one]))):
+            for place in seen:
+                self._wall_knows(wall, place)
+            for place in hidden:
+                _ip("-n", self._wall(wall), "addr", "add", f"{self.host(place)}/24", "dev", "eth0")
+        for place in far:
+            self._send_to(WALLS[0], place, one)
+            self._send_to(WALLS[1], one, place)
 
     def heal(self) -> None:
-        for a, b in itertools.permutations(range(1, self.members + 1), 2):
-            self._neighbour("delete", a, b)
+        for wall in range(len(WALLS)):
+            _ip("-n", self._wall(wall), "addr", "flush", "dev", "eth0")
+        for here, there in sorted(self._diverted):
+            self._neighbour("delete", here, there)
+        self._diverted.clear()
+
+    def _send_to(self, hardware: str, here: int, there: int) -> None:
+        self._diverted.add((here, there))
+        self._neighbour("replace", here, there, "lladdr", hardware, "nud", "permanent")
+
+    def _wall_knows(self, wall: int, place: int) -> None:
+        """It never asks for a hardware address: all that hear the question would learn a wrong one
+        from it."""
+        where = ("neigh", "replace", self.host(place), "dev", "eth0")
+        hardware = ("lladdr", _hardware(place), "nud", "permanent")
+        _ip("-n", self._wall(wall), *where, *hardware)
 
     def _neighbour(self, what: str, here: int, there: int, *more: str) -> None:
         place = ("neigh", what, self.host(there), "dev", "eth0")
@@ -70,14 +107,15 @@ class Namespaces:
             _ip("addr", "add", f"{self.net}.254/24", "dev", bridge)
             _ip("link", "set", bridge, "up")
             for place in range(1, self.members + 1):
-                name, wire = self._name(place), self._wire(place)
-                _ip("netns", "add", name)
-                self._made.append(name)
-                _ip("link", "add", wire, "type", "veth", "peer", "name", "eth0", "netns", name)
-                _ip("link", "set", wire, "master", bridge, "up")
+                name = self._network(bridge, place)
+                _ip("-n", name, "link", "set", "eth0", "address", _hardware(place))
                 _ip("-n", name, "addr", "add", f"{self.host(place)}/24", "dev", "eth0")
-                for device in ("lo", "eth0"):
-                    _ip("-n", name, "link", "set", device, "up")
+            for wall, hardware in enumerate(WALLS):
+                name = self._network(bridge, self.members + 1 + wall)
+                _ip("-n", name, "link", "set", "eth0", "address", hardware)
+                # It tells nobody that it has their addresses.
+                quiet = "echo 8 > /proc/sys/net/ipv4/conf/all/arp_ignore"
+                subprocess.run(["ip", "netns", "exec", name, "sh", "-c", quiet], check=True)
         except BaseException:
             self.__exit__()
             raise
@@ -90,11 +128,28 @@ class Namespaces:
             _ip("netns", "delete", name, check=False)
         _ip("link", "delete", self.tag + "br", check=False)
 
+    def _network(self, bridge: str, place: int) -> str:
+        name, wire = self._name(place), self._wire(place)
+        _ip("netns", "add", name)
+        self._made.append(name)
+        _ip("link", "add", wire, "type", "veth", "peer", "name", "eth0", "netns", name)
+        _ip("link", "set", wire, "master", bridge, "up")
+        for device in ("lo", "eth0"):
+            _ip("-n", name, "link", "set", device, "up")
+        return name
+
+    def _wall(self, number: int) -> str:
+        return self._name(self.members + 1 + number)
+
     def _name(self, place: int) -> str:
         return f"{self.tag}n{place}"
 
     def _wire(self, place: int) -> str:
         return f"{self.tag}w{place}"
+
+
+def _hardware(place: int) -> str:
+    return f"02:00:00:00:01:{place:02x}"
 
 
 def _remove_leftovers() -> None:

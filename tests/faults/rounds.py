@@ -36,7 +36,9 @@ from remuda.client.requests import ClusterInfo
 from remuda.datatypes.view import NOBODY
 from remuda.errors import RemudaError
 
-FAULTS = ("kill", "freeze", "add", "stop", "split")
+FAULTS = ("kill", "freeze", "add", "stop", "split", "one-way", "flap", "reset")
+NETWORKED = {"split", "one-way", "flap", "reset"}
+"""Faults of networks: members run in networks of their own."""
 WORKS = (
     *("register", "register", "register", "bank", "batch", "bump", "element"),
     *(Appends.name, Appends.name, Transfers.name),
@@ -67,6 +69,10 @@ class Round:
     folder: Path | None = None
     aloud: bool = False
     """Print the timeline while it grows."""
+    split_seconds: Sequence[float] = ()
+    """How long networks are split; as a rule from half a heartbeat timeout to three."""
+    donated: int = 0
+    """Partitions that were unreachable, and have come back."""
     timeline: list[str] = field(default_factory=list)
     found: list[str] = field(default_factory=list)
 
@@ -75,8 +81,8 @@ class Round:
         with tempfile.TemporaryDirectory(prefix="faults-") as scratch:
             folder = self.folder or Path(scratch)
             folder.mkdir(parents=True, exist_ok=True)
-            if "split" in self.faults:
-                with Namespaces(self.members + 12) as namespaces:
+            if NETWORKED.intersection(self.faults):
+                with Namespaces(self.members + 24) as namespaces:
                     self._run(folder, namespaces)
             else:
                 self._run(folder, None)
@@ -159,7 +165,7 @@ class Round:
                 if turn < len(self.faults)
                 else (random.choice(list(self.faults)))
             )
-            getattr(self, f"_{fault}")(random)
+            getattr(self, f"_{fault.replace('-', '_')}")(random)
             self._restore()
 
     def _restore(self) -> None:
@@ -207,21 +213,80 @@ class Round:
         assert status == 0, f"{victim} was asked to leave and ended with status {status}"
 
     def _split(self, random: Random) -> None:
+        few, rest = self._sides(random)
+        self._say(f"split off {_listed(few)}")
+        self._networks.split(_places(few), _places(rest))
+        self._heal_after(self._split_time(random), few)
+
+    def _one_way(self, random: Random) -> None:
+        """What one side sends vanishes; the other side is heard, until it waits for answers."""
+        few, rest = self._sides(random)
+        mute, deaf = (few, rest) if random.random() < 0.5 else (rest, few)
+        self._say(f"nothing passes from {_listed(mute)} to {_listed(deaf)}")
+        self._networks.silence(_places(mute), _places(deaf))
+        self._heal_after(self._split_time(random), few)
+
+    def _flap(self, random: Random) -> None:
+        """Half a second split, half a second whole, for 20 s."""
+        few, rest = self._sides(random)
+        self._say(f"a flapping network before {_listed(few)}")
+        end = time.monotonic() + 20.0
+        while time.monotonic() < end:
+            self._networks.split(_places(few), _places(rest))
+            time.sleep(0.5)
+            self._networks.heal()
+            time.sleep(0.5)
+        self._heal_after(0.0, few)
+
+    def _reset(self, random: Random) -> None:
+        """Connections of one member are reset and refused for a moment, far less than a lease: it
+        stays a member."""
+        victim = random.choice(self.processes.live)
+        others = [member for member in self.processes.live if member is not victim]
+        seconds = random.uniform(0.15, 0.5)
+        self._say(f"connections of {victim} are reset and refused for {seconds:.2f} s")
+        self._networks.refuse(victim.place, _places(others))
+        time.sleep(seconds)
+        self._networks.heal()
+        time.sleep(4 * self.heartbeat_interval)  # longer than a lease
+        assert victim.alive, f"{victim} has ended after its connections were reset"
+        assert victim.number in self._members(), f"{victim} was dropped after a reset"
+
+    @property
+    def _networks(self) -> Namespaces:
         namespaces = self.processes.namespaces
         assert namespaces is not None
+        return namespaces
+
+    def _sides(self, random: Random) -> tuple[list[Member], list[Member]]:
+        """A minority of the members, and the others."""
         live = self.processes.live
         few = random.sample(live, (len(live) - 1) // 2)
-        rest = [member for member in live if member not in few]
-        self._say("split off " + ", ".join(map(str, few)))
-        namespaces.split([member.place for member in few], [member.place for member in rest])
-        time.sleep(random.choice((0.5, 2.0, 3.0)) * self.heartbeat_timeout)
+        return few, [member for member in live if member not in few]
+
+    def _split_time(self, random: Random) -> float:
+        usual = [factor * self.heartbeat_timeout for factor in (0.5, 2.0, 3.0)]
+        return random.choice(list(self.split_seconds) or usual)
+
+    def _heal_after(self, seconds: float, few: Sequence[Member]) -> None:
+        """Members that the others have gone on without end when nobody wants their copies."""
+        away: set[int] = set()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(min(0.1, max(0.0, end - time.monotonic())))
+            self._members()
+            away.update(self.watcher._core.view.unreachable)
         self._say("heal")
-        namespaces.heal()
+        self._networks.heal()
         time.sleep(self.heartbeat_timeout)
         inside = self._members()
         for member in few:
             if member.number not in inside:
                 self._expect_gone(member)
+        away.update(self.watcher._core.view.unreachable)
+        if away:
+            self.donated += len(away)
+            self._say(f"{len(away)} partitions were unreachable")
 
     def _expect_gone(self, member: Member) -> None:
         deadline = time.monotonic() + HEALING / 3
@@ -277,7 +342,9 @@ class Round:
         if not self.backups:
             return ""
         if NOBODY in view.owners:
-            return f"{view.owners.count(NOBODY)} partitions are lost"
+            return f"{len(view.lost)} partitions are lost, {len(view.unreachable)} unreachable"
+        if view.emptied:
+            return f"{len(view.emptied)} partitions have begun again without a row"
         copies = min(self.backups + 1, len(expected))
         few = sum(len(row) < copies for row in view.replicas)
         return f"{few} partitions have fewer than {copies} copies" if few else ""
@@ -294,6 +361,14 @@ class Round:
                     break
 
 
+def _places(members: Sequence[Member]) -> list[int]:
+    return [member.place for member in members]
+
+
+def _listed(members: Sequence[Member]) -> str:
+    return ", ".join(map(str, members))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=int(time.time()) % 100_000)
@@ -306,6 +381,7 @@ def main() -> int:
     parser.add_argument("--works", default=",".join(WORKS), help=",".join(KINDS))
     parser.add_argument("--durable", action="store_true", help="with logs and snapshots")
     parser.add_argument("--aloud", action="store_true", help="print the timeline while it grows")
+    parser.add_argument("--split-seconds", default="", help="3.8,9: how long splits last")
     parser.add_argument("--folder", type=Path, help="where the members' logs stay")
     given = parser.parse_args()
     for ending in (signal.SIGTERM, signal.SIGHUP):
@@ -322,6 +398,7 @@ def main() -> int:
             faults=given.faults.split(","),
             works=given.works.split(","),
             durable=given.durable,
+            split_seconds=[float(each) for each in given.split_seconds.split(",") if each],
             folder=given.folder and given.folder / str(seed),
             aloud=given.aloud,
         ).run()

@@ -52,6 +52,26 @@ KINDS = {
     "all": Kind("all of these, two backups", {"faults": _CHANGES, "members": 4, "backups": 2}),
     "no-backups": Kind("members are killed, and rows with them", {"backups": 0}),
     "split": Kind("networks are split", {"faults": ["split"]}, _networks),
+    "donors": Kind(
+        "two of five members are cut off, and give back the partitions that only they have",
+        {"faults": ["split"], "members": 5, "split_seconds": (3.8, 9.0)},
+        _networks,
+    ),
+    "one-way": Kind(
+        "what one side of five members sends does not arrive",
+        {"faults": ["one-way"], "members": 5},
+        _networks,
+    ),
+    "flap": Kind(
+        "a network is split and whole by turns, each for 0.5 s",
+        {"faults": ["flap"], "members": 5},
+        _networks,
+    ),
+    "reset": Kind(
+        "the connections of a member are reset and refused for up to 0.5 s",
+        {"faults": ["reset"], "heartbeat_interval": 1.0, "heartbeat_timeout": 10.0},
+        _networks,
+    ),
     "snapshots": Kind(
         "snapshots are made and restored while members come and go",
         {

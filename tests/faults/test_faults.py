@@ -48,9 +48,40 @@ def test_long_rounds(seed: int, members: int, backups: int, faults: list[str]) -
     judge(Round(seed=seed, members=members, backups=backups, faults=faults, seconds=60.0))
 
 
+needs_networks = pytest.mark.skipif(
+    not Namespaces.available(),
+    reason="no right to make network namespaces (they need root, and the command ip)",
+)
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-@pytest.mark.skipif(not Namespaces.available(), reason="no right to make network namespaces")
+@needs_networks
 @pytest.mark.parametrize("seed", range(5))
-def test_split_networks(seed: int) -> None:
-    judge(Round(seed=seed, members=3, faults=["split"], seconds=60.0))
+@pytest.mark.parametrize(("members", "fault"), [(3, "split"), (5, "one-way"), (5, "flap")])
+def test_networks_that_fail(seed: int, members: int, fault: str) -> None:
+    judge(Round(seed=seed, members=members, faults=[fault], seconds=60.0))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@needs_networks
+@pytest.mark.parametrize("seed", range(3))
+def test_a_member_whose_connections_are_reset_for_a_moment_stays(seed: int) -> None:
+    """With the heartbeats of a production cluster, whose lease is 3 s."""
+    beats = {"heartbeat_interval": 1.0, "heartbeat_timeout": 10.0}
+    judge(Round(seed=seed, members=3, faults=["reset"], seconds=60.0, **beats))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@needs_networks
+@pytest.mark.parametrize("seconds", [3.8, 9.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_two_of_five_that_were_cut_off_give_back_what_only_they_have(
+    seed: int, seconds: float
+) -> None:
+    """Longer than it takes to be voted out. Nothing is lost, and the donors end."""
+    made = Round(seed=seed, members=5, faults=["split"], seconds=60.0, split_seconds=[seconds])
+    judge(made)
+    assert made.donated, "no partition was unreachable: the split was too short"
