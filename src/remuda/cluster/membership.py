@@ -176,12 +176,20 @@ class _Known:
     suspected: str = ""
     refused_since: float | None = None
     """Since when nobody has listened at its address."""
+    refused_last: float = 0.0
+    """When that was found last."""
 
     def given_up(self, now: float, times: Times) -> bool:
         if not self.suspected:
             return False
-        refused = self.refused_since is not None and now - self.refused_since >= times.grace
-        return refused or now - self.heard >= times.timeout
+        return now - self.heard >= times.timeout or self._port_closed(now, times)
+
+    def _port_closed(self, now: float, times: Times) -> bool:
+        """For one grace, and still: a probe that gets no answer now shows nothing. Its packet may
+        have been lost when the network came back, and TCP repeats it after a second."""
+        if self.refused_since is None or now - self.refused_since < times.grace:
+            return False
+        return now - self.refused_last <= times.interval / 2
 
 
 @dataclass(slots=True)
@@ -363,8 +371,10 @@ class Membership:
             return []
         if not event.refused:
             known.refused_since = None
-        elif known.refused_since is None:
-            known.refused_since = now
+        else:
+            known.refused_last = now
+            if known.refused_since is None:
+                known.refused_since = now
         return [*self._suspect(event.member, event.cause), *self._wish(now)]
 
     def _on_tick(self, now: float) -> list[Effect]:

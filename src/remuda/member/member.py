@@ -11,6 +11,7 @@ from uuid import UUID
 
 from google.protobuf.message import Message
 
+from remuda.cluster.membership import Reached
 from remuda.config import MemberConfig, check_exposure
 from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.view import MemberInfo, View
@@ -372,7 +373,10 @@ class Member:
 
     def _greet_control(self, hello: Message) -> Message:
         assert isinstance(hello, control_pb2.ControlHandshake)
-        self.core.check_identity(codec.decode_member(hello.member), hello.context.view)
+        sender = codec.decode_member(hello.member)
+        self.core.check_identity(sender, hello.context.view)
+        if sender.number in self.core.lost:  # it lives, though its port may have been closed
+            self.membership.step(Reached(sender.number))
         return control_pb2.ControlHandshake(
             member=codec.encode_member(self.core.info), context=self.core.context()
         )
