@@ -85,6 +85,19 @@ NESTED_FUNCTIONS: Final = {
     "jsonb_path_exists": ("jsonb_path_exists('{\"a\": 1}', '$.a')",),
     "jsonb_path_query_array": ("jsonb_path_query_array('{\"a\": [1, 5]}', '$.a[*] ? (@ > 3)')",),
     "jsonb_path_query_first": ("jsonb_path_query_first('{\"a\": [1, 5]}', '$.a[last]')",),
+    "jsonb_path_exists_tz": (
+        'jsonb_path_exists_tz(\'["2020-01-01", "2020-01-01 01:00:00+02"]\', \'$[*].datetime() ? (@ < $x.datetime())\', \'{"x": "2020-01-01"}\')',  # noqa: E501
+    ),
+    "jsonb_path_match_tz": (
+        "jsonb_path_match_tz('[\"2020-01-01\", \"2020-01-01 01:00:00+02\"]', '$[1].datetime() < $[0].datetime()')",  # noqa: E501
+    ),
+    "jsonb_path_query_array_tz": (
+        'jsonb_path_query_array_tz(\'["2020-01-01", "2020-01-01 01:00:00+02"]\', \'$[*].datetime() ? (@ < "2020-01-01".datetime())\')',  # noqa: E501
+    ),
+    "jsonb_path_query_first_tz": (
+        "jsonb_path_query_first_tz('[\"2020-01-01\", \"2020-01-01 01:00:00+02\"]', '$[1].datetime() < $[0].datetime()')",  # noqa: E501
+    ),
+    "jsonpath": ("CAST('lax $.a[1 to last]' AS jsonpath)",),
     "jsonb_path_match": ("jsonb_path_match('{\"a\": 5}', '$.a > $least', '{\"least\": 3}')",),
     "jsonb_object": ("jsonb_object('{a,1,b,2}')",),
 }
@@ -102,6 +115,11 @@ can be results, but not columns of maps.
 numbers exact. In Python `dict`, `list`, `str`, numbers, `bool` or `None`; in Arrow `arrow.json`,
 which is text. A `str` given for a JSON column is a JSON string; JSON text goes through a cast:
 `CAST(? AS JSON)`. Two values are equal and ordered as in JSONB: 1.0 equals 1.
+
+**jsonpath** is PostgreSQL's language, in lax and strict mode, with its errors (22031 to 2203C). A
+path is text, and `'...'::jsonpath` gives its canonical form as text. Where it departs from
+PostgreSQL: a path has at most 50 parentheses, filters and subscripts inside each other and 120
+items behind each other (54000), and a comment may follow a name directly (`$.a/**/.b`).
 
 **UUID** is `uuid.UUID` in Python and `arrow.uuid` in Arrow. As a key it hashes like its text, which
 is how Spark has it.

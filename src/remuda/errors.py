@@ -235,10 +235,48 @@ class DataError(InputError):
     sqlstate = "22000"
 
 
-class SqlJsonItemError(DataError):
-    """A jsonpath computes with what it cannot."""
+class SqlJsonError(DataError):
+    """A jsonpath meets a value that it cannot be applied to; filters take it as unknown."""
+
+    sqlstate = "22000"
+
+
+class InvalidJsonDatetimeArgument(SqlJsonError):
+    """``.datetime()`` of a value that is no text, or a text in no known form."""
+
+    sqlstate = "22031"
+
+
+class InvalidJsonSubscript(SqlJsonError):
+    sqlstate = "22033"
+
+
+class NonNumericJsonItem(SqlJsonError):
+    """A method of numbers is applied to another value."""
+
+    sqlstate = "22036"
+
+
+class JsonSingletonRequired(SqlJsonError):
+    """An operator of a jsonpath needs exactly one value of a type."""
 
     sqlstate = "22038"
+
+
+class JsonArrayNotFound(SqlJsonError):
+    sqlstate = "22039"
+
+
+class JsonMemberNotFound(SqlJsonError):
+    sqlstate = "2203A"
+
+
+class JsonNumberNotFound(SqlJsonError):
+    sqlstate = "2203B"
+
+
+class JsonObjectNotFound(SqlJsonError):
+    sqlstate = "2203C"
 
 
 class DivisionByZero(DataError):

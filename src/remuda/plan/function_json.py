@@ -116,6 +116,16 @@ FUNCTIONS: Final = (
     ScalarFunction("jsonb_path_query_first", fixed(JSON, *_PATH, optional=2),
                    summary="json, path, variables, silent: the first that it leads to",
                    raises=True),
+    ScalarFunction("jsonb_path_exists_tz", fixed(BOOLEAN, *_PATH, optional=2),
+                   summary="the same, comparing times with and without a zone", raises=True),
+    ScalarFunction("jsonb_path_match_tz", fixed(BOOLEAN, *_PATH, optional=2),
+                   summary="the same, comparing times with and without a zone", raises=True),
+    ScalarFunction("jsonb_path_query_array_tz", fixed(JSON, *_PATH, optional=2),
+                   summary="the same, comparing times with and without a zone", raises=True),
+    ScalarFunction("jsonb_path_query_first_tz", fixed(JSON, *_PATH, optional=2),
+                   summary="the same, comparing times with and without a zone", raises=True),
+    ScalarFunction("jsonpath", fixed(VARCHAR, VARCHAR),
+                   summary="text::jsonpath: a checked path in its canonical form", raises=True),
 )  # fmt: skip
 
 ALIASES: Final[dict[str, str]] = {

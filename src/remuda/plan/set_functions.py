@@ -152,6 +152,12 @@ _DEFINED = (
     SetFunction(
         "json_path_query", _path_query, "json, path, variables, silent: what it leads to", 10.0
     ),
+    SetFunction(
+        "json_path_query_tz",
+        _path_query,
+        "the same, comparing times with and without a zone",
+        10.0,
+    ),
     SetFunction("json_to_record", _record, "an object, as AS x (column type, ...) says", 1.0),
     SetFunction(
         "json_to_recordset", _record, "objects of an array, as AS x (column type, ...)", 10.0

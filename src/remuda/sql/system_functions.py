@@ -446,7 +446,7 @@ def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
 
 def object_cast(binder: ExpressionBinder, node: exp.Cast, name: str) -> Expression | None:
     """``::regclass`` and its kind: what numbers of the catalog are as text, and the other way
-    round; None for another type."""
+    round. ``::jsonpath``: a text that is checked. None for another type."""
     operand = node.this
     if name == "oid":
         bound = binder.bind(operand)
@@ -455,6 +455,9 @@ def object_cast(binder: ExpressionBinder, node: exp.Cast, name: str) -> Expressi
         return binder.convert.explicit(bound, BIGINT, operand)
     if name in ("name", "char"):
         return binder.convert.explicit(binder.bind(operand), VARCHAR, operand)
+    if name == "jsonpath":
+        text = binder.convert.explicit(binder.bind(operand), VARCHAR, operand)
+        return binder.convert.call("jsonpath", [text], [operand], node)
     if name == "regclass":
         return regclass(binder, binder.bind(operand), operand)
     if name in ("regtype", "regnamespace", "regproc", "regrole"):

@@ -38,7 +38,7 @@ def _pattern() -> str:
     )
 
 
-_FIELD: Final = re.compile(
+FIELD: Final = re.compile(
     f"(?P<prefix>(?:FM|fm|TM|tm|FX|fx)*)(?P<name>{_pattern()})(?P<suffix>TH|th|SP|sp)?"
 )
 
@@ -78,7 +78,7 @@ def fields_of(template: str) -> tuple[Field | str, ...]:
             text.append('"')
             at += 2
             continue
-        match = _FIELD.match(template, at)
+        match = FIELD.match(template, at)
         if match is None:
             if template[at : at + 2].upper() in ("FX", "FM", "TM"):
                 at += 2
@@ -87,15 +87,20 @@ def fields_of(template: str) -> tuple[Field | str, ...]:
             at += 1
             continue
         flush()
-        suffix = match["suffix"] or ""
-        if suffix.upper() == "SP":
-            raise NotSupported('"SP" in a template of to_char is not supported')
-        upper = match["name"].upper()
-        name = upper if upper in NUMERIC_FIELDS else match["name"]
-        parts.append(Field(name, "FM" not in match["prefix"].upper(), suffix))
+        parts.append(field_of_match(match))
         at = match.end()
     flush()
     return tuple(parts)
+
+
+def field_of_match(match: re.Match[str]) -> Field:
+    """What ``FIELD`` has found; raises NotSupported for the suffix SP."""
+    suffix = match["suffix"] or ""
+    if suffix.upper() == "SP":
+        raise NotSupported('"SP" in a template of to_char is not supported')
+    upper = match["name"].upper()
+    name = upper if upper in NUMERIC_FIELDS else match["name"]
+    return Field(name, "FM" not in match["prefix"].upper(), suffix)
 
 
 def to_char(moment: Moment, template: str) -> str:

@@ -22,15 +22,21 @@ _DIGITS: Final = {
     "CC": 2, "J": 7, "HH24": 2, "HH12": 2, "HH": 2, "MI": 2, "SS": 2, "MS": 3, "US": 6,
     "SSSS": 5, "SSSSS": 5, "TZH": 2, "TZM": 2, **{f"FF{n}": n for n in range(1, 7)},
 }  # fmt: skip
+_BEGIN_WITH_DIGITS: Final = frozenset(NUMERIC_FIELDS) - {"TZH"}
 _DAY: Final = 86_400_000_000
 _ZONE_HOURS_MAX: Final = 15
 
 
-class _Reader:
+class Reader:
+    """The values of the fields of a template in a text."""
+
     def __init__(self, text: str, template: str) -> None:
         self.text = text
         self.at = 0
         self.values: dict[str, int] = {}
+        self.read(template)
+
+    def read(self, template: str) -> None:
         parts = fields_of(template)
         for place, part in enumerate(parts):
             following = parts[place + 1] if place + 1 < len(parts) else None
@@ -39,7 +45,8 @@ class _Reader:
             elif self.at < len(self.text) or self._blank():
                 if self.at >= len(self.text):
                     break
-                self._field(part, following)
+                self._skip_blanks()
+                self.field(part, following)
 
     def _blank(self) -> bool:
         return self.at >= len(self.text)
@@ -61,9 +68,12 @@ class _Reader:
             else:
                 self.at += 1
 
-    def _field(self, field: Field, following: Field | str | None) -> None:
+    def _skip_blanks(self) -> None:
         while self.at < len(self.text) and self.text[self.at].isspace():
             self.at += 1
+
+    def field(self, field: Field, following: Field | str | None) -> None:
+        """Reads one field; ``following`` says where a number without fixed width ends."""
         if self.at >= len(self.text):
             return
         if field.name in NUMERIC_FIELDS:
@@ -81,7 +91,7 @@ class _Reader:
             self.values["TZ sign"] = -1 if sign == "-" else 1
             self.at += sign in "+-"
         limit = _DIGITS[name]
-        alone = not (isinstance(following, Field) and following.name in NUMERIC_FIELDS)
+        alone = not (isinstance(following, Field) and following.name in _BEGIN_WITH_DIGITS)
         free = alone or not field.fill
         given = self.text[self.at :] if free else self.text[self.at : self.at + limit]
         pattern = r"\d{1,3},\d{3}" if name == "Y,YYY" else r"\s*[+-]?\d+"
@@ -183,17 +193,18 @@ def _near_2020(value: int) -> int:
 
 def parsed_micros(text: str, template: str) -> int:
     """Microseconds since 1970-01-01 UTC. Raises InvalidDatetime or DatetimeOverflow."""
-    values = _Reader(text, template).values
-    days = _days(values, text)
+    values = Reader(text, template).values
+    days = days_of(values, text)
     return days * _DAY + _time(values, text)
 
 
 def parsed_days(text: str, template: str) -> int:
     """Days since 1970-01-01; the time of the day is not looked at."""
-    return _days(_Reader(text, template).values, text)
+    return days_of(Reader(text, template).values, text)
 
 
-def _days(values: dict[str, int], text: str) -> int:
+def days_of(values: dict[str, int], text: str) -> int:
+    """Days since 1970-01-01."""
     if "J" in values:
         return values["J"] - 2_440_588
     if "IYYY" in values:
@@ -232,6 +243,20 @@ def _iso_days(values: dict[str, int]) -> int:
 
 
 def _time(values: dict[str, int], text: str) -> int:
+    """Microseconds since midnight in UTC."""
+    return micros_of(values, text) - offset_of(values, text) * 1_000_000
+
+
+def offset_of(values: dict[str, int], text: str) -> int:
+    """Seconds east of UTC. Raises InvalidZoneDisplacement."""
+    hours, minutes = values.get("TZH", 0), values.get("TZM", 0)
+    if not (0 <= hours <= _ZONE_HOURS_MAX and 0 <= minutes <= 59):
+        raise InvalidZoneDisplacement(f'time zone displacement out of range: "{text}"')
+    return (hours * 60 + minutes) * 60 * values.get("TZ sign", 1)
+
+
+def micros_of(values: dict[str, int], text: str) -> int:
+    """Microseconds of the day, whatever the zone."""
     seconds = values.get("SSSSS", values.get("SSSS"))
     if seconds is None:
         hour = values.get("HH24", 0)
@@ -249,15 +274,11 @@ def _time(values: dict[str, int], text: str) -> int:
         seconds = (hour * 60 + minute) * 60 + second
     elif seconds > 86_400:
         raise _out_of_range(text)
-    hours, minutes = values.get("TZH", 0), values.get("TZM", 0)
-    if not (0 <= hours <= _ZONE_HOURS_MAX and 0 <= minutes <= 59):
-        raise InvalidZoneDisplacement(f'time zone displacement out of range: "{text}"')
-    offset = (hours * 60 + minutes) * 60 * values.get("TZ sign", 1)
     micros = values.get("micros", 0)
     if not 0 <= micros < 1_000_000:
         raise _out_of_range(text)
     unit: int = 10 ** (6 - values.get("fraction digits", 6))
-    return (seconds - offset) * 1_000_000 + (micros + unit // 2) // unit * unit
+    return seconds * 1_000_000 + (micros + unit // 2) // unit * unit
 
 
 def _out_of_range(text: str) -> DatetimeOverflow:

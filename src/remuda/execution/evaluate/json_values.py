@@ -23,7 +23,7 @@ from remuda.errors import (
     InvalidText,
     NullNotAllowed,
 )
-from remuda.execution.evaluate.json_paths import PATH_FUNCTIONS
+from remuda.execution.evaluate.json_paths import PATH_FUNCTIONS, PATH_TEXT
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.lists import OwnNulls, by_row, strict_by_row
 from remuda.execution.evaluate.numbers import Value
@@ -442,6 +442,7 @@ STRICT_JSON: dict[str, Callable[[Call], Kernel]] = {
 }
 
 
+STRICT_JSON["jsonpath"] = lambda call: strict_by_row(PATH_TEXT, call)
 STRICT_JSON |= {name: _plain(function) for name, function in PATH_FUNCTIONS.items()}
 OWN_JSON: dict[str, Callable[[Call], OwnNulls]] = {
     "jsonb_build_array": _build_array,

@@ -191,15 +191,19 @@ def _keys(text: str, *, types: Sequence[SqlType]) -> Iterator[Piece]:  # noqa: A
     yield (list(value),)
 
 
-def _path_query(
-    text: str,
-    path: str,
-    variables: str | None = None,
-    silent: bool = False,
-    *,
-    types: Sequence[SqlType],  # noqa: ARG001
-) -> Iterator[Piece]:
-    yield ([json_text(value) for value in found(parse_json(text), path, variables, silent) or ()],)
+def _path_query(zones: bool) -> SetEvaluator:
+    def evaluate(
+        text: str,
+        path: str,
+        variables: str | None = None,
+        silent: bool = False,
+        *,
+        types: Sequence[SqlType],  # noqa: ARG001
+    ) -> Iterator[Piece]:
+        values = found(parse_json(text), path, variables, silent, zones=zones)
+        yield ([json_text(value) for value in values],)
+
+    return evaluate
 
 
 TAKES_NULL: Final = frozenset({"string_to_table"})
@@ -215,7 +219,8 @@ SET_EVALUATORS: Final[dict[str, SetEvaluator]] = {
     "json_each": _members(json_text),
     "json_each_text": _members(_text),
     "json_object_keys": _keys,
-    "json_path_query": _path_query,
+    "json_path_query": _path_query(zones=False),
+    "json_path_query_tz": _path_query(zones=True),
     "json_to_record": record,
     "json_to_recordset": recordset,
 }
