@@ -161,6 +161,11 @@ CONTROL: Final = {
     "HEARTBEAT_ANSWER": _one_way("Heartbeat", "I have heard it: a lease counts from its sending"),
     "AGREE": _one_way("Agreement", "which view follows"),
     "WISH": _one_way("MembershipWish", "to the lowest member: a view with, or without, somebody"),
+    "MEET": _request(
+        "MembershipWish",
+        "Ack",
+        "connect to the process that asks to join: is it the one that it says?",
+    ),
     "CLOCK": _request("Heartbeat", "Heartbeat", "the clock of a participant, to choose T above it"),
     "CATALOG_CHANGE": _request(
         "CatalogChange", "CatalogState", "to the coordinator: change the catalog everywhere"

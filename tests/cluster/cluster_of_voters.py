@@ -2,17 +2,19 @@
 
 Every process runs ``Membership`` on a clock of its own speed; its disk keeps what ``Persist`` said.
 Messages are delayed, reordered, repeated and lost, the network splits, processes crash and come
-back, others join, some leave. ``run`` raises ``Violation`` as soon as a promise of design rules 13
-and 14 is broken.
+back, others join, some leave, and requests to join come from processes that are not there. ``run``
+raises ``Violation`` as soon as a promise of design rules 13 and 14 is broken.
 """
 
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass
 from random import Random
 
 from remuda.cluster import agreement as ag
 from remuda.cluster import membership as ms
+from remuda.cluster.decree import majority
 from remuda.cluster.membership import Membership, Times
 from remuda.cluster.next_view import next_view
 from remuda.datatypes.view import MemberInfo, View
@@ -31,8 +33,8 @@ class Violation(AssertionError):
     pass
 
 
-def info(number: int, uuid: str = "") -> MemberInfo:
-    return MemberInfo(number, uuid or f"uuid-{number}", "h", 1, 2, 3)
+def info(number: int, uuid: str = "", port: int = 2) -> MemberInfo:
+    return MemberInfo(number, uuid or f"uuid-{number}", "h", 1, port, 3)
 
 
 def view_of(number: int, members: set[int]) -> View:
@@ -40,11 +42,19 @@ def view_of(number: int, members: set[int]) -> View:
     return View(number, infos, (), last_number=max(members, default=0))
 
 
+@dataclass(frozen=True)
+class Look:
+    """``asker`` wants to know whether a process is there."""
+
+    asker: str
+    info: MemberInfo
+
+
 class Process:
     """A member, or one that wants to become one; the disk outlives a crash."""
 
-    def __init__(self, world: World, uuid: str, speed: float) -> None:
-        self.world, self.uuid, self.speed = world, uuid, speed
+    def __init__(self, world: World, uuid: str, speed: float, port: int) -> None:
+        self.world, self.uuid, self.speed, self.port = world, uuid, speed, port
         self.alive = True
         self.leaving = False
         self.membership: Membership | None = None
@@ -96,9 +106,25 @@ class Process:
                     self.world.send(self, to, ms.BeatAnswer(me, view_number, sent))
                 case ms.PassOn(to, passed):
                     self.world.send(self, to, passed)
+                case ms.Meet(to, there) if to == self.membership.me:
+                    self.world.carry(self, self.uuid, Look(self.uuid, there))
+                case ms.Meet(to, there):
+                    self.world.send(self, to, Look(self.uuid, there))
+
+    def look(self, look: Look) -> None:
+        """Try to meet a process, and tell who has asked for it."""
+        assert self.membership is not None
+        me, found = self.membership.me, self.world.at_address(self, look.info)
+        event: ms.Event = ms.NotMet(me, look.info, "it is not there")
+        if self.world.is_met(look.info, found):
+            event = ms.Met(me, look.info)
+        self.world.carry(self, look.asker, event)
 
     def receive(self, event: object) -> None:
-        if self.membership is not None:
+        if isinstance(event, Look):
+            if self.membership is not None:
+                self.look(event)
+        elif self.membership is not None:
             self.step(event)  # type: ignore[arg-type]
         elif isinstance(event, ag.Received) and isinstance(event.message, ag.Decided):
             view = event.message.value
@@ -140,6 +166,11 @@ class World:
         self._count = 0
         self.processes: dict[str, Process] = {}
         self.uuids: dict[int, str] = {}
+        self.meetings: dict[str, set[int]] = {}
+        """The members that have met each process."""
+        self.phantoms = 0
+        self.ended: set[str] = set()
+        """Processes that wanted to join, and were started again as others before they had."""
         self.sides: dict[str, int] = {}
         first = view_of(1, set(range(1, self.random.randint(1, 6) + 1)))
         self.installed(first)
@@ -148,7 +179,7 @@ class World:
 
     def add(self, uuid: str) -> Process:
         speed = 1 + self.random.uniform(-DRIFT, DRIFT)
-        process = self.processes[uuid] = Process(self, uuid, speed)
+        process = self.processes[uuid] = Process(self, uuid, speed, 100 + len(self.processes))
         self.at(self.random.uniform(0, TICK), process)
         return process
 
@@ -164,6 +195,10 @@ class World:
         assert process.membership is not None
         return process.membership.dropped_until
 
+    def is_met(self, wanted: MemberInfo, found: Process | None) -> bool:
+        """Whether the process at an address is the one that is looked for, and no member."""
+        return found is not None and found.uuid == wanted.uuid and found.membership is None
+
     # --- the network ---
 
     def at(self, delay: float, what: object) -> None:
@@ -172,7 +207,7 @@ class World:
 
     def send(self, sender: Process, to: int, event: object) -> None:
         uuid = self.uuids.get(to, "")
-        if uuid:
+        if uuid in self.processes:
             self.carry(sender, uuid, event)
 
     def carry(self, sender: Process, uuid: str, event: object) -> None:
@@ -188,7 +223,17 @@ class World:
         members = [p for p in self.processes.values() if p.alive and p.membership is not None]
         if members:
             whom = self.random.choice(members)
-            self.carry(process, whom.uuid, ms.JoinAsked(info(0, process.uuid)))
+            self.carry(process, whom.uuid, ms.JoinAsked(info(0, process.uuid, process.port)))
+
+    def at_address(self, looking: Process, there: MemberInfo) -> Process | None:
+        """Who accepts a connection of a member, and finishes a handshake."""
+        assert looking.membership is not None
+        for process in self.processes.values():
+            listens = process.port == there.control_port and process.alive
+            if listens and self.reachable(looking, process):
+                self.meetings.setdefault(process.uuid, set()).add(looking.membership.me)
+                return process
+        return None
 
     def reachable(self, a: Process, b: Process) -> bool:
         return self.sides.get(a.uuid, 0) == self.sides.get(b.uuid, 0)
@@ -200,6 +245,17 @@ class World:
         for member in view.members:
             if self.uuids.setdefault(member.number, member.uuid) != member.uuid:
                 raise Violation(f"number {member.number} was given twice")
+        before = self.views.get(view.number - 1)
+        if before is not None:
+            for member in view.by_number.keys() - before.by_number.keys():
+                self._check_joined(before, view.by_number[member])
+
+    def _check_joined(self, before: View, joined: MemberInfo) -> None:
+        if joined.uuid not in self.processes.keys() | self.ended:
+            raise Violation(f"a view has {joined.uuid}, which never was")
+        met = self.meetings.get(joined.uuid, set()) & before.by_number.keys()
+        if len(met) < majority(len(before.members)):
+            raise Violation(f"{joined.uuid} was met by {met} alone, of {before}")
 
     # --- faults ---
 
@@ -216,10 +272,37 @@ class World:
             self.reset(process)
         elif choice < 0.75:
             self.sides = {}
-        elif choice < 0.9:
+        elif choice < 0.86:
             self.add_new()
+        elif choice < 0.91:
+            self.ask_for_phantoms()
+        elif choice < 0.94:
+            self.start_again()
         else:
             process.leaving = True
+
+    def start_again(self) -> None:
+        """A process ends while it waits to join, and another one is started at its address."""
+        for process in list(self.processes.values()):
+            if process.alive and process.membership is None and not process.out:
+                self.ended.add(process.uuid)
+                del self.processes[process.uuid]
+                process.uuid = f"{process.uuid}+"
+                self.processes[process.uuid] = process
+
+    def ask_for_phantoms(self) -> None:
+        """Requests to join of processes that do not exist: at addresses that nobody hears, at those
+        of members, at those of processes that join (as if they had been started again since), with
+        numbers that others have."""
+        members = [p for p in self.processes.values() if p.membership is not None]
+        ports = [999, *(p.port for p in self.processes.values())]
+        for _ in range(4):
+            self.phantoms += 1
+            number = self.random.choice((0, 1, 2))
+            phantom = info(number, f"phantom-{self.phantoms}", self.random.choice(ports))
+            for member in members:
+                for again in range(3):
+                    self.at(0.3 * again, (member, member, ms.JoinAsked(phantom)))
 
     def reset(self, process: Process) -> None:
         """Some find its port closed, whether it lives or not."""
@@ -284,7 +367,9 @@ class World:
         live = [
             process
             for member in last.members
-            if (process := self.processes[member.uuid]).alive and not process.leaving
+            if (process := self.processes.get(member.uuid)) is not None
+            and process.alive
+            and not process.leaving
         ]
         knows = any(p.alive and p.disk_view == last for p in self.processes.values())
         if len(live) <= len(last.members) // 2 or not knows:

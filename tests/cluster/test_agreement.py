@@ -12,9 +12,11 @@ import pytest
 from cluster_of_voters import LEASE, RETRY, Process, Violation, World, run, view_of
 
 from remuda.cluster import agreement as ag
-from remuda.cluster import decree
+from remuda.cluster import decree, joiners
 from remuda.cluster.agreement import Agreement
+from remuda.cluster.joiners import Joiners
 from remuda.cluster.lease import Lease, takeover_delay
+from remuda.datatypes.view import MemberInfo
 
 SEEDS = 200
 MUTANT_SEEDS = 300
@@ -72,6 +74,41 @@ def test_answering_heartbeats_of_an_old_view_is_caught(monkeypatch: pytest.Monke
 def test_a_lease_from_the_arrival_of_answers_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     keep = Lease.until
     monkeypatch.setattr(Lease, "until", lambda self, now: keep(self, now) + LEASE)
+    assert caught()
+
+
+def test_a_view_with_joiners_that_nobody_met_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def admitted(self: Joiners, now: float, *_: object) -> tuple[MemberInfo, ...]:
+        return tuple({info.uuid: info for info in self._joiners}.values())
+
+    monkeypatch.setattr(Joiners, "admitted", admitted)
+    assert caught()
+
+
+def test_a_meeting_by_address_alone_is_caught() -> None:
+    class ByAddress(World):
+        def is_met(self, wanted: MemberInfo, found: Process | None) -> bool:
+            return found is not None
+
+    assert caught(ByAddress)
+
+
+def test_a_meeting_of_another_incarnation_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Joiners.asked
+
+    def asked_by_address(self: Joiners, now: float, info: MemberInfo) -> bool:
+        taken = asked(self, now, info)
+        for known, joiner in self._joiners.items():
+            if known.control_port == info.control_port and taken:
+                self._joiners[info].met |= joiner.met
+        return taken
+
+    monkeypatch.setattr(Joiners, "asked", asked_by_address)
+    assert caught()
+
+
+def test_a_meeting_by_a_minority_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joiners, "majority", lambda _voters: 1)
     assert caught()
 
 

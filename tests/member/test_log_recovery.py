@@ -421,8 +421,8 @@ def test_members_wait_for_the_first_one_to_read_its_log(monkeypatch: pytest.Monk
             read_on.wait(10)
         return restore(recovery, folder, state)
 
-    def counted(forming: Forming, request: Any, ask: Any) -> Any:
-        answered = answer(forming, request, ask)
+    async def counted(forming: Forming, message: Any, channel: Any, ask: Any) -> Any:
+        answered = await answer(forming, message, channel, ask)
         asks.append(answered.reading)
         if sum(asks) > 8:  # of a member that asks five times in its join_timeout
             read_on.set()

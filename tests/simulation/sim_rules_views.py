@@ -52,7 +52,7 @@ async def a_refused_handshake_says_that_it_was_given_up(play: Play) -> None:
     play.fate("AGREE", LOST, to=3)
     sim.split({3}, 12.0)
     await play.until(lambda: sim.members[1].core.view.number == 2, 8.0)
-    assert set(three.lost) == {1, 2}
+    await play.until(lambda: set(three.lost) == {1, 2}, 2.0)
     for number in (1, 2):
         for kind in ("control", "data"):
             sim.network.break_connections(sim.nodes[3], sim.nodes[number], kind)

@@ -11,7 +11,7 @@ from remuda.errors import InvalidDefinition, MemberUnavailable
 
 class Founding:
     """What the first member knows. Numbers are given in the order of arrival; a member that asks
-    again (its answer was lost) gets the number it had."""
+    again (its answer was lost) gets the number it had. A process is met before it joins."""
 
     def __init__(self, cluster: str, size: int, first: MemberInfo, backups: int = 0) -> None:
         self.cluster = cluster
@@ -37,9 +37,15 @@ class Founding:
                 f'cluster "{self.cluster}" is complete with {self.size} members',
                 hint="It lets further members in as soon as its first view is there.",
             )
-        joined = replace(member, number=len(self.members) + 1)
+        taken = {known.number for known in self.members}
+        free = next(n for n in range(1, self.size + 1) if n not in taken)
+        joined = replace(member, number=free)
         self.members.append(joined)
         return joined
+
+    def forget(self, member: MemberInfo) -> None:
+        """It is not there any more: its number is free."""
+        self.members.remove(member)
 
     def view(self) -> View:
         assert self.complete

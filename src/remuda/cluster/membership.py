@@ -8,18 +8,20 @@ broke, is suspected; a suspicion ends when the member is heard again. It is give
 ``timeout`` of silence, or when nobody has listened at its address for ``grace``: a connection that
 is reset, and refused for a moment, does not show that a process has ended. A member that gives
 another one up, or knows of one that wants to join or to leave, wishes for the view without, or
-with, them (``cluster.agreement``), the oldest first. A cluster that cannot agree changes nothing: a
+with, them (``cluster.agreement``), the oldest first; a process that wants to join is met by a
+majority before (``cluster.joiners``). A cluster that cannot agree changes nothing: a
 member without a majority neither serves (its lease runs out) nor gets another view.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from remuda.cluster import agreement as ag
 from remuda.cluster.agreement import Agreement
 from remuda.cluster.decree import majority
+from remuda.cluster.joiners import Joiners
 from remuda.cluster.lease import Lease, takeover_delay
 from remuda.cluster.next_view import Placement
 from remuda.datatypes.view import MemberInfo, View
@@ -95,6 +97,24 @@ class JoinAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class Met:
+    """``member`` has opened a connection to the address in ``info``, and the process there has said
+    in its handshake that it is the one, and no member."""
+
+    member: int
+    info: MemberInfo
+
+
+@dataclass(frozen=True, slots=True)
+class NotMet:
+    """``member`` has not found the process, or could not be asked."""
+
+    member: int
+    info: MemberInfo
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class LeaveAsked:
     """``member`` keeps nothing that others need any more, and wants to leave."""
 
@@ -114,7 +134,9 @@ class Tick:
 
 
 Asked = JoinAsked | LeaveAsked | PlaceAsked
-Event = Beat | BeatAnswer | Unreachable | Reached | Asked | ag.HeardOf | ag.Received | Tick
+Joiner = JoinAsked | Met | NotMet
+Heard = Beat | BeatAnswer | Unreachable | Reached | ag.HeardOf | ag.Received
+Event = Heard | Asked | Joiner | Tick
 
 
 # --- effects ------------------------------------------------------------------------------------
@@ -141,6 +163,15 @@ class PassOn:
 
 
 @dataclass(frozen=True, slots=True)
+class Meet:
+    """Have member ``to`` (this one itself, or another one) look for the process at the address in
+    ``info``; the answer is ``Met`` or ``NotMet``."""
+
+    to: int
+    info: MemberInfo
+
+
+@dataclass(frozen=True, slots=True)
 class Suspect:
     """For the log."""
 
@@ -148,7 +179,7 @@ class Suspect:
     cause: str
 
 
-Effect = SendBeat | AnswerBeat | PassOn | Suspect | ag.Effect
+Effect = SendBeat | AnswerBeat | PassOn | Meet | Suspect | ag.Effect
 
 NextView = Callable[
     [
@@ -194,7 +225,6 @@ class _Known:
 
 @dataclass(slots=True)
 class _Wishes:
-    joining: dict[str, MemberInfo] = field(default_factory=dict)
     leaving: set[int] = field(default_factory=set)
     places: dict[int, Placement] = field(default_factory=dict)
 
@@ -224,6 +254,9 @@ class Membership:
             me, view, retry=times.retry, restored=restored, quiet_for=self._quiet_for
         )
         self._wishes = _Wishes()
+        self._joiners = Joiners(
+            me, patience=times.lease, lasting=times.timeout, retry=times.interval
+        )
         self.view = view
         self.lease = Lease(me, view.by_number, times.lease)
         self.takeover_at = now
@@ -236,6 +269,8 @@ class Membership:
         self._aware: set[int] = set()
         """Who is known to have installed this view."""
         self._known = self._strangers(now, view)
+        self._newcomers: frozenset[int] = frozenset()
+        """Members that this or the last views have let in, and that have not been heard yet."""
 
     def _strangers(self, now: float, view: View) -> dict[int, _Known]:
         return {number: _Known(now, now) for number in view.by_number if number != self.me}
@@ -257,10 +292,9 @@ class Membership:
         self._beat_due = now  # the new lease soon
         self._aware = set()
         self._known = self._strangers(now, view)
-        present = {member.uuid for member in view.members}
-        self._wishes.joining = {
-            uuid: info for uuid, info in self._wishes.joining.items() if uuid not in present
-        }
+        fresh = view.by_number.keys() - former.by_number.keys() - {self.me}
+        self._newcomers = (self._newcomers | fresh) & view.by_number.keys()
+        self._joiners.forget({member.uuid for member in view.members})
         self._wishes.leaving &= view.by_number.keys()
         self._wishes.places = {
             partition: place for partition, place in self._wishes.places.items() if place.fits(view)
@@ -304,6 +338,11 @@ class Membership:
     def suspected(self) -> Mapping[int, str]:
         return {n: known.suspected for n, known in self._known.items() if known.suspected}
 
+    def why_not_joined(self, info: MemberInfo) -> str:
+        """Why a majority cannot meet a process that asks this member to join; empty: it may, or
+        another member knows."""
+        return self._joiners.why_not(replace(info, number=0), self._reached, len(self.view.members))
+
     def __str__(self) -> str:
         doubts = ", ".join(f"suspects {n}: {why}" for n, why in self.suspected.items())
         return f"{self._agreement}" + (f", {doubts}" if doubts else "")
@@ -325,8 +364,8 @@ class Membership:
                 if member in self._known:
                     self._known[member].refused_since = None
                 return []
-            case JoinAsked(info):
-                return self._on_join(now, info)
+            case JoinAsked() | Met() | NotMet():
+                return self._on_joiner(now, event)
             case LeaveAsked(member):
                 return self._on_leave(now, member)
             case PlaceAsked(places):
@@ -360,6 +399,7 @@ class Membership:
         if known is None:
             return []
         known.heard = now
+        self._newcomers -= {sender}
         if not known.suspected:
             return []
         known.suspected, known.refused_since = "", None
@@ -401,15 +441,35 @@ class Membership:
         known.suspected = cause
         return [Suspect(member, cause)]
 
+    def _on_joiner(self, now: float, event: Joiner) -> list[Effect]:
+        match event:
+            case JoinAsked(info):
+                return self._on_join(now, info)
+            case Met(member, info):
+                self._joiners.met(now, member, info)
+                return [*self._meet(now, info), *self._wish(now)]
+            case NotMet(member, info, why):
+                self._joiners.not_met(member, info, why)
+                return []
+
     def _on_join(self, now: float, info: MemberInfo) -> list[Effect]:
         known = next((m for m in self.view.members if m.uuid == info.uuid), None)
         if known is not None:  # it has not heard that it is in
             return [ag.Send(known.number, ag.Decided(self.view))]
-        oldest = self._oldest()
+        oldest, info = self._oldest(), replace(info, number=0)
         if oldest != self.me:
             return [PassOn(oldest, JoinAsked(info))]
-        self._wishes.joining[info.uuid] = info
-        return self._wish(now)
+        if not self.member or not self._joiners.asked(now, info):
+            return []
+        return [*self._meet(now, info), *self._wish(now)]
+
+    def _meet(self, now: float, info: MemberInfo) -> list[Effect]:
+        due = self._joiners.to_meet(now, info, self._reached)
+        return [Meet(number, info) for number in due]
+
+    @property
+    def _reached(self) -> list[int]:
+        return [number for number in self.view.by_number if number not in self.suspected]
 
     def _on_leave(self, now: float, member: int) -> list[Effect]:
         if member not in self.view.by_number:
@@ -449,7 +509,8 @@ class Membership:
         without = frozenset(causes)
         if without >= self.view.by_number.keys():
             without -= {self.me}  # somebody must be left: the last one need not ask
-        joining = tuple(self._wishes.joining.values())
+        members = self.view.by_number
+        joining = self._joiners.admitted(now, members, self._room(without))
         places = tuple(self._wishes.places.values())
         if not without and not joining and not places:
             return self._agree(now, ag.Wish(None))
@@ -458,6 +519,16 @@ class Membership:
         leaving = frozenset(self._wishes.leaving)
         view = self._next_view(self.view, without, joining, places, leaving, causes)
         return self._agree(now, ag.Wish(view, rank))
+
+    def _room(self, without: frozenset[int]) -> int:
+        """How many processes the next view may name. If all of them end before they vote, the
+        members that are reached should be its majority yet; one is let in in any case, but nobody
+        before those that were let in have been heard."""
+        if self._newcomers - without:
+            return 0
+        staying = self.view.by_number.keys() - without
+        reached = staying - self.suspected.keys()
+        return max(1, 2 * len(reached) - 1 - len(staying))
 
     def _agree(self, now: float, event: ag.Event) -> list[Effect]:
         effects = self._agreement.step(now, event)

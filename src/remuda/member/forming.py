@@ -22,6 +22,7 @@ from remuda.limits import MEMBERS_MAX
 from remuda.member.core import Core
 from remuda.member.forming_again import Gathering, Prospect, returned
 from remuda.member.log import fields
+from remuda.member.meeting import Meetings
 from remuda.member.peers import CONNECT_TIMEOUT, Peers, dial
 from remuda.member.recovery import Recovery
 from remuda.rpc import codec
@@ -42,14 +43,23 @@ ASK_AGAIN = 0.2
 """Seconds between two requests to be let into a running cluster."""
 
 
+def _whom(member: MemberInfo) -> dict[str, dict[str, object]]:
+    return fields(peer=member.number, address=f"{member.host}:{member.control_port}")
+
+
 class Forming:
     """``installed`` is called with the first view that has this process."""
 
-    def __init__(self, core: Core, peers: Peers, installed: Callable[[View], None]) -> None:
+    def __init__(
+        self, core: Core, peers: Peers, meetings: Meetings, installed: Callable[[View], None]
+    ) -> None:
         self._core = core
         self._peers = peers
+        self._meetings = meetings
         self._installed = installed
         self._founding: Founding | None = None
+        self._numbered: dict[str, Channel] = {}
+        """The connections of processes that the founding has given a number, by their identity."""
         self.recovery: Recovery | None = None
         """What the member knows from its folder, if it has one."""
         self._gathering: Gathering | None = None
@@ -108,8 +118,24 @@ class Forming:
         if self._founding.complete:
             self._complete.set()
         await self._complete.wait()
+        while await self._some_have_gone(self._founding):
+            await self._complete.wait()
         cluster = b"" if self.recovery is None else self.recovery.new_cluster()
         await self._become(self._founding.view(), cluster)
+
+    async def _some_have_gone(self, founding: Founding) -> bool:
+        """Whether processes that have got a number are not there any more: the first view must not
+        name them, and others may take their places."""
+        others = founding.members[1:]
+        there = await asyncio.gather(*(self._meetings.is_there(member) for member in others))
+        gone = [member for member, is_there in zip(others, there, strict=True) if not is_there]
+        for member in gone:
+            founding.forget(member)
+            self._numbered.pop(member.uuid).close()  # it asks again, if it lives
+            log.warning("member gone before the cluster was complete", extra=_whom(member))
+        if gone:
+            self._complete.clear()
+        return bool(gone)
 
     async def _become(self, view: View, cluster: bytes) -> None:
         """The first member installs the first view, here and at all others."""
@@ -124,12 +150,16 @@ class Forming:
             *(self._peers.request(number, RpcType.VIEW_INSTALL, message) for number in others)
         )
 
-    def _number(self, message: control_pb2.Join, founding: Founding) -> control_pb2.Join:
-        joined = founding.join(message.cluster, codec.decode_member(message.member))
-        log.info(
-            "member joined",
-            extra=fields(peer=joined.number, address=f"{joined.host}:{joined.control_port}"),
-        )
+    async def _number(
+        self, founding: Founding, cluster: str, info: MemberInfo, channel: Channel
+    ) -> control_pb2.Join:
+        known = next((m for m in founding.members if m.uuid == info.uuid), info)
+        await self._meetings.meet(replace(info, number=known.number))
+        if self.formed.is_set():
+            return self._asked_too_early()
+        joined = founding.join(cluster, info)
+        self._numbered[joined.uuid] = channel
+        log.info("member joined", extra=_whom(joined))
         if founding.complete:
             self._complete.set()
         return control_pb2.Join(
@@ -254,9 +284,22 @@ class Forming:
         await recovery.settle(message)
         request.reply(RpcType.RECOVER, control_pb2.Recover(context=self._core.context()))
 
-    def _gather(self, gathering: Gathering, request: Request) -> control_pb2.Join:
-        info = gathering.join(control_pb2.Join.FromString(request.pbody))
-        self._gathered[info.number] = request.channel
+    async def _gather(
+        self, gathering: Gathering, message: control_pb2.Join, info: MemberInfo, channel: Channel
+    ) -> control_pb2.Join:
+        had = message.log.member
+        await self._meetings.meet(replace(info, number=had))
+        here = gathering.here.get(had)
+        another = here is not None and here.info.uuid != info.uuid
+        if here is not None and another and await self._meetings.is_there(here.info):
+            raise InvalidDefinition(
+                f"member {had} is back already, at {here.info.host}:{here.info.control_port}",
+                hint="Two processes have copies of one data_dir: start one of them alone.",
+            )
+        if self.formed.is_set():
+            return self._asked_too_early()
+        info = gathering.join(message)
+        self._gathered[info.number] = channel
         self._arrived.set()
         log.info("member is back", extra=fields(peer=info.number, progress=gathering.progress()))
         return control_pb2.Join(
@@ -284,6 +327,7 @@ class Forming:
     async def _ask_to_join(self) -> None:
         """Join over a connection of its own and wait on it: its end means to start again."""
         core = self._core
+        core.number, core.info = 0, replace(core.info, number=0)  # a founding that failed gave one
         host, port = split_address(core.config.join, "join")
         hello = control_pb2.ControlHandshake(
             member=codec.encode_member(core.info), context=core.context()
@@ -358,17 +402,17 @@ class Forming:
 
     # --- the member that is asked ---------------------------------------------------------------
 
-    def answer_join(
-        self, request: Request, ask: Callable[[control_pb2.Join], None]
+    async def answer_join(
+        self, message: control_pb2.Join, channel: Channel, ask: Callable[[MemberInfo], None]
     ) -> control_pb2.Join:
-        """``ask`` wishes for a view with the process. Raises MemberUnavailable,
-        InvalidDefinition."""
+        """Nothing is kept of a process that this member has not met. ``ask`` wishes for a view with
+        the process. Raises MemberUnavailable, InvalidDefinition, ProtocolError."""
         core = self._core
-        message = control_pb2.Join.FromString(request.pbody)
         self._require_alike(message)
+        info = replace(codec.decode_member(message.member), number=0)
         if not self.formed.is_set():
             if self._gathering is not None:
-                return self._gather(self._gathering, request)
+                return await self._gather(self._gathering, message, info, channel)
             if self.recovery is not None and self.recovery.reading and not core.config.join:
                 return control_pb2.Join(
                     context=core.context(), cluster=core.config.cluster, reading=True
@@ -384,14 +428,13 @@ class Forming:
                     hint="To start a cluster again, start its first member with the data_dir of one"
                     " of its members.",
                 )
-            return self._number(message, self._founding)
+            return await self._number(self._founding, message.cluster, info, channel)
         if message.cluster != core.config.cluster:
             raise InvalidDefinition(
                 f'this is cluster "{core.config.cluster}", not "{message.cluster}"'
             )
-        uuid = message.member.uuid
         answer = control_pb2.Join(context=core.context(), cluster=core.config.cluster)
-        known = next((m for m in core.view.members if m.uuid == uuid), None)
+        known = next((m for m in core.view.members if m.uuid == info.uuid), None)
         if known is not None:
             answer.member.CopyFrom(codec.encode_member(known))
             answer.view.CopyFrom(codec.encode_view(core.view))
@@ -406,8 +449,13 @@ class Forming:
             )
         if core.readiness.hopeless:
             core.readiness.require_lease()  # without a majority there is no view that has it
-        ask(message)
+        await self._meetings.meet(info)
+        ask(info)
         return answer
+
+    def _asked_too_early(self) -> control_pb2.Join:
+        """The cluster was formed while the process was met: it asks again."""
+        return control_pb2.Join(context=self._core.context(), cluster=self._core.config.cluster)
 
     def _require_alike(self, message: control_pb2.Join) -> None:
         """Raises InvalidDefinition: all members keep logs, or none does."""

@@ -405,8 +405,9 @@ class Member:
 
     def _route_membership(self) -> None:
         self._member_routes.control |= {
-            ControlType.JOIN: self.membership.on_join,
-            ControlType.VIEW_INSTALL: self.membership.on_view_install,
+            ControlType.JOIN: self.membership.joining.on_join,
+            ControlType.MEET: self.membership.joining.on_meet,
+            ControlType.VIEW_INSTALL: self.membership.joining.on_view_install,
             ControlType.RECOVER: self.membership.forming.on_recover,
             ControlType.HEARTBEAT: self.membership.on_heartbeat,
             ControlType.HEARTBEAT_ANSWER: self.membership.on_heartbeat_answer,

@@ -18,7 +18,7 @@ from remuda.cluster import membership as ms
 from remuda.cluster.membership import Times
 from remuda.cluster.next_view import Placement, next_view
 from remuda.config import split_address
-from remuda.datatypes.view import View
+from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import (
     MemberGivenUp,
     MemberUnavailable,
@@ -29,8 +29,10 @@ from remuda.errors import (
 )
 from remuda.member.core import Core, attempt
 from remuda.member.forming import Forming
+from remuda.member.joining import Joining
 from remuda.member.leavers import Leavers
 from remuda.member.log import fields
+from remuda.member.meeting import Meetings
 from remuda.member.membership_messages import (
     decode_agreement,
     decode_log_end,
@@ -43,7 +45,7 @@ from remuda.member.peers import Peers, dial
 from remuda.member.takeover import Takeover
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind, Reply
-from remuda.rpc.messages import common_pb2, control_pb2
+from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 
@@ -63,7 +65,10 @@ class Membership:
     def __init__(self, core: Core, peers: Peers) -> None:
         self._core = core
         self._peers = peers
-        self.forming = Forming(core, peers, self._begin)
+        meetings = Meetings(core)
+        self.forming = Forming(core, peers, meetings, self._begin)
+        why_not = self._why_not_joined
+        self.joining = Joining(core, peers, self.forming, meetings, self.step, why_not)
         self._machine: ms.Membership | None = None
         self._events: deque[ms.Event] = deque()
         self._stepping = False
@@ -175,6 +180,8 @@ class Membership:
                     send()
             case ms.PassOn(to, wish):
                 self._peers.send_membership(to, RpcType.WISH, encode_wish(wish, core.context()))
+            case ms.Meet(to, info):
+                self.joining.meet(to, info)
             case ms.Suspect(member, cause):
                 self._suspected(member, cause)
             case ag.Install(view):
@@ -338,17 +345,8 @@ class Membership:
 
     # --- messages -----------------------------------------------------------------------------
 
-    def on_join(self, request: Request) -> None:
-        def ask(message: control_pb2.Join) -> None:
-            self.step(ms.JoinAsked(codec.decode_member(message.member)))
-
-        request.reply(RpcType.JOIN, self.forming.answer_join(request, ask))
-
-    def on_view_install(self, request: Request) -> None:
-        message = control_pb2.ViewInstall.FromString(request.pbody)
-        self._core.observe(message.context)
-        self.forming.install(codec.decode_view(message.view), message.cluster_identity)
-        request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+    def _why_not_joined(self, info: MemberInfo) -> str:
+        return "" if self._machine is None else self._machine.why_not_joined(info)
 
     def on_agree(self, request: Request) -> None:
         message = control_pb2.Agreement.FromString(request.pbody)

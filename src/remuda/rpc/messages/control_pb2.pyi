@@ -33,6 +33,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEARTBEAT_ANSWER: _ClassVar[RpcType]
     AGREE: _ClassVar[RpcType]
     WISH: _ClassVar[RpcType]
+    MEET: _ClassVar[RpcType]
     DONATE: _ClassVar[RpcType]
     RECOVER: _ClassVar[RpcType]
     CATALOG_CHANGE: _ClassVar[RpcType]
@@ -90,6 +91,7 @@ CLOCK: RpcType
 HEARTBEAT_ANSWER: RpcType
 AGREE: RpcType
 WISH: RpcType
+MEET: RpcType
 DONATE: RpcType
 RECOVER: RpcType
 CATALOG_CHANGE: RpcType
