@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -83,23 +82,3 @@ def test_a_member_that_cannot_start_says_why(flags: tuple[str, ...], part: str) 
         assert message["ready"] is False
         assert part in message["error"]
         assert process.wait() == 1
-
-
-def test_three_processes_make_a_cluster() -> None:
-    processes: list[subprocess.Popen[str]] = []
-    # As the launcher does it: the first member's control socket exists before any process.
-    with socket.create_server(("127.0.0.1", 0)) as seed:
-        fd = seed.fileno()
-        address = f"127.0.0.1:{seed.getsockname()[1]}"
-        try:
-            processes += [
-                spawn("--cluster-size", "3", "--control-fd", str(fd), pass_fds=(fd,)),
-                spawn("--cluster-size", "3", "--join", address),
-                spawn("--cluster-size", "3", "--join", address),
-            ]
-            messages = [ready(process) for process in processes]
-            assert sorted(message["member"] for message in messages) == [1, 2, 3]
-        finally:
-            for process in processes:
-                process.kill()
-                process.communicate()
