@@ -164,6 +164,12 @@ def test_a_server_that_stopped_while_nobody_listened(server):
         channel.request(ECHO, ACK)
 
 
+@pytest.mark.parametrize("host", ["x" * 300, "a..b"])
+def test_what_cannot_be_the_name_of_a_host_is_refused(host):
+    with pytest.raises(ConnectionRefused, match="is no name of a host"):
+        BlockingChannel(host, 1, HELLO)
+
+
 def test_connecting_to_nobody_says_what_to_do():
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))

@@ -250,6 +250,12 @@ def test_a_close_fails_everything_pending_and_tells_once(run):
     run(main())
 
 
+@pytest.mark.parametrize("host", ["x" * 300, "a..b"])
+def test_what_cannot_be_the_name_of_a_host_is_refused(run, host):
+    with pytest.raises(ConnectionRefused, match="is no name of a host"):
+        run(connect(host, 1, ChannelKind.USER, HELLO))
+
+
 def test_connecting_to_nobody_names_the_address(run):
     async def main():
         sock = bound()

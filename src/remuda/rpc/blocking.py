@@ -443,7 +443,7 @@ def _open(host: str, port: int, timeout: float) -> socket.socket:
         sock = _connected(host, port, _now() + timeout)
     except TimeoutError:
         raise ConnectionRefused(f"{host}:{port} did not answer within {timeout:g} s") from None
-    except OSError as cause:
+    except (OSError, ValueError) as cause:
         raise refused(host, port, cause) from None
     sock.settimeout(None)
     tcp.prepare(sock)

@@ -527,8 +527,11 @@ def _port_closed(cause: OSError) -> bool:
     return isinstance(cause, ConnectionRefusedError) or closed
 
 
-def refused(host: str, port: int, cause: OSError) -> ConnectionRefused:
-    """What the caller is told when nobody can be reached at an address."""
+def refused(host: str, port: int, cause: OSError | ValueError) -> ConnectionRefused:
+    """What the caller is told when nobody can be reached at an address. A ValueError (a
+    UnicodeError of IDNA among them) says that ``host`` cannot be the name of a host."""
+    if not isinstance(cause, OSError):
+        return ConnectionRefused(f"{host!r} is no name of a host: {cause}")
     kind = NobodyListens if _port_closed(cause) else ConnectionRefused
     return kind(
         f"cannot connect to {host}:{port}: {cause.strerror or cause}",

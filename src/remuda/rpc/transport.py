@@ -586,10 +586,8 @@ async def connect(
         shaken = True
     except TimeoutError:
         raise ConnectionRefused(f"{host}:{port} did not answer within {timeout:g} s") from None
-    except OSError as cause:
+    except (OSError, ValueError) as cause:
         raise refused(host, port, cause) from None
-    except ValueError as cause:  # UnicodeError among them: IDNA, or a zero byte
-        raise ConnectionRefused(f"{host!r} is no name of a host: {cause}") from None
     finally:
         if opened.done() and not opened.cancelled():
             opened.exception()  # of a caller that was cancelled: nobody else asks for it
