@@ -3,7 +3,9 @@
 The first message on a connection is the client's hello (REQUEST, type 0); the server answers with
 a welcome (RESPONSE, type 0) that either opens the channel or carries a refusal, and then closes.
 Each side names the range of protocol versions it speaks (``rpc_version_min`` .. ``rpc_version``;
-without the former only ``rpc_version``); the ranges must overlap.
+without the former only ``rpc_version``); the ranges must overlap. On the user channel that is the
+version of Drill's protocol, which Drill's clients fix; Remuda's own messages there have a range of
+versions of their own (``native_version``), which Drill's clients do not send.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from remuda.rpc.codec import decode_error, encode_error
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 
 _PORT_HINT = "Check the port: user, control and data channels have ports of their own."
+_OF_USERS = (user_pb2.UserToBitHandshake, user_pb2.BitToUserHandshake)
 HANDSHAKE_TYPE = 0
 ACK_TYPE = 1
 Answer: TypeAlias = Callable[[Message], Message]
@@ -55,6 +58,10 @@ class Versions:
         if self.lowest == self.highest:
             return f"version {self.highest}"
         return f"versions {self.lowest} to {self.highest}"
+
+    def meets(self, other: Versions) -> bool:
+        """Whether there is a version that both speak."""
+        return self.lowest <= other.highest and other.lowest <= self.highest
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,9 @@ PROTOCOLS = {
         MEMBER_HEARTBEAT_TIMEOUT,
     ),
 }
+
+NATIVE = Versions(1, 1)
+"""Of Remuda's own messages on the user channel."""
 
 _STATUS_ERRORS: dict[int, type[RemudaError]] = {
     user_pb2.RPC_VERSION_MISMATCH: VersionMismatch,
@@ -222,6 +232,9 @@ def parse(kind: type[Message], pbody: bytes) -> Message:
 def _set_versions(protocol: ChannelProtocol, message: Message) -> None:
     message.rpc_version = protocol.versions.highest  # type: ignore[attr-defined]
     message.rpc_version_min = protocol.versions.lowest  # type: ignore[attr-defined]
+    if isinstance(message, _OF_USERS):
+        message.native_version = NATIVE.highest
+        message.native_version_min = NATIVE.lowest
 
 
 def _check_versions(protocol: ChannelProtocol, message: Message, who: str) -> None:
@@ -229,9 +242,17 @@ def _check_versions(protocol: ChannelProtocol, message: Message, who: str) -> No
     named = message.HasField("rpc_version_min")
     lowest = message.rpc_version_min if named else highest  # type: ignore[attr-defined]
     theirs, ours = Versions(lowest, highest), protocol.versions
-    if theirs.highest < ours.lowest or theirs.lowest > ours.highest:
+    if not theirs.meets(ours):
         raise VersionMismatch(
             f"{who} speaks {theirs} of the {protocol.kind.value} protocol, this side {ours}",
             hint="Run the same release of Remuda on both sides. Clients, members and data have a "
             "port each (31010, 31011, 31012): it may also be the wrong one.",
         )
+    if isinstance(message, _OF_USERS) and message.HasField("native_version"):
+        lowest = message.native_version_min or message.native_version
+        native = Versions(lowest, message.native_version)
+        if not native.meets(NATIVE):
+            raise VersionMismatch(
+                f"{who} speaks {native} of Remuda's own messages for clients, this side {NATIVE}",
+                hint="Run the same release of Remuda on both sides.",
+            )

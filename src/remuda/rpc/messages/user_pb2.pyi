@@ -272,7 +272,7 @@ class RpcEndpointInfos(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., majorVersion: _Optional[int] = ..., minorVersion: _Optional[int] = ..., patchVersion: _Optional[int] = ..., application: _Optional[str] = ..., buildNumber: _Optional[int] = ..., versionQualifier: _Optional[str] = ...) -> None: ...
 
 class UserToBitHandshake(_message.Message):
-    __slots__ = ("channel", "support_listening", "rpc_version", "credentials", "properties", "support_complex_types", "support_timeout", "client_infos", "sasl_support", "rpc_version_min")
+    __slots__ = ("channel", "support_listening", "rpc_version", "credentials", "properties", "support_complex_types", "support_timeout", "client_infos", "sasl_support", "rpc_version_min", "native_version", "native_version_min")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     SUPPORT_LISTENING_FIELD_NUMBER: _ClassVar[int]
     RPC_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -283,6 +283,8 @@ class UserToBitHandshake(_message.Message):
     CLIENT_INFOS_FIELD_NUMBER: _ClassVar[int]
     SASL_SUPPORT_FIELD_NUMBER: _ClassVar[int]
     RPC_VERSION_MIN_FIELD_NUMBER: _ClassVar[int]
+    NATIVE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    NATIVE_VERSION_MIN_FIELD_NUMBER: _ClassVar[int]
     channel: RpcChannel
     support_listening: bool
     rpc_version: int
@@ -293,10 +295,12 @@ class UserToBitHandshake(_message.Message):
     client_infos: RpcEndpointInfos
     sasl_support: int
     rpc_version_min: int
-    def __init__(self, channel: _Optional[_Union[RpcChannel, str]] = ..., support_listening: _Optional[bool] = ..., rpc_version: _Optional[int] = ..., credentials: _Optional[_Union[UserCredentials, _Mapping]] = ..., properties: _Optional[_Union[UserProperties, _Mapping]] = ..., support_complex_types: _Optional[bool] = ..., support_timeout: _Optional[bool] = ..., client_infos: _Optional[_Union[RpcEndpointInfos, _Mapping]] = ..., sasl_support: _Optional[int] = ..., rpc_version_min: _Optional[int] = ...) -> None: ...
+    native_version: int
+    native_version_min: int
+    def __init__(self, channel: _Optional[_Union[RpcChannel, str]] = ..., support_listening: _Optional[bool] = ..., rpc_version: _Optional[int] = ..., credentials: _Optional[_Union[UserCredentials, _Mapping]] = ..., properties: _Optional[_Union[UserProperties, _Mapping]] = ..., support_complex_types: _Optional[bool] = ..., support_timeout: _Optional[bool] = ..., client_infos: _Optional[_Union[RpcEndpointInfos, _Mapping]] = ..., sasl_support: _Optional[int] = ..., rpc_version_min: _Optional[int] = ..., native_version: _Optional[int] = ..., native_version_min: _Optional[int] = ...) -> None: ...
 
 class BitToUserHandshake(_message.Message):
-    __slots__ = ("rpc_version", "status", "errorId", "errorMessage", "server_infos", "authenticationMechanisms", "supported_methods", "encrypted", "maxWrappedSize", "arrow_results", "member", "rpc_version_min", "refusal")
+    __slots__ = ("rpc_version", "status", "errorId", "errorMessage", "server_infos", "authenticationMechanisms", "supported_methods", "encrypted", "maxWrappedSize", "arrow_results", "member", "rpc_version_min", "refusal", "native_version", "native_version_min")
     RPC_VERSION_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     ERRORID_FIELD_NUMBER: _ClassVar[int]
@@ -310,6 +314,8 @@ class BitToUserHandshake(_message.Message):
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     RPC_VERSION_MIN_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    NATIVE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    NATIVE_VERSION_MIN_FIELD_NUMBER: _ClassVar[int]
     rpc_version: int
     status: HandshakeStatus
     errorId: str
@@ -323,7 +329,9 @@ class BitToUserHandshake(_message.Message):
     member: int
     rpc_version_min: int
     refusal: PBError
-    def __init__(self, rpc_version: _Optional[int] = ..., status: _Optional[_Union[HandshakeStatus, str]] = ..., errorId: _Optional[str] = ..., errorMessage: _Optional[str] = ..., server_infos: _Optional[_Union[RpcEndpointInfos, _Mapping]] = ..., authenticationMechanisms: _Optional[_Iterable[str]] = ..., supported_methods: _Optional[_Iterable[int]] = ..., encrypted: _Optional[bool] = ..., maxWrappedSize: _Optional[int] = ..., arrow_results: _Optional[bool] = ..., member: _Optional[int] = ..., rpc_version_min: _Optional[int] = ..., refusal: _Optional[_Union[PBError, _Mapping]] = ...) -> None: ...
+    native_version: int
+    native_version_min: int
+    def __init__(self, rpc_version: _Optional[int] = ..., status: _Optional[_Union[HandshakeStatus, str]] = ..., errorId: _Optional[str] = ..., errorMessage: _Optional[str] = ..., server_infos: _Optional[_Union[RpcEndpointInfos, _Mapping]] = ..., authenticationMechanisms: _Optional[_Iterable[str]] = ..., supported_methods: _Optional[_Iterable[int]] = ..., encrypted: _Optional[bool] = ..., maxWrappedSize: _Optional[int] = ..., arrow_results: _Optional[bool] = ..., member: _Optional[int] = ..., rpc_version_min: _Optional[int] = ..., refusal: _Optional[_Union[PBError, _Mapping]] = ..., native_version: _Optional[int] = ..., native_version_min: _Optional[int] = ...) -> None: ...
 
 class SaslMessage(_message.Message):
     __slots__ = ("mechanism", "data", "status", "refusal")
