@@ -658,6 +658,12 @@ class DataCorrupted(ResourceError):
     sqlstate = "XX001"
 
 
+class UnknownFormat(ResourceError):
+    """A file is whole, and has a format that this release does not read. It was left as it is."""
+
+    sqlstate = "0A000"
+
+
 # --- the other side ------------------------------------------------------------------------
 
 

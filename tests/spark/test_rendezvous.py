@@ -235,7 +235,7 @@ def test_who_does_not_know_the_secret_is_no_driver() -> None:
     def pretend() -> None:
         line = Line(theirs, "nobody")
         line.receive(10)
-        line.send({"nonce": "00" * 32})
+        line.send({"format": 1, "nonce": "00" * 32})
         line.receive(10)
         line.send({"proof": "00" * 32})
 

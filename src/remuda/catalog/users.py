@@ -6,7 +6,7 @@ itself: making maps, cancelling queries of others, the state of members.
 
 The file is JSON::
 
-    {"users": {"ann": {"password": "SCRAM-SHA-256$...", "roles": {"*": ["read"]}}}}
+    {"format": 1, "users": {"ann": {"password": "SCRAM-SHA-256$...", "roles": {"*": ["read"]}}}}
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from remuda.catalog.passwords import PasswordHash, parse_hash
 from remuda.errors import DuplicateObject, InputError, InsufficientPrivilege, UndefinedObject
+from remuda.formats import USERS_FILE
 
 ALL: Final = "*"
 USER_NAME_MAX: Final = 63
@@ -151,18 +152,25 @@ def encode_users(users: Users) -> bytes:
         }
         for name, user in sorted(users.by_name.items())
     }
-    return (json.dumps({"users": content}, indent=2, ensure_ascii=False) + "\n").encode()
+    return (
+        json.dumps({"format": USERS_FILE.number, "users": content}, indent=2, ensure_ascii=False)
+        + "\n"
+    ).encode()
 
 
 def decode_users(content: bytes, source: str) -> Users:
-    """Raises InputError naming the ``source`` and the user."""
+    """Raises InputError naming the ``source`` and the user, UnknownFormat. A file without a format
+    has the first one."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as problem:  # the latter: brackets nested too deeply
         raise InputError(f"{source} is not valid JSON: {problem}") from None
-    entries = document.get("users") if isinstance(document, dict) else None
-    if not isinstance(entries, dict) or len(document) != 1:
+    if not isinstance(document, dict):
         raise InputError(f'{source} must hold one object, "users"')
+    USERS_FILE.check(document.get("format", 1), source)
+    entries = document.get("users")
+    if not isinstance(entries, dict) or not document.keys() <= {"format", "users"}:
+        raise InputError(f'{source} must hold "format" and one object, "users", and nothing else')
     if len(entries) > USERS_MAX:
         raise InputError(f"{source} has more than {USERS_MAX} users")
     found = {}

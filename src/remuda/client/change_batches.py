@@ -21,6 +21,7 @@ from remuda.datatypes.arrow import external_schema, to_external
 from remuda.datatypes.schema import Column
 from remuda.datatypes.timestamp import LOGICAL_BITS, from_micros
 from remuda.errors import DuplicateColumn, InputError
+from remuda.formats import STREAM_POSITION
 from remuda.limits import PARTITIONS
 
 HEAD: Final = 4
@@ -85,18 +86,20 @@ def position_document(
     map_id: int, positions: FeedPositions | None, snapshot: int | None
 ) -> dict[str, Any]:
     """A position as JSON can hold it. ``positions`` None: the snapshot has not been read wholly."""
+    head = {"format": STREAM_POSITION.number, "map_id": map_id}
     if positions is None:
-        return {"map_id": map_id, "snapshot": snapshot}
+        return {**head, "snapshot": snapshot}
     found = [
         [time, None if hash_ is None else str(hash_), partitions]
         for (time, hash_), partitions in positions.groups(positions.partitions)
     ]
     if len(found) == 1 and len(positions.partitions) == PARTITIONS:
         found[0][2] = None
-    return {"map_id": map_id, "read": found}
+    return {**head, "read": found}
 
 
 def _read_position(document: Mapping[str, Any]) -> StreamStart:
+    STREAM_POSITION.check(document.get("format", 1))
     try:
         map_id = _whole(document["map_id"])
         if "snapshot" in document:

@@ -30,6 +30,7 @@ def planned(store: ObjectStore, tree: RestoreSnapshotTree, *, archive: bool) -> 
     wanted = last if tree.cut is None else tree.cut
     for key, problem in known.damaged:
         if chain.version_of(key) == wanted:
+            chain.manifest_at(store, key)  # tells a format that is not known from damage
             raise DataCorrupted(f"object {key} is damaged: {problem}")
     return plan(known, version=wanted)
 

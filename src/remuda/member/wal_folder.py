@@ -23,12 +23,12 @@ import google_crc32c
 
 from remuda.datatypes.view import View
 from remuda.errors import DataCorrupted, RemudaError, ResourceError
+from remuda.formats import FOLDER_STATE
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2
 from remuda.storage.format.segment import Identity
 from remuda.world import Disk
 
-FORMAT = 1
 STATE = "member.json"
 LOCK = "lock"
 
@@ -129,7 +129,7 @@ class Folder:
 
 def encode_state(state: FolderState) -> bytes:
     body = {
-        "format": FORMAT,
+        "format": FOLDER_STATE.number,
         "cluster": state.identity.cluster.hex(),
         "member": state.identity.member.hex(),
         "number": state.number,
@@ -145,14 +145,13 @@ def encode_state(state: FolderState) -> bytes:
 
 
 def decode_state(data: bytes, path: Path) -> FolderState:
-    """Raises DataCorrupted."""
+    """Raises DataCorrupted, UnknownFormat."""
     try:
         whole = json.loads(data)
         body = whole["state"]
         if google_crc32c.value(json.dumps(body, sort_keys=True).encode()) != whole["crc32c"]:
             raise _damaged(path, "its checksum is another one")
-        if body["format"] != FORMAT:
-            raise _damaged(path, f"it has format {body['format']}, this version knows {FORMAT}")
+        FOLDER_STATE.check(body["format"], str(path))
         return FolderState(
             Identity(bytes.fromhex(body["cluster"]), bytes.fromhex(body["member"])),
             body["number"],

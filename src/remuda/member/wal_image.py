@@ -20,6 +20,7 @@ import pyarrow as pa
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import DataCorrupted, DiskFull
+from remuda.formats import CHECKPOINT
 from remuda.limits import PARTITIONS
 from remuda.storage.format import records as log
 from remuda.storage.format.rows_object import decode_rows, encode_rows
@@ -175,6 +176,7 @@ def _files(extraction: Extraction, after: int) -> Iterator[list[pa.RecordBatch]]
 
 def _encode(head: ImageHead, entries: Sequence[ImageRows]) -> bytes:
     body = {
+        "format": CHECKPOINT.number,
         "number": head.number,
         "sequence": head.sequence,
         "replay_from": head.replay_from,
@@ -192,7 +194,7 @@ def _encode(head: ImageHead, entries: Sequence[ImageRows]) -> bytes:
 
 
 def read_head(disk: Disk, root: Path, number: int) -> tuple[ImageHead, list[ImageRows]]:
-    """Raises DataCorrupted."""
+    """Raises DataCorrupted, UnknownFormat."""
     path = root / f"{_stem(number)}{MANIFEST}"
     try:
         whole = json.loads(disk.read(path))
@@ -200,6 +202,7 @@ def read_head(disk: Disk, root: Path, number: int) -> tuple[ImageHead, list[Imag
         text = json.dumps(body, sort_keys=True)
         if hashlib.sha256(text.encode()).hexdigest() != whole["sha256"]:
             raise _damaged(path, "its digest is another one")
+        CHECKPOINT.check(body.get("format", 1), str(path))  # the first heads had no number
         head = ImageHead(
             body["number"],
             body["sequence"],
@@ -211,7 +214,7 @@ def read_head(disk: Disk, root: Path, number: int) -> tuple[ImageHead, list[Imag
             body["jobs"],
         )
         return head, [ImageRows(*entry) for entry in body["rows"]]
-    except (KeyError, TypeError, ValueError) as problem:
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
         raise _damaged(path, str(problem)) from problem
 
 

@@ -22,7 +22,7 @@ from remuda.catalog.catalog import Catalog
 from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, expiry
-from remuda.errors import DataCorrupted, RemudaError
+from remuda.errors import DataCorrupted, RemudaError, UnknownFormat
 from remuda.limits import PARTITIONS
 from remuda.member.log import fields
 from remuda.member.wal_image import numbers, read_head, read_rows
@@ -167,7 +167,7 @@ def replay(made: Restored, entries: Iterable[Entry]) -> None:
                 _note_earlier(made, entry.record)
             else:
                 _apply(made, entry.sequence, entry.record)
-        except DataCorrupted:
+        except (DataCorrupted, UnknownFormat):
             raise
         except RemudaError as error:
             raise DataCorrupted(

@@ -18,11 +18,10 @@ from typing import Any
 
 from remuda.datatypes import sql
 from remuda.errors import InternalError, ProtocolError
+from remuda.formats import PLAN
 from remuda.plan import expression as ex
 from remuda.plan import index_access, logical, physical, set_functions, windows
 from remuda.plan.physical import PhysicalPlan
-
-VERSION = 1
 
 _DATACLASSES: tuple[type, ...] = (
     sql.SqlType,
@@ -119,7 +118,7 @@ def encode(value: object) -> bytes:
     writer = _Writer()
     # A tuple or a scalar needs no node of its own: it is written after the nodes.
     root = writer.write(value)
-    text = json.dumps([VERSION, writer.nodes, root], separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps([PLAN.number, writer.nodes, root], separators=(",", ":"), ensure_ascii=False)
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -171,8 +170,7 @@ def decode(data: bytes | memoryview) -> object:
         raise ProtocolError(f"a plan is not readable: {error}") from error
     match document:
         case [int(version), list(nodes), root]:
-            if version != VERSION:
-                raise ProtocolError(f"plan version {version} is not {VERSION}")
+            PLAN.check(version)
         case _:
             raise ProtocolError("a plan must be [version, nodes, root]")
     done: list[object] = []

@@ -21,6 +21,7 @@ from typing import Any, Final, Self
 
 from remuda.client.address import format_address
 from remuda.errors import AuthenticationFailed, ConnectionBroken, ProtocolError
+from remuda.formats import HOSTING_LINE
 from remuda.rpc.tls import TlsFiles, client_context, failure, server_context
 
 Message = dict[str, Any]
@@ -197,17 +198,17 @@ def _opened(
 
 def _show(line: Line, secret: bytes) -> None:
     ours = secrets.token_bytes(NONCE_SIZE)
-    line.send({"nonce": ours.hex()})
-    theirs = _bytes(line, "nonce")
+    line.send({"format": HOSTING_LINE.number, "nonce": ours.hex()})
+    theirs = _nonce(line)
     line.send({"proof": _proof(secret, b"c", ours, theirs).hex()})
     if not hmac.compare_digest(_bytes(line, "proof"), _proof(secret, b"s", ours, theirs)):
         raise AuthenticationFailed(f"{line.peer} does not know the secret of this cluster")
 
 
 def _check(line: Line, secret: bytes) -> None:
-    theirs = _bytes(line, "nonce")
+    theirs = _nonce(line)
     ours = secrets.token_bytes(NONCE_SIZE)
-    line.send({"nonce": ours.hex()})
+    line.send({"format": HOSTING_LINE.number, "nonce": ours.hex()})
     if not hmac.compare_digest(_bytes(line, "proof"), _proof(secret, b"c", theirs, ours)):
         raise AuthenticationFailed(f"{line.peer} does not know the secret of this cluster")
     line.send({"proof": _proof(secret, b"s", theirs, ours).hex()})
@@ -218,8 +219,19 @@ def _proof(secret: bytes, side: bytes, connecting: bytes, accepting: bytes) -> b
     return hmac.new(secret, text, hashlib.sha256).digest()
 
 
+def _nonce(line: Line) -> bytes:
+    """The first message of the other side, which says its format. Raises VersionMismatch."""
+    message = line.receive(CONNECT_TIMEOUT, STRANGER_MAX)
+    HOSTING_LINE.check(message.get("format"), line.peer)
+    return _taken(line, message, "nonce")
+
+
 def _bytes(line: Line, name: str) -> bytes:
-    value = line.receive(CONNECT_TIMEOUT, STRANGER_MAX).get(name)
+    return _taken(line, line.receive(CONNECT_TIMEOUT, STRANGER_MAX), name)
+
+
+def _taken(line: Line, message: Message, name: str) -> bytes:
+    value = message.get(name)
     try:
         found = bytes.fromhex(value) if isinstance(value, str) else b""
     except ValueError:

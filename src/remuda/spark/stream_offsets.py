@@ -15,6 +15,7 @@ from typing import Any, Final
 from remuda.client.feed_requests import Place
 from remuda.datatypes.timestamp import from_micros
 from remuda.errors import InputError
+from remuda.formats import SPARK_OFFSET
 from remuda.limits import PARTITIONS
 
 LATEST: Final = "latest"
@@ -40,6 +41,7 @@ class Offset:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Offset:
+        SPARK_OFFSET.check(document.get("format", 1), "the checkpoint of the query")
         try:
             partition, hash_ = document.get("partition"), int(document.get("hash", 0))
             return cls(
@@ -57,6 +59,7 @@ class Offset:
     def document(self) -> dict[str, Any]:
         timestamp, partition, hash_ = self.place
         found: dict[str, Any] = {
+            "format": SPARK_OFFSET.number,
             "map_id": self.map_id,
             "timestamp": timestamp,
             "origin": self.origin[0],

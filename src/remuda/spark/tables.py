@@ -13,9 +13,11 @@ from typing import Final
 
 from pyspark.sql.types import StructField, StructType
 
+from remuda.formats import SPARK_TABLE
 from remuda.spark.options import KNOWN
 
 _METADATA: Final = "remuda.options"
+_FORMAT: Final = "remuda.format"
 _OF_A_TABLE: Final = "provider"
 """A property that Spark gives along with the options of tables, and only then."""
 _SECRET: Final = frozenset({"password"})
@@ -30,7 +32,7 @@ def keeping_options(schema: StructType, options: Mapping[str, str]) -> StructTyp
     if _OF_A_TABLE not in given:
         return schema
     kept = {name: given[name] for name in given if name in KNOWN and name not in _SECRET}
-    metadata = {_METADATA: json.dumps(kept)}
+    metadata = {_METADATA: json.dumps(kept), _FORMAT: SPARK_TABLE.number}
     fields = schema.fields
     return StructType([StructField(f.name, f.dataType, f.nullable, metadata) for f in fields])
 
@@ -41,6 +43,7 @@ def options_of(schema: StructType, options: Mapping[str, str]) -> dict[str, str]
     if not _WHERE & {name.lower() for name in given}:
         for field in schema.fields:
             if _METADATA in field.metadata:
+                SPARK_TABLE.check(field.metadata.get(_FORMAT, 1))
                 kept: dict[str, str] = json.loads(field.metadata[_METADATA])
                 return {**kept, **given}
     return given

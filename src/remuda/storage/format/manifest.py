@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from remuda.errors import DataCorrupted
-from remuda.storage.format.headline import check_headline, sha256
+from remuda.formats import MANIFEST
+from remuda.storage.format.headline import below_headline, with_headline
 
-FORMAT: Final = "remuda-snapshot 1"
+_NAME: Final = "remuda-snapshot"
 _IDENTITY: Final = re.compile("[0-9a-f]{32}")
 
 
@@ -109,13 +110,12 @@ class Manifest:
 
 def encode_manifest(manifest: Manifest) -> bytes:
     body = json.dumps(asdict(manifest), sort_keys=True, indent=1).encode() + b"\n"
-    return f"{FORMAT} {sha256(body)}\n".encode() + body
+    return with_headline(_NAME, MANIFEST, body)
 
 
 def decode_manifest(data: bytes) -> Manifest:
-    """Raises ``DataCorrupted`` unless every byte is as it was written."""
-    first, _, body = data.partition(b"\n")
-    check_headline(first, body, FORMAT, "manifest of a snapshot")
+    """Raises ``UnknownFormat``, and ``DataCorrupted`` unless every byte is as it was written."""
+    _, body = below_headline(data, _NAME, MANIFEST)
     try:
         manifest = _manifest(json.loads(body))
     except (ValueError, TypeError, KeyError) as problem:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from remuda.errors import DataCorrupted
+from remuda.errors import UnknownFormat
 from remuda.storage.format import records as log
 from remuda.storage.format.committed import decode_committed, encode_committed
 from remuda.storage.format.fields import (
@@ -170,14 +170,16 @@ def encode_apart(record: log.Record) -> tuple[int, bytes, bytes]:
 
 
 def decode_record(kind: int, payload: bytes) -> log.Record:
-    """Raises ``DataCorrupted`` for a kind that this version does not know, or other fields."""
+    """Raises ``UnknownFormat`` for a kind that this release does not know, and ``DataCorrupted``
+    for other fields."""
     if kind == COMMITTED:
         return decode_committed(payload)
     layout = _LAYOUTS.get(kind)
     if layout is None:
-        raise DataCorrupted(
-            f"a record is of kind {kind}, which this version does not know",
-            hint="The log was written by a newer version of Remuda.",
+        raise UnknownFormat(
+            f"a record of the log is of kind {kind}, which this release of Remuda does not know",
+            hint="A newer release of Remuda wrote it. Start the member with that release; the log"
+            " is left as it is.",
         )
     source = FieldReader(payload)
     record: log.Record = layout.read(source)

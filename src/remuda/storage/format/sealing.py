@@ -1,6 +1,9 @@
 """Objects encrypted one by one, with AES-256-GCM::
 
-    8 magic · 4 first bytes of the key's SHA-256 · 12 nonce · ciphertext and 16 bytes of tag
+    7 magic · 1 format · 4 first bytes of the key's SHA-256 · 12 nonce
+    ciphertext · 16 tag
+
+The byte of format 1 is an S, for historical reasons; that of a later format is its number.
 
 The object's own key in the store is authenticated with it, so that two objects cannot be exchanged.
 A nonce must never be used twice with one key; 96 bits of chance serve for some billions of objects.
@@ -14,15 +17,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from remuda.errors import DataCorrupted, InputError, NotSupported
+from remuda.formats import SEALED_OBJECT
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-MAGIC: Final = b"REMUDAES"
+MAGIC: Final = b"REMUDAE"
+_FIRST: Final = b"S"
+"""The byte of format 1."""
+_HEAD: Final = MAGIC + _FIRST
 KEY_SIZE: Final = 32
 NONCE_SIZE: Final = 12
 _ID_SIZE: Final = 4
-_TEXT_AT: Final = len(MAGIC) + _ID_SIZE + NONCE_SIZE
+_TEXT_AT: Final = len(_HEAD) + _ID_SIZE + NONCE_SIZE
 
 
 @dataclass(frozen=True)
@@ -44,10 +51,10 @@ class ObjectKey:
     def seal(self, name: str, data: bytes) -> bytes:
         nonce = self.nonces()
         assert len(nonce) == NONCE_SIZE
-        return MAGIC + self._id + nonce + self._cipher().encrypt(nonce, data, name.encode())
+        return _HEAD + self._id + nonce + self._cipher().encrypt(nonce, data, name.encode())
 
     def open(self, name: str, data: bytes) -> bytes:
-        """Raises ``DataCorrupted``, and ``InputError`` for another key."""
+        """Raises ``DataCorrupted``, ``UnknownFormat``, and ``InputError`` for another key."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 (an extra)
 
         if not data.startswith(MAGIC) or len(data) < _TEXT_AT:
@@ -56,7 +63,8 @@ class ObjectKey:
                 hint="If its snapshot was made without a key, read it with members that have no "
                 "snapshot_key_file.",
             )
-        found = data[len(MAGIC) : len(MAGIC) + _ID_SIZE]
+        _check_format(name, data)
+        found = data[len(_HEAD) : len(_HEAD) + _ID_SIZE]
         if found != self._id:
             raise InputError(
                 f"object {name} is encrypted with key {found.hex()}; this is key {self.id}",
@@ -107,7 +115,13 @@ def unseal(key: ObjectKey | None, name: str, data: bytes) -> bytes:
     if key is not None:
         return key.open(name, data)
     if data.startswith(MAGIC):
+        _check_format(name, data)
         raise InputError(
             f"object {name} is encrypted", hint="Give the key file that the snapshot was made with."
         )
     return data
+
+
+def _check_format(name: str, data: bytes) -> None:
+    byte = data[len(MAGIC) : len(_HEAD)]
+    SEALED_OBJECT.check(1 if byte == _FIRST else int.from_bytes(byte), name)

@@ -22,11 +22,11 @@ from typing import Final, NamedTuple
 import google_crc32c
 
 from remuda.errors import DataCorrupted
+from remuda.formats import LOG_SEGMENT
 from remuda.limits import LOG_RECORD_SIZE_MAX
 
 SEGMENT_MAGIC: Final = b"REMUDLOG"
 FRAME_MAGIC: Final = b"\xc7\x4c"
-FORMAT_VERSION: Final = 1
 IDENTITY_SIZE: Final = 16
 
 _header: Final = struct.Struct("<8sII16s16sQQI")
@@ -64,7 +64,7 @@ class SegmentHeader:
     def encode(self) -> bytes:
         data = _header.pack(
             SEGMENT_MAGIC,
-            FORMAT_VERSION,
+            LOG_SEGMENT.number,
             0,
             self.identity.cluster,
             self.identity.member,
@@ -81,7 +81,7 @@ class SegmentHeader:
 
 
 def decode_header(data: bytes) -> SegmentHeader:
-    """Raises ``DataCorrupted``."""
+    """Raises ``DataCorrupted``, ``UnknownFormat``."""
     if len(data) < HEADER_SIZE:
         raise DataCorrupted(f"the header has {len(data)} bytes instead of {HEADER_SIZE}")
     magic, version, zero, cluster, member, number, first, previous = _header.unpack_from(data)
@@ -90,11 +90,9 @@ def decode_header(data: bytes) -> SegmentHeader:
         raise DataCorrupted("the file does not begin as a segment of the log does")
     if google_crc32c.value(data[: _header.size]) != checksum:
         raise DataCorrupted("the header's checksum is wrong")
-    if version != FORMAT_VERSION or zero:
-        raise DataCorrupted(
-            f"the segment has format version {version}; this is {FORMAT_VERSION}",
-            hint="The log was written by another version of Remuda.",
-        )
+    LOG_SEGMENT.check(version)
+    if zero:
+        raise DataCorrupted("the header has bytes that should be zero")
     return SegmentHeader(Identity(cluster, member), number, first, previous)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from remuda.errors import DataCorrupted, DiskFull
+from remuda.errors import DataCorrupted, DiskFull, UnknownFormat
 from remuda.storage.format.segment import HEADER_SIZE, Identity
 from remuda.storage.log.index import (
     IndexBuilder,
@@ -162,7 +162,7 @@ class LogFiles:
         return LogIndex([summaries[number] for number in numbers if number in summaries]), builder
 
     def _stored_summaries(self, numbers: list[int]) -> list[SegmentSummary]:
-        """Those of the first segments, up to one that is missing or damaged."""
+        """Those of the first segments, up to one that is missing, damaged or unknown."""
         found: list[SegmentSummary] = []
         names = set(self.disk.names(self.folder))
         for number in numbers:
@@ -171,7 +171,7 @@ class LogFiles:
                 break
             try:
                 summary = decode_summary(self.disk.read(path))
-            except DataCorrupted:
+            except (DataCorrupted, UnknownFormat):
                 break
             if summary.number != number or (found and summary.first != found[-1].last + 1):
                 break

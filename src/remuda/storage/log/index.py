@@ -18,13 +18,16 @@ from typing import Final
 import google_crc32c
 
 from remuda.errors import DataCorrupted
+from remuda.formats import LOG_SUMMARY
 from remuda.storage.format import records as log
 from remuda.storage.format.fields import INTEGER, FieldReader, composed, several
 
 RECENT_UNITS: Final = 100_000
 """Commits remembered with their first record. Of older ones ``needs`` is the log's beginning."""
 
-_MAGIC: Final = b"REMUDIDX\x01"
+_MAGIC: Final = b"REMUDIDX"
+_HEAD: Final = len(_MAGIC) + 1
+"""The byte behind the magic is the format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ _SUMMARY: Final = composed(
 
 
 def encode_summary(summary: SegmentSummary) -> bytes:
-    out: list[bytes] = [_MAGIC]
+    out: list[bytes] = [_MAGIC, bytes((LOG_SUMMARY.number,))]
     _SUMMARY.write(out, summary)
     data = b"".join(out)
     checksum: int = google_crc32c.value(data)
@@ -113,11 +116,12 @@ def encode_summary(summary: SegmentSummary) -> bytes:
 
 
 def decode_summary(data: bytes) -> SegmentSummary:
-    """Raises ``DataCorrupted``: make it again from the segment."""
+    """Raises ``DataCorrupted`` or ``UnknownFormat``: make it again from the segment."""
     body, checksum = data[:-4], data[-4:]
     if not body.startswith(_MAGIC) or google_crc32c.value(body).to_bytes(4, "little") != checksum:
         raise DataCorrupted("the summary of a segment is damaged")
-    source = FieldReader(body, len(_MAGIC))
+    LOG_SUMMARY.check(body[len(_MAGIC)] if len(body) >= _HEAD else 0)
+    source = FieldReader(body, _HEAD)
     summary: SegmentSummary = _SUMMARY.read(source)
     source.finish()
     return summary

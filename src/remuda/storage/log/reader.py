@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from remuda.errors import DataCorrupted
+from remuda.errors import DataCorrupted, UnknownFormat
 from remuda.storage.format.record_codec import decode_record, kinds_of
 from remuda.storage.format.records import Record
 from remuda.storage.format.segment import (
@@ -171,6 +171,8 @@ class LogReader:
             header = decode_header(data)
         except DataCorrupted as problem:
             raise self._damage(number, 0, None, problem.message) from problem
+        except UnknownFormat as problem:
+            raise self._unknown(number, problem) from problem
         if header.identity != self.identity:
             raise self._damage(number, 0, None, f"it is the log of {header.identity}")
         if header.number != number:
@@ -228,7 +230,12 @@ class LogReader:
             record = decode_record(frame.kind, frame.payload)
         except DataCorrupted as problem:
             raise self._damage(number, frame.offset, frame.sequence, problem.message) from problem
+        except UnknownFormat as problem:
+            raise self._unknown(number, problem) from problem
         return Entry(frame.sequence, number, frame.offset, record)
+
+    def _unknown(self, number: int, problem: UnknownFormat) -> UnknownFormat:
+        return UnknownFormat(f"{self.source.name(number)}: {problem.message}", hint=problem.hint)
 
     # --- between segments ---
 
@@ -270,4 +277,6 @@ def _is_unborn(data: bytes) -> bool:
         decode_header(data)
     except DataCorrupted:
         return not data[HEADER_SIZE:].strip(b"\0")
+    except UnknownFormat:  # whole, and not ours to remove
+        return False
     return False

@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final, TypeVar
 
-from remuda.errors import DataCorrupted
-from remuda.storage.format.headline import check_headline, sha256
+from remuda.errors import DataCorrupted, UnknownFormat
+from remuda.formats import ARCHIVE_NOTE
+from remuda.storage.format.headline import below_headline, with_headline
 from remuda.storage.format.manifest import Manifest, MemberLog, SegmentObject
 from remuda.storage.snapshot.chain import Chain, MomentRange
 from remuda.storage.snapshot.object_store import (
@@ -32,7 +33,7 @@ from remuda.storage.snapshot.object_store import (
 )
 
 ARCHIVE: Final = "@archive/"
-_FORMAT: Final = "remuda-archive 1"
+_NAME: Final = "remuda-archive"
 
 T = TypeVar("T")
 
@@ -90,23 +91,21 @@ def catalog_key(cluster: str, version: int) -> str:
 
 def encode_note(note: ArchivedSegment | ArchivedCatalog) -> bytes:
     body = json.dumps(asdict(note), sort_keys=True).encode()
-    return f"{_FORMAT} {sha256(body)}\n".encode() + body + b"\n"
+    return with_headline(_NAME, ARCHIVE_NOTE, body) + b"\n"
 
 
 def decode_segment(data: bytes) -> ArchivedSegment:
-    """Raises DataCorrupted."""
+    """Raises DataCorrupted, UnknownFormat."""
     return _decoded(ArchivedSegment, data)
 
 
 def decode_catalog(data: bytes) -> ArchivedCatalog:
-    """Raises DataCorrupted."""
+    """Raises DataCorrupted, UnknownFormat."""
     return _decoded(ArchivedCatalog, data)
 
 
 def _decoded(kind: Callable[..., T], data: bytes) -> T:
-    first, _, body = data.partition(b"\n")
-    body = body.removesuffix(b"\n")
-    check_headline(first, body, _FORMAT, "note of the log archive")
+    _, body = below_headline(data.removesuffix(b"\n"), _NAME, ARCHIVE_NOTE)
     try:
         return kind(**json.loads(body))
     except (ValueError, TypeError) as problem:
@@ -137,7 +136,7 @@ class Archive:
                     self._segments[key] = decode_segment(self.store.get(key))
                 elif key.endswith(".catalog"):
                     self._catalogs[key] = decode_catalog(self.store.get(key))
-            except DataCorrupted as problem:
+            except (DataCorrupted, UnknownFormat) as problem:
                 self.damaged[key] = problem.message
 
     @property

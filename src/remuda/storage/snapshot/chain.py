@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from remuda.errors import DataCorrupted, InputError, UndefinedObject
+from remuda.errors import DataCorrupted, InputError, UndefinedObject, UnknownFormat
 from remuda.storage.format.headline import sha256
 from remuda.storage.format.manifest import (
     Manifest,
@@ -269,7 +269,7 @@ def _load(store: ObjectStore, name: str) -> Chain:
         except UndefinedObject:  # given up since it was listed
             gone |= {key, record_key(name, version_of(key))}
             continue
-        except DataCorrupted as problem:
+        except (DataCorrupted, UnknownFormat) as problem:
             damaged.append((key, problem.message))
             continue
         if key != f"{name}/cut-{manifest.version:010}.manifest" or manifest.name != name:
@@ -279,6 +279,16 @@ def _load(store: ObjectStore, name: str) -> Chain:
             continue
         manifests[manifest.version], digests[manifest.version] = manifest, sha256(data)
     return Chain(name, manifests, digests, tuple(damaged), frozenset(keys) - gone)
+
+
+def manifest_at(store: ObjectStore, key: str) -> Manifest:
+    """Raises DataCorrupted and UnknownFormat, with the object's name, and UndefinedObject."""
+    try:
+        return decode_manifest(store.get(key))
+    except DataCorrupted as problem:
+        raise DataCorrupted(f"object {key} is damaged: {problem.message}") from problem
+    except UnknownFormat as problem:
+        raise UnknownFormat(f"object {key}: {problem.message}", hint=problem.hint) from problem
 
 
 def snapshot_names(store: ObjectStore) -> list[str]:

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from remuda.errors import DataCorrupted, DuplicateObject
-from remuda.storage.format.headline import check_headline, sha256
+from remuda.formats import CUT_RECORD
+from remuda.storage.format.headline import below_headline, with_headline
 from remuda.storage.snapshot.object_store import ObjectStore
 
-FORMAT: Final = "remuda-cut 1"
+_NAME: Final = "remuda-cut"
 _RECORD: Final = re.compile(r"[^/]*/cut-(\d+)\.record")
 _MARK: Final = re.compile(r"[^/]*/tried-(\d+)\.mark")
 _DIGITS: Final = 10
@@ -55,13 +56,12 @@ def mark_version(key: str) -> int:
 
 def encode_record(record: CutRecord) -> bytes:
     body = f"cut {record.version}\nmanifest {record.manifest}\ncreated {record.created}\n".encode()
-    return f"{FORMAT} {sha256(body)}\n".encode() + body
+    return with_headline(_NAME, CUT_RECORD, body)
 
 
 def decode_record(data: bytes) -> CutRecord:
-    """Raises ``DataCorrupted`` unless every byte is as it was written."""
-    first, _, body = data.partition(b"\n")
-    check_headline(first, body, FORMAT, "record of a cut")
+    """Raises ``UnknownFormat``, and ``DataCorrupted`` unless every byte is as it was written."""
+    _, body = below_headline(data, _NAME, CUT_RECORD)
     try:
         fields = dict(line.split(" ", 1) for line in body.decode().splitlines())
         return CutRecord(int(fields["cut"]), fields["manifest"], int(fields["created"]))

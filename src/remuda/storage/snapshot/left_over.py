@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
-from remuda.errors import DataCorrupted, UndefinedObject
+from remuda.errors import DataCorrupted, UndefinedObject, UnknownFormat
 from remuda.storage.snapshot.chain import Chain, load
 from remuda.storage.snapshot.cut_records import decode_record, record_key
 from remuda.storage.snapshot.expiring import LEFT_AFTER
@@ -33,7 +33,7 @@ def lost_cuts(store: ObjectStore, chain: Chain) -> list[Found]:
         key = record_key(chain.name, version)
         try:
             record = decode_record(store.get(key))
-        except DataCorrupted as problem:
+        except (DataCorrupted, UnknownFormat) as problem:
             found.append((key, problem.message))
             continue
         except UndefinedObject:  # given up meanwhile

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from remuda.errors import DataCorrupted, InputError, UndefinedObject
+from remuda.errors import DataCorrupted, InputError, UndefinedObject, UnknownFormat
 from remuda.storage.format.headline import sha256
 from remuda.storage.format.manifest import Manifest, decode_manifest
 from remuda.storage.snapshot.chain import load_if_there, segments_of, tried_version
@@ -75,7 +75,7 @@ def _followed(store: ObjectStore, keys: list[str], known: Trunk) -> Trunk | None
         try:
             data = store.get(last)
             manifest = decode_manifest(data)
-        except (UndefinedObject, DataCorrupted):
+        except (UndefinedObject, DataCorrupted, UnknownFormat):
             return None
         digest = sha256(data)
         if last != manifest_key(name, manifest.version):

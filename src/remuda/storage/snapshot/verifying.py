@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, TypeAlias
 
-from remuda.errors import DataCorrupted, InputError, UndefinedObject
+from remuda.errors import DataCorrupted, InputError, RemudaError, UndefinedObject, UnknownFormat
 from remuda.storage.format.manifest import DataObject, Manifest, MemberLog, SegmentObject
 from remuda.storage.format.records import CopiedRows, PartitionTaken
 from remuda.storage.format.rows_object import decode_rows, partitions_and_times
@@ -175,7 +175,7 @@ class Verifier:
                 self._check_rows(each, unseal(self.key, each.key, stored))
             elif level >= Level.RECORDS and isinstance(each, SegmentObject):
                 self._check_segment(each)
-        except (DataCorrupted, UndefinedObject) as problem:
+        except (DataCorrupted, UnknownFormat, UndefinedObject) as problem:
             self._found(each.key, problem)
 
     def _check_rows(self, each: DataObject, data: bytes) -> None:
@@ -216,7 +216,7 @@ class Verifier:
         for log in manifest.logs:
             try:
                 steps[log.member] = self._replay(parent, manifest, log)
-            except (DataCorrupted, UndefinedObject, InputError) as problem:
+            except (DataCorrupted, UnknownFormat, UndefinedObject, InputError) as problem:
                 self._found(f"{_cut(manifest)}, member {log.member}", problem)
                 return
         self._check_whole(manifest, [step for each in steps.values() for step in each])
@@ -293,6 +293,6 @@ class Verifier:
             if problem:
                 self.report.findings.append(Finding(_cut(manifest), problem))
 
-    def _found(self, place: str, problem: DataCorrupted | UndefinedObject | InputError) -> None:
+    def _found(self, place: str, problem: RemudaError) -> None:
         text = f"{problem.message} ({problem.detail})" if problem.detail else problem.message
         self.report.findings.append(Finding(place, text))

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from remuda.errors import DataCorrupted, UndefinedObject
+from remuda.errors import DataCorrupted, UndefinedObject, UnknownFormat
 from remuda.storage.format.manifest import decode_manifest
 from remuda.storage.snapshot.archive import ARCHIVE, decode_segment
 from remuda.storage.snapshot.object_store import ObjectStore
@@ -45,7 +45,11 @@ def of_cuts(store: ObjectStore, identity: str) -> Witness | None:
 def _cut(store: ObjectStore, key: str, identity: str, name: str, version: int) -> Witness | None:
     try:
         found = decode_manifest(store.get(key)).log_of(identity)
-    except (DataCorrupted, UndefinedObject):  # damaged, or given up just now: VERIFY tells
+    except (
+        DataCorrupted,
+        UnknownFormat,
+        UndefinedObject,
+    ):  # damaged, or given up just now: VERIFY tells
         return None
     return None if found is None else Witness(found.finish, f"cut {version} of snapshot {name}")
 
@@ -61,7 +65,7 @@ def of_archive(place: ObjectStore, cluster: str, identity: str) -> Witness | Non
         return None
     try:
         last = decode_segment(place.get(numbered[max(numbered)])).last
-    except (DataCorrupted, UndefinedObject):
+    except (DataCorrupted, UnknownFormat, UndefinedObject):
         return None
     return Witness(last, "the archive of logs")
 
