@@ -127,11 +127,22 @@ def _encoding(value: str) -> str:
     raise Harmful("UTF8")
 
 
+_MONTH_FIRST: Final = ("mdy", "us", "noneuro", "default")
+_OTHER_DATE_STYLES: Final = ("sql", "postgres", "german", "ymd", "dmy", "euro")
+
+
 def _date_style(value: str) -> str:
+    """ISO and MDY in any of PostgreSQL's spellings; its other styles would change answers."""
     words = [word.strip().lower() for word in value.split(",")]
-    if words == ["default"] or all(word in ("iso", "mdy", "ymd", "us") for word in words):
+    others = [word for word in words if not word.startswith(("iso", *_MONTH_FIRST))]
+    if not others:
         return "ISO, MDY"
-    raise Harmful("ISO, MDY")
+    if all(word.startswith(_OTHER_DATE_STYLES) for word in others):
+        raise Harmful(
+            "ISO, MDY: dates are shown as 2003-02-01, and 01/02/2003 is January 2. For other forms "
+            "use to_date(text, 'DD.MM.YYYY') and to_char(date, 'DD.MM.YYYY')"
+        )
+    raise ValueError("ISO, MDY")
 
 
 def _digits(value: str) -> str:
@@ -150,11 +161,22 @@ def _pauses(value: str) -> str:
 
 
 def _path(value: str) -> str:
-    known = ("public", "$user", "pg_catalog", "information_schema", "")
+    """Schemas in the order in which they are searched. Names of schemas that do not exist are
+    skipped, as in PostgreSQL; a path that would hide maps, or find more than they, is refused."""
     names = [name.strip().strip('"') for name in value.split(",")]
-    if all(name.lower() in known for name in names):
-        return ", ".join(f'"{name}"' if name in ("$user", "") else name for name in names)
-    raise Harmful("public, pg_catalog, information_schema")
+    if "public" not in names or not {"information_schema", "sys"}.isdisjoint(names):
+        raise Harmful(
+            "a path with public and without information_schema and sys. Maps and views are in "
+            "public, which is always searched; write names of other schemas with their schema, as "
+            "information_schema.tables"
+        )
+    return ", ".join(
+        name if re.fullmatch("[a-z_][a-z0-9_]*", name) else _quoted(name) for name in names
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 _ISOLATION: Final = _only("serializable", "repeatable read", "read committed", "read uncommitted")
