@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from dataclasses import replace
 
 
 class Blocking:
@@ -19,7 +20,7 @@ class Blocking:
 
         def call(*args, **options):
             result = found(*args, **options)
-            if name == "map":
+            if name in {"map", "with_timeout"}:
                 return Blocking(result)
             return asyncio.sleep(0, Blocking(result) if name == "prepare" else result)
 
@@ -47,9 +48,9 @@ def cut(monkeypatch, grid, handler, times):
 
 
 def impatient(client, seconds=0.2):
-    """From now on: what went before may take its time."""
-    for number in (1, 2, 3):
-        client._core.pool(number).request_timeout = seconds
+    """A client or a transaction, from now on: what went before may take its time."""
+    core = client._core
+    core.settings = replace(core.settings, request_timeout=seconds)
 
 
 async def settle(found):

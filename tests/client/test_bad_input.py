@@ -15,6 +15,7 @@ import pytest
 
 import remuda
 from remuda import errors
+from remuda.client.deadline import Deadline
 from remuda.client.driving import finish
 from remuda.client.requests import Call
 from remuda.limits import FRAME_SIZE_MAX, ROW_SIZE_MAX, STATEMENT_LENGTH_MAX
@@ -219,7 +220,7 @@ def test_rows_that_are_too_large(client: Any, size: int) -> None:
 def test_rows_that_fit_a_frame_only_one_by_one(client: Any) -> None:
     texts = client.map("texts")
     texts.put(0, "short")
-    owner = finish(texts._map._bind()).router.owner
+    owner = finish(texts._map._bind(Deadline(60.0))).router.owner
     keys = [key for key in range(100) if owner((key,)) == 1][:5]
     large = "x" * (ROW_SIZE_MAX - 100)
     texts.put_all(dict.fromkeys(keys, large))

@@ -211,11 +211,11 @@ class TestErrors:
     def test_silence_is_named(self, grid):
         grid.silent.add("describe_map")
         expected = r"member \d .* did not answer within 0\.05"
-        with connect(grid.addresses[0]) as client:
-            for number in (1, 2, 3):
-                client._core.pool(number).request_timeout = 0.05
-            with pytest.raises(MemberUnavailable, match=expected):
-                client.describe("m")
+        with (
+            connect(grid.addresses[0]) as client,
+            pytest.raises(MemberUnavailable, match=expected),
+        ):
+            client.with_timeout(0.05).describe("m")
 
     def test_a_member_that_hangs_costs_one_request_its_timeout(self, grid, monkeypatch):
         monkeypatch.setattr(backoff, "_LONG", 0.0)

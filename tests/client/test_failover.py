@@ -448,7 +448,7 @@ class TestViews:
 def test_dbapi_names_the_state(grid, monkeypatch):
     cut(monkeypatch, grid, "on_run_query", 99)
     with (
-        remuda.dbapi.connect(grid.addresses, retry_writes=1) as connection,
+        remuda.dbapi.connect(grid.addresses, retry_writes=1, autocommit=True) as connection,
         connection.cursor() as cursor,
     ):
         with pytest.raises(remuda.dbapi.OperationalError) as caught:

@@ -79,10 +79,10 @@ class TestTransactions:
             tx = await settle(client.transaction())
             await settle(tx.begin())
             grid.silent.add("map_put")
-            impatient(client)
+            impatient(tx)
             with pytest.raises(NoAnswer):
                 await settle(tx.map("m").get_and_put(1, {"v": 2}))
-            impatient(client, 30.0)
+            impatient(tx, 30.0)
             assert tx.state is State.MARKED_ROLLBACK
             with pytest.raises(UndefinedTransaction):
                 await settle(tx.commit())
@@ -124,7 +124,7 @@ class TestTransactions:
 
         async def scenario(client):
             grid.scripts["SELECT 1"] = script(tag="SELECT")
-            client._core.held = Held("t1", 1)
+            client._core.shared.held = Held("t1", 1)
             with monkeypatch.context() as patch:
                 cut(patch, grid, "on_run_query", 1)
                 with pytest.raises(OutcomeUnknown):

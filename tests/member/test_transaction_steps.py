@@ -13,6 +13,7 @@ import pytest
 import remuda.aio
 from remuda.client import transaction_core
 from remuda.client.asynchronous import transaction as asyncio_transaction
+from remuda.client.deadline import Deadline
 from remuda.errors import (
     CheckViolation,
     ObjectMismatch,
@@ -37,7 +38,7 @@ async def numbers_of(cluster: Any) -> Any:
     async with remuda.aio.connect(addresses) as client:
         numbers = client.map("numbers")
         await numbers.put_all(dict.fromkeys(range(50), 0))
-        binding = await numbers._bind()
+        binding = await numbers._bind(Deadline(60.0))
         owner = binding.router.owner
         other = next(key for key in range(1, 50) if owner((key,)) != owner((0,)))
         yield client, 0, other
@@ -247,7 +248,7 @@ def test_messages_that_a_user_waits_for_wait_for_no_company(
 
     async def scenario(cluster: Any) -> None:
         async with numbers_of(cluster) as (client, _, _):
-            owner = (await client.map("numbers")._bind()).router.owner
+            owner = (await client.map("numbers")._bind(Deadline(60.0))).router.owner
             keys = {owner((key,)): key for key in range(50)}
             assert len(keys) == 3
             monkeypatch.setattr(transaction_shell, "LINGER", 3600.0)

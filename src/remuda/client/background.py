@@ -10,6 +10,7 @@ import threading
 from collections.abc import Coroutine
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from remuda.client.asynchronous.connections import AsyncioPorts
@@ -53,7 +54,9 @@ class Background:
 
     async def _connect(self) -> Core:
         front = self._front
-        core = Core(front.addresses, front.settings, AsyncioPorts())
+        # Timeouts of ``with_timeout`` are for calls; what goes on here does not end with one.
+        settings = replace(front.settings, timeout=None)
+        core = Core(front.addresses, settings, AsyncioPorts())
         core.clock.value = front.clock.value  # what the client has written was before
         await core.open()
         return core
@@ -109,10 +112,10 @@ _lock = threading.Lock()
 def background(front: Core) -> Background:
     """That of a blocking client."""
     with _lock:
-        found = front.background
+        found = front.shared.background
         if found is None or found.closed:
             if front.closed:
                 raise client_closed()
-            found = front.background = Background(front)
+            found = front.shared.background = Background(front)
         assert isinstance(found, Background)
         return found

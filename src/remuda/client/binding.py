@@ -13,6 +13,7 @@ import pyarrow as pa
 from remuda.client import bulk
 from remuda.client.arrow_stream import encode_stream
 from remuda.client.core import Core
+from remuda.client.deadline import Deadline
 from remuda.client.objects import ObjectCodec, PhysicalRow
 from remuda.client.requests import Call, Condition, MapRequests
 from remuda.client.routing import Router
@@ -38,7 +39,10 @@ def worst(errors: Sequence[RemudaError]) -> RemudaError:
 
 
 class Binding:
-    """A map as the client knows it now. A SchemaChanged or ViewChanged answer makes it stale."""
+    """A map as the client knows it now. A SchemaChanged or ViewChanged answer makes it stale.
+
+    Each operation is one try of it, and ends at the ``deadline`` of all its tries.
+    """
 
     def __init__(
         self, core: Core, schema: MapSchema, value_type: type | None, key_type: type | None
@@ -52,17 +56,18 @@ class Binding:
 
     # --- one entry ---
 
-    def get(self, key: PhysicalRow) -> Coroutine[Any, Any, PhysicalRow | None]:
+    def get(self, key: PhysicalRow, deadline: Deadline) -> Coroutine[Any, Any, PhysicalRow | None]:
         call: Call[PhysicalRow | None] = self.requests.get_one(key)
-        return self.core.ask(self.router.owner(key), call)
+        return self.core.ask(self.router.owner(key), call, deadline)
 
-    async def contains(self, key: PhysicalRow) -> bool:
+    async def contains(self, key: PhysicalRow, deadline: Deadline) -> bool:
         call = self.requests.get((key,), keys_only=True)
-        return (await self.core.ask(self.router.owner(key), call))[0] is not None
+        return (await self.core.ask(self.router.owner(key), call, deadline))[0] is not None
 
     async def put(
         self,
         row: PhysicalRow,
+        deadline: Deadline,
         condition: Condition = Condition.ALWAYS,
         want_old: bool = False,
         ttl: int | None = None,
@@ -71,42 +76,49 @@ class Binding:
         call = self.requests.put((row,), condition, want_old, ttl)
         try:
             owner = self.router.owner(self.key_of(row))
-            answer = await self.core.write(owner, call, self.schema.name)
+            answer = await self.core.write(owner, call, deadline, self.schema.name)
         except FrameTooLarge as error:
             raise too_large(self.schema) from error
         return answer[0] if answer else None
 
-    async def remove(self, key: PhysicalRow, want_old: bool) -> PhysicalRow | None:
+    async def remove(
+        self, key: PhysicalRow, deadline: Deadline, want_old: bool
+    ) -> PhysicalRow | None:
         """The removed row (empty unless ``want_old``), None when there was none."""
         call = self.requests.remove((key,), want_old)
         rows: list[PhysicalRow | None] = await self.core.write(
-            self.router.owner(key), call, self.schema.name
+            self.router.owner(key), call, deadline, self.schema.name
         )
         return rows[0]
 
     # --- many entries ---
 
-    async def get_all(self, keys: Iterable[PhysicalRow]) -> dict[PhysicalRow, PhysicalRow]:
+    async def get_all(
+        self, keys: Iterable[PhysicalRow], deadline: Deadline
+    ) -> dict[PhysicalRow, PhysicalRow]:
         """The rows of those keys that exist, one request per owner at a time."""
         found: dict[PhysicalRow, PhysicalRow] = {}
         source = iter(keys)
         while chunk := list(islice(source, KEYS_PER_REQUEST)):
-            await self._get_chunk(chunk, found)
+            await self._get_chunk(chunk, found, deadline)
         return found
 
     async def _get_chunk(
-        self, keys: Sequence[PhysicalRow], found: dict[PhysicalRow, PhysicalRow]
+        self,
+        keys: Sequence[PhysicalRow],
+        found: dict[PhysicalRow, PhysicalRow],
+        deadline: Deadline,
     ) -> None:
         by_owner: dict[int, list[PhysicalRow]] = defaultdict(list)
         for key in keys:
             by_owner[self.router.owner(key)].append(key)
         calls = [(owner, self.requests.get(part)) for owner, part in by_owner.items()]
-        answers = await self.core.scatter(calls)
+        answers = await self.core.scatter(calls, deadline)
         errors = [answer for answer in answers if isinstance(answer, RemudaError)]
         if any(isinstance(error, FrameTooLarge) for error in errors) and len(keys) > 1:
             middle = len(keys) // 2  # large rows: fewer of them at a time
-            await self._get_chunk(keys[:middle], found)
-            await self._get_chunk(keys[middle:], found)
+            await self._get_chunk(keys[:middle], found, deadline)
+            await self._get_chunk(keys[middle:], found, deadline)
             return
         if errors:
             raise errors[0]
@@ -114,15 +126,18 @@ class Binding:
             assert not isinstance(rows, RemudaError)
             found.update((key, row) for key, row in zip(part, rows, strict=True) if row is not None)
 
-    async def ttl(self, key: PhysicalRow) -> int | None:
+    async def ttl(self, key: PhysicalRow, deadline: Deadline) -> int | None:
         """Microseconds; 0: it does not expire; None: there is no entry."""
-        return await self.core.ask(self.router.owner(key), self.requests.ttl(key))
+        return await self.core.ask(self.router.owner(key), self.requests.ttl(key), deadline)
 
-    async def set_ttl(self, key: PhysicalRow, ttl: int) -> bool:
-        answer = await self.core.write(self.router.owner(key), self.requests.set_ttl(key, ttl))
+    async def set_ttl(self, key: PhysicalRow, deadline: Deadline, ttl: int) -> bool:
+        call = self.requests.set_ttl(key, ttl)
+        answer = await self.core.write(self.router.owner(key), call, deadline)
         return answer[0] is not None
 
-    async def put_all(self, rows: Sequence[PhysicalRow], ttl: int | None = None) -> None:
+    async def put_all(
+        self, rows: Sequence[PhysicalRow], deadline: Deadline, ttl: int | None = None
+    ) -> None:
         """Upsert rows with different keys, all or none: the member that is asked commits them on
         all owners; what does not fit one frame is a staged job."""
         owner = self.core.next_member()
@@ -132,15 +147,16 @@ class Binding:
             for row in rows:
                 check_row_size(self.schema, row)
             with contextlib.suppress(FrameTooLarge):
-                await self.core.write(owner, self.requests.put(rows, ttl=ttl), self.schema.name)
+                call = self.requests.put(rows, ttl=ttl)
+                await self.core.write(owner, call, deadline, self.schema.name)
                 return
         batch = self.batch(rows)
         check_row_sizes(self.schema, batch)
         if batch.nbytes > ENCODED_BATCH_SIZE_MAX:
-            await bulk.put_batches(self.core, self.schema, [batch], ttl)
+            await bulk.put_batches(self.core, self.schema, [batch], deadline, ttl)
             return
-        call = self.requests.put_batch(encode_stream(batch.schema, [batch]), ttl)
-        await self.core.write(owner, call, self.schema.name)
+        whole = self.requests.put_batch(encode_stream(batch.schema, [batch]), ttl)
+        await self.core.write(owner, whole, deadline, self.schema.name)
 
     def batch(self, rows: Sequence[PhysicalRow]) -> pa.RecordBatch:
         """Physical rows as one engine-form batch."""
@@ -151,9 +167,9 @@ class Binding:
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(self.schema))
 
-    async def size(self) -> int:
+    async def size(self, deadline: Deadline) -> int:
         """Entries on the whole cluster: the member that is asked adds up."""
-        return await self.core.call(None, self.requests.size(), read=True)
+        return await self.core.call(None, self.requests.size(), True, deadline)
 
     def key_of(self, row: PhysicalRow) -> PhysicalRow:
         return tuple([row[i] for i in self.schema.key_positions])

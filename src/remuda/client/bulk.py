@@ -15,6 +15,7 @@ from remuda.client.arrow_stream import encode_stream, pieces
 from remuda.client.asynchronous.job_writer import JobWriter, check_not_null
 from remuda.client.commit import abort_job, begin_job, commit_job
 from remuda.client.core import Core
+from remuda.client.deadline import GRACE, Deadline
 from remuda.client.defaults import Defaults
 from remuda.client.inference import infer_table_schema
 from remuda.client.job_writer import JobTarget
@@ -57,11 +58,18 @@ def as_table(data: Any) -> pa.Table | None:
 
 
 async def create_for(
-    core: Core, name: str, found: pa.Schema, key: Sequence[str] | None, replicated: bool
+    core: Core,
+    name: str,
+    found: pa.Schema,
+    key: Sequence[str] | None,
+    replicated: bool,
+    *,
+    deadline: Deadline,
 ) -> MapSchema:
     """Create the map that the table defines; another's, when someone else was first."""
     schema = infer_table_schema(name, found, key or (), replicated)
-    return (await core.call(None, requests.create_map(schema, True))).schema
+    call = requests.create_map(schema, True)
+    return (await core.call(None, call, deadline=deadline)).schema
 
 
 def check_key(schema: MapSchema, key: Sequence[str] | None) -> None:
@@ -72,25 +80,32 @@ def check_key(schema: MapSchema, key: Sequence[str] | None) -> None:
         )
 
 
-async def put_table(core: Core, schema: MapSchema, table: pa.Table, ttl: int | None = None) -> int:
+async def put_table(
+    core: Core, schema: MapSchema, table: pa.Table, deadline: Deadline, ttl: int | None = None
+) -> int:
     """Upsert the rows of a table: all checked before anything is sent, visible together."""
-    return await put_batches(core, schema, engine_batches(schema, table), ttl)
+    return await put_batches(core, schema, engine_batches(schema, table), deadline, ttl)
 
 
 async def put_batches(
-    core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch], ttl: int | None = None
+    core: Core,
+    schema: MapSchema,
+    batches: Sequence[pa.RecordBatch],
+    deadline: Deadline,
+    ttl: int | None = None,
 ) -> int:
     """Upsert rows in engine form, visible together. Raises SchemaChanged when the map has got
     another schema than the one that they were made for."""
+    deadline = core.lasting(deadline)
     if core.in_transaction:
-        return await _put_in_transaction(core, schema, batches, ttl)
+        return await _put_in_transaction(core, schema, batches, ttl, deadline)
     tries: Tries | None = None
     while True:
         committing: list[str] = []
         try:
-            return await _put_batches(core, schema, batches, committing, ttl)
+            return await _put_batches(core, schema, batches, committing, ttl=ttl, deadline=deadline)
         except MAYBE_AGAIN as error:
-            tries = tries or core.tries(core.settings.retry_writes)
+            tries = tries or core.tries(core.settings.retry_writes, deadline)
             if committing:
                 await tries.after(of_write(error))
             elif error.may_have_run:  # nothing that was staged has become visible, whatever broke
@@ -100,7 +115,11 @@ async def put_batches(
 
 
 async def _put_in_transaction(
-    core: Core, schema: MapSchema, batches: Sequence[pa.RecordBatch], ttl: int | None
+    core: Core,
+    schema: MapSchema,
+    batches: Sequence[pa.RecordBatch],
+    ttl: int | None,
+    deadline: Deadline,
 ) -> int:
     """The commit makes them visible, together with everything else."""
     asked = requests.MapRequests(schema, core.clock, core.view.number)
@@ -108,7 +127,7 @@ async def _put_in_transaction(
     for batch in batches:
         for piece in pieces(batch):
             call = asked.put_batch(encode_stream(piece.schema, [piece]), ttl)
-            rows += await core.call(None, call)
+            rows += await core.call(None, call, deadline=_bounded(deadline))
     return rows
 
 
@@ -117,26 +136,34 @@ async def _put_batches(
     schema: MapSchema,
     batches: Sequence[pa.RecordBatch],
     committing: list[str],
+    *,
     ttl: int | None,
+    deadline: Deadline,
 ) -> int:
     """``committing`` gets the name of the job when its commit begins."""
-    job, schema_there = await begin_job(core, schema.name, False, "put_all")
+    bounded = _bounded(deadline)
+    job, schema_there = await begin_job(core, schema.name, False, "put_all", deadline=bounded)
     try:
         if (schema_there.map_id, schema_there.version) != (schema.map_id, schema.version):
             raise SchemaChanged(f'map "{schema.name}" has changed since its rows were made')
         target = JobTarget(job, schema_there, core.view)
-        async with JobWriter(target, "0:0", core.pool) as writer:
+        async with JobWriter(target, "0:0", core.pool, deadline) as writer:
             for batch in batches:
                 await writer.write(batch)
             task = await writer.finish()
         committing.append(job)
-        rows = await commit_job(core, job, [task], ttl)
+        rows = await commit_job(core, job, [task], ttl, bounded)
         core.wrote(schema.name)
         return rows
     except BaseException:
         with contextlib.suppress(RemudaError):  # what broke the job may be why this fails
-            await abort_job(core, job)
+            await abort_job(core, job, _bounded(deadline.later(GRACE)))
         raise
+
+
+def _bounded(deadline: Deadline) -> Deadline | None:
+    """None: as long as each of the requests may take."""
+    return None if deadline.seconds is None else deadline
 
 
 def engine_batches(schema: MapSchema, table: pa.Table) -> list[pa.RecordBatch]:

@@ -66,8 +66,10 @@ class BlockingPorts:
         with contextlib.suppress(RuntimeError):  # the interpreter is ending: nobody needs it
             timer.start()
 
-    async def together(self, calls: Sequence[tuple[Pool, Call[T]]]) -> list[T | RemudaError]:
-        return await scatter(calls)
+    async def together(
+        self, calls: Sequence[tuple[Pool, Call[T]]], deadline: Deadline
+    ) -> list[T | RemudaError]:
+        return await scatter(calls, deadline)
 
 
 class ThreadLock:
@@ -179,19 +181,18 @@ class Pool(Contact):
         self._open.clear()
         self._idle.clear()
 
-    async def call(self, call: Call[T], timeout: float | None = None) -> T:
-        """Connect if need be, send one request, wait for its answer and read it: all of that in
-        ``timeout`` seconds (``request_timeout`` unless told)."""
-        if timeout is None:
-            timeout = self.request_timeout
-        deadline = Deadline(timeout)
+    async def call(self, call: Call[T], deadline: Deadline | None = None) -> T:
+        """Connect if need be, send one request, wait for its answer and read it: all of that before
+        the deadline (``request_timeout`` from now unless told)."""
+        if deadline is None:
+            deadline = Deadline(self.request_timeout)
         channel = self.take(deadline)
         try:
-            left = deadline.left(timeout)
+            left = deadline.remaining()
             reply = channel.request(call.rpc_type, call.body, call.dbody, timeout=left)
         except (ConnectionBroken, QueryTimeout) as error:
             channel.close()
-            raise self.broken(error, timeout) from error
+            raise self.broken(error, deadline.seconds) from error
         except RemudaError:
             self.give(channel)
             raise
@@ -311,7 +312,9 @@ class Talk:
         self._channel.close()
 
 
-async def scatter(calls: Sequence[tuple[Pool, Call[T]]]) -> list[T | RemudaError]:
+async def scatter(
+    calls: Sequence[tuple[Pool, Call[T]]], deadline: Deadline
+) -> list[T | RemudaError]:
     """Several requests at once, on a connection each; answers or errors in the order of ``calls``.
 
     They come after every answer has been read, so that no request is still under way when the
@@ -320,24 +323,23 @@ async def scatter(calls: Sequence[tuple[Pool, Call[T]]]) -> list[T | RemudaError
     if len(calls) == 1:
         ((pool, call),) = calls
         try:
-            answer: T = await pool.call(call)
+            answer: T = await pool.call(call, deadline)
             return [answer]
         except RemudaError as error:
             return [error]
     found: dict[int, T | RemudaError] = {}
     under_way: dict[int, BlockingChannel] = {}
-    deadlines = [Deadline(pool.request_timeout) for pool, _ in calls]
     try:
         for place, (pool, call) in enumerate(calls):
             try:
-                under_way[place] = _send(pool, call, deadlines[place])
+                under_way[place] = _send(pool, call, deadline)
             except RemudaError as error:
                 found[place] = error
         while under_way:
             place = next(iter(under_way))
             pool, call = calls[place]
             try:
-                found[place] = _answer(pool, call, under_way[place], deadlines[place])
+                found[place] = _answer(pool, call, under_way[place], deadline)
             except RemudaError as error:
                 found[place] = error
             del under_way[place]
@@ -350,10 +352,11 @@ async def scatter(calls: Sequence[tuple[Pool, Call[T]]]) -> list[T | RemudaError
 def _send(pool: Pool, call: Call[T], deadline: Deadline) -> BlockingChannel:
     channel = pool.take(deadline)
     try:
-        ends = time.monotonic() + deadline.left(pool.request_timeout)
+        left = deadline.remaining()
+        ends = None if left is None else time.monotonic() + left
         channel.send_request(call.rpc_type, call.body, call.dbody, ends=ends)
     except (ConnectionBroken, QueryTimeout) as error:
-        raise pool.broken(error) from error
+        raise pool.broken(error, deadline.seconds) from error
     except BaseException:
         channel.close()
         raise
@@ -363,13 +366,14 @@ def _send(pool: Pool, call: Call[T], deadline: Deadline) -> BlockingChannel:
 def _answer(pool: Pool, call: Call[T], channel: BlockingChannel, deadline: Deadline) -> T:
     try:
         # What has arrived while other answers were read counts, however late it is now.
-        incoming = channel.receive(max(deadline.left(pool.request_timeout), _GLANCE))
+        left = deadline.remaining()
+        incoming = channel.receive(None if left is None else max(left, _GLANCE))
     except NotServed:  # it has said goodbye
         channel.close()
         raise
     except RemudaError as error:
         channel.close()
-        raise pool.broken(error) from error
+        raise pool.broken(error, deadline.seconds) from error
     pool.give(channel)
     if incoming.error is not None:
         raise incoming.error

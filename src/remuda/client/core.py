@@ -10,7 +10,8 @@ import itertools
 import re
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, Self, TypeVar
 
 from remuda.client import backoff, requests
 from remuda.client.address import Address
@@ -25,6 +26,7 @@ from remuda.client.ports import MemberPort, Ports, Settings
 from remuda.client.reader import Reader
 from remuda.client.requests import Call, Clock, ClusterInfo, MapDescription, Route, RunOptions
 from remuda.client.result_stream import ResultStream
+from remuda.client.shared_session import SharedSession
 from remuda.client.tries import LOST, MAYBE_AGAIN, Tries, closed_with, of_write, told
 from remuda.client.view_source import first_contact, is_news, newest_view
 from remuda.datatypes.keyhash import partition_of
@@ -40,18 +42,11 @@ from remuda.errors import (
 T = TypeVar("T")
 
 _NO_TRANSACTION = requests.transaction_part("")
-_READS = ("select", "values", "show", "describe", "table", "(")
+_READS = ("select", "values", "show", "describe", "table", "(", "begin", "start")
 _MAYBE_READS = ("with", "explain")
 _WRITES = re.compile(
     r"\b(insert|update|delete|merge|sink|truncate|create|alter|drop|execute)\b", re.IGNORECASE
 )
-
-
-class Closable(Protocol):
-    @property
-    def closed(self) -> bool: ...
-
-    def close(self) -> None: ...
 
 
 class Core:
@@ -66,18 +61,11 @@ class Core:
         self.ports = ports
         self.clock = Clock()
         self.members = KnownMembers(ports, settings, self.hear_of_view)
-        self.session = b""
-        """Settings and prepared statements, as a member wrote them down."""
-        self.held: Held | None = None
-        """The transaction that a BEGIN among its statements has begun."""
+        self.shared = SharedSession()
         self.described: dict[str, MapDescription] = {}
         """Maps as handles have last learned them; good for as long as the catalog stays."""
         self.shapes: dict[Any, Any] = {}
         """What the bindings of transactions share (``transaction_binding``)."""
-        self.background: Closable | None = None
-        """Of a blocking client: the loop that its listeners run on (``client.background``)."""
-        self.keeps_transactions = True
-        """Whether it may have one: not where several users share it unknowingly."""
         self._written: dict[str, int] = {}
         """When this client has written to a map last ("": by a statement, to whichever)."""
         self._view_again = Latest(ports, self._learn_view)
@@ -89,6 +77,18 @@ class Core:
         info = await first_contact(self.addresses, self.ports, self.settings, self.clock)
         self.members.install(info.view)
         self.clock.on_view = self.hear_of_view
+
+    def with_timeout(self, seconds: float) -> Self:
+        """The same session over the same connections, where each statement, operation and request
+        ends after so many seconds, whatever it waits for."""
+        made = copy.copy(self)
+        made.settings = replace(self.settings, timeout=seconds)
+        return made
+
+    @property
+    def held(self) -> Held | None:
+        """The transaction that a BEGIN among its statements has begun."""
+        return self.shared.held
 
     @property
     def view(self) -> View:
@@ -119,24 +119,41 @@ class Core:
     ) -> Coroutine[Any, Any, T]:
         """Ask ``member``, and nobody else, once (a ``read`` as often as ``retry_reads`` says); or
         any member (None), again until somebody serves it. For what the owner of a key must answer
-        see ``ask``. ``deadline``: ``request_timeout`` from now, unless told."""
+        see ``ask``. ``deadline``: of all tries, ``request_timeout`` from now unless told."""
         repeats = self.settings.retry_reads if read else 0
         if deadline is None:
-            deadline = Deadline(self.settings.request_timeout)
+            deadline = self.deadline()
         if member is not None:
             return self._insist(member, call, read, repeats, deadline)
         return self._anybody(call, read, repeats, deadline)
 
-    def ask(self, owner: int, call: Call[T]) -> Coroutine[Any, Any, T]:
+    def deadline(self) -> Deadline:
+        """Of an operation that begins now, with all its tries."""
+        settings = self.settings
+        return Deadline(settings.timeout or settings.request_timeout)
+
+    def limited(self, options: RunOptions) -> RunOptions:
+        """The options of a statement, with the timeout of this client unless they have one."""
+        limit = self.settings.timeout
+        if limit is None or options.timeout is not None:
+            return options
+        return replace(options, timeout=limit)
+
+    def lasting(self, deadline: Deadline) -> Deadline:
+        """The deadline of an operation whose time grows with its rows: only a timeout that the user
+        gave for everything ends it."""
+        return NEVER if self.settings.timeout is None else deadline
+
+    def ask(self, owner: int, call: Call[T], deadline: Deadline) -> Coroutine[Any, Any, T]:
         """One try of a request for the owner of its keys. Whoever routes it tries again."""
         if self.members.detoured(owner):
-            return self._round(owner, call)
-        return self.pool(owner).call(call)
+            return self._round(owner, call, deadline)
+        return self.pool(owner).call(call, deadline)
 
-    async def write(self, owner: int, call: Call[T], name: str = "") -> T:
+    async def write(self, owner: int, call: Call[T], deadline: Deadline, name: str = "") -> T:
         """``ask`` for a write (of the map ``name``): OutcomeUnknown when its answer was lost."""
         try:
-            return await self.ask(owner, call)
+            return await self.ask(owner, call, deadline)
         except LOST as error:
             lost = of_write(error)
             if lost is error:
@@ -151,7 +168,7 @@ class Core:
         for attempt in itertools.count():
             try:
                 port = await self.reachable(member, deadline)
-                return await port.call(call, deadline.left(port.request_timeout))
+                return await port.call(call, deadline)
             except LOST as error:
                 lost = told(error, reads=read)
                 await self._same_again(attempt, repeats, lost, deadline)
@@ -162,12 +179,14 @@ class Core:
         while True:
             try:
                 port = await self.reachable(None, deadline)
-                return await port.call(call, deadline.left(port.request_timeout))
+                return await port.call(call, deadline)
             except MAYBE_AGAIN as error:
                 tries = tries or Tries(self, repeats, deadline, reads=read)
                 await tries.after(told(error, reads=read))
 
-    async def scatter(self, calls: Sequence[tuple[int, Call[T]]]) -> list[T | RemudaError]:
+    async def scatter(
+        self, calls: Sequence[tuple[int, Call[T]]], deadline: Deadline
+    ) -> list[T | RemudaError]:
         """One try of several requests for owners of keys at the same time: the answers or errors,
         in the same order. Nothing is under way any more when it returns."""
         ports: list[tuple[Any, Call[T]]] = []
@@ -175,11 +194,12 @@ class Core:
         for place, (owner, call) in enumerate(calls):
             try:
                 around = self.members.detoured(owner)
-                port = await self.members.another(owner) if around else self.pool(owner)
+                another = self.members.another
+                port = await another(owner, deadline) if around else self.pool(owner)
                 ports.append((port, call))
             except LOST as error:
                 failed[place] = error
-        answers: list[T | RemudaError] = await self.ports.together(ports)
+        answers: list[T | RemudaError] = await self.ports.together(ports, deadline)
         found = iter(answers)
         return [failed[place] if place in failed else next(found) for place in range(len(calls))]
 
@@ -189,7 +209,7 @@ class Core:
         """The further tries of a request, until ``deadline``, or for ``request_timeout`` seconds;
         ``reads``: it changes nothing."""
         if deadline is None or deadline.seconds is None:
-            deadline = Deadline(self.settings.request_timeout)
+            deadline = self.deadline()
         return Tries(self, repeats, deadline, reads=reads)
 
     def pool(self, member: int | None) -> MemberPort:
@@ -207,8 +227,8 @@ class Core:
                 raise self.members.unknown(member)
         return self.pool(member)
 
-    async def _round(self, owner: int, call: Call[T]) -> T:
-        return await (await self.members.another(owner)).call(call)
+    async def _round(self, owner: int, call: Call[T], deadline: Deadline) -> T:
+        return await (await self.members.another(owner, deadline)).call(call, deadline)
 
     def nearest(self, owner: int | None) -> int:
         """The ``owner`` of a key, or another member: in turn, as far as it is known to be there.
@@ -253,11 +273,13 @@ class Core:
         held = self.released(text)
         if held is not None:
             try:
+                options = self.limited(options)
                 return await run_held(
                     self, held, text, parameters, types, options, handle=handle, header=header
                 )
             finally:
                 self.wrote()  # it may have been the COMMIT
+        options = self.limited(options)
         start = requests.prologue(handle or text, types, header.form if header else 0)
         tries: Tries | None = None
         reads = is_read(text)
@@ -270,8 +292,8 @@ class Core:
             stream = ResultStream(text, self.clock, header)
             context = self.clock.context(self.view.number)
             body = requests.run_query(start, parameters, types, options, context)
-            body += requests.session_part(self.session)
-            if self.keeps_transactions:
+            body += requests.session_part(self.shared.settings)
+            if self.shared.keeps_transactions:
                 body += _NO_TRANSACTION
             try:
                 asked = await (
@@ -304,19 +326,19 @@ class Core:
         held = self.held
         if held is None or held.broken is None or not (end := ends_transaction(text)):
             return held
-        self.held = None
+        self.shared.held = None
         if end == "COMMIT":
             raise held.lost() from held.broken
         return None
 
     def refuse_transactions(self) -> None:
         """BEGIN is refused from now on."""
-        self.keeps_transactions = False
+        self.shared.keeps_transactions = False
 
     def outside(self) -> Core:
         """Over the same connections, without the transaction."""
         made = copy.copy(self)
-        made.held = None
+        made.shared = replace(self.shared, held=None)
         return made
 
     def told(self, stream: ResultStream) -> None:
@@ -324,10 +346,10 @@ class Core:
         outcome = stream.outcome
         if outcome is None:
             if self.held is not None and self.held.ended:  # a COMMIT whose answer is lost
-                self.held = None
+                self.shared.held = None
             return
         if outcome.session is not None:
-            self.session = outcome.session
+            self.shared.settings = outcome.session
         status, held = outcome.transaction, self.held
         if status is None:
             return
@@ -335,7 +357,8 @@ class Core:
             held.told(status, outcome.tag)
         if held is None or held.name != status.transaction:
             name = status.transaction
-            self.held = Held(name, status.member, status.state) if name else None
+            held = Held(name, status.member, status.state) if name else None
+            self.shared.held = held
 
     async def _runner(
         self, route: Callable[[], int | None] | None, deadline: Deadline
@@ -403,13 +426,13 @@ class Core:
     def close(self) -> None:
         """Close all connections; requests under way fail with ConnectionBroken."""
         self.members.close()  # first: with it the client is closed, and no new background begins
-        if self.background is not None:
-            self.background.close()
+        if self.shared.background is not None:
+            self.shared.background.close()
 
     def after_fork(self) -> None:
         """In the child: the threads that learned a view are the parent's."""
         self._learning = False
-        self.background = None
+        self.shared.background = None
 
 
 def is_read(text: str) -> bool:

@@ -105,7 +105,7 @@ class Execution:
         """Ask the member to cancel, beside the conversation. The reader then gets QueryCanceled."""
         query = self.stream.query_id
         if query is not None and self.stream.outcome is None:
-            patience = self._answered_by.left(self._member.request_timeout)
+            patience = Deadline(self._answered_by.left(self._member.request_timeout))
             await self._member.call(cancel_query(query), patience)
 
     async def close(self) -> None:

@@ -104,7 +104,7 @@ async def run_held(  # noqa: PLR0917 (as Core.execute)
     body = requests.prologue(handle or text, types, 0)
     context = core.clock.context(core.view.number)
     body = requests.run_query(body, parameters, types, options, context)
-    body += requests.session_part(core.session) + requests.transaction_part(held.name)
+    body += requests.session_part(core.shared.settings) + requests.transaction_part(held.name)
     try:
         asked = core.pool(held.member)
         # What does not commit changes nothing that stays.

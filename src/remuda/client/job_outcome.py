@@ -3,10 +3,9 @@ that may have taken part in it."""
 
 from __future__ import annotations
 
-import time
-
 from remuda.client import requests
 from remuda.client.core import Core
+from remuda.client.deadline import Deadline
 from remuda.client.requests import Call
 from remuda.errors import TransientError
 from remuda.rpc.messages import user_pb2
@@ -17,12 +16,12 @@ _PAUSE = 0.1
 async def job_committed(core: Core, job: str) -> bool:
     """Raises TransientError when a member does not answer for as long as a request may take: then
     it is not known."""
-    ends = time.monotonic() + core.settings.request_timeout
+    deadline = core.deadline()
     while True:
         try:
-            states = await _states(core, job)
+            states = await _states(core, job, deadline)
         except TransientError:
-            if core.closed or time.monotonic() > ends:
+            if core.closed or deadline.passed:
                 raise
         else:
             if user_pb2.JOB_COMMITTED in states:
@@ -32,11 +31,11 @@ async def job_committed(core: Core, job: str) -> bool:
         await core.ports.pause(_PAUSE)
 
 
-async def _states(core: Core, job: str) -> set[int]:
-    view = (await core.refresh()).view
+async def _states(core: Core, job: str, deadline: Deadline) -> set[int]:
+    view = (await core.refresh(deadline)).view
     coordinator = requests.job_coordinator(job)
     if coordinator in view.by_number:  # what is not being committed yet will never be
-        await core.pool(coordinator).call(requests.job_abort(job), core.settings.request_timeout)
+        await core.pool(coordinator).call(requests.job_abort(job), deadline)
     call = Call(
         user_pb2.JOB_OUTCOME,
         user_pb2.JobOutcomeRequest(job=job),
@@ -44,5 +43,5 @@ async def _states(core: Core, job: str) -> set[int]:
     )
     found = set()
     for member in view.by_number:
-        found.add(await core.pool(member).call(call, core.settings.request_timeout))
+        found.add(await core.pool(member).call(call, deadline))
     return found

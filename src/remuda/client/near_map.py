@@ -8,6 +8,7 @@ from remuda.client.asynchronous import near_map as asynchronous
 from remuda.client.asynchronous.near_map import Invalidation
 from remuda.client.background import Background, background
 from remuda.client.core import Core
+from remuda.client.deadline import Deadline
 from remuda.client.driving import finish
 from remuda.client.map import K, Map, V
 from remuda.client.near_cache import NearCache, NearCacheStatistics, NearEntries
@@ -33,9 +34,11 @@ class NearMap(Map[K, V]):
     ) -> None:
         super().__init__(core, name, value_type, key_type)
 
-        async def launch(schema: MapSchema, entries: NearEntries) -> Invalidation:
+        async def launch(
+            schema: MapSchema, entries: NearEntries, deadline: Deadline
+        ) -> Invalidation:
             there = background(core)
-            return there.run(InBackground(there, schema, entries).begin())
+            return there.run(InBackground(there, schema, entries).begin(deadline))
 
         self._near: asynchronous.NearMap[K, V] = asynchronous.NearMap(
             core, name, value_type, key_type, near_cache, launch

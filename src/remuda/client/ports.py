@@ -43,6 +43,9 @@ class Settings:
     request_timeout: float = REQUEST_TIMEOUT
     max_connections: int | None = None
     """To one member; None: as many as suit the face."""
+    timeout: float | None = None
+    """Of ``with_timeout``: for each statement, operation and request, whatever it waits for; None:
+    statements take what the members allow, bulk writes what their rows need."""
     retry_writes: int = 0
     """How often a put that may run twice is sent again after its answer was lost."""
     security: Security = NO_SECURITY
@@ -122,9 +125,9 @@ class MemberPort(Protocol):
     on_silence: Callable[[], None]
     """Called now and then while a request waits and the member says nothing."""
 
-    async def call(self, call: Call[T], timeout: float | None = None) -> T:
-        """Connect if need be, send one request, wait for its answer and read it: all of that in
-        ``timeout`` seconds (``request_timeout`` unless told)."""
+    async def call(self, call: Call[T], deadline: Deadline | None = None) -> T:
+        """Connect if need be, send one request, wait for its answer and read it: all of that before
+        the deadline (``request_timeout`` from now unless told)."""
         ...
 
     async def reach(self, deadline: Deadline = NEVER) -> None:
@@ -183,7 +186,9 @@ class Ports(Protocol):
         """A lock among the threads or the tasks that use the client."""
         ...
 
-    async def together(self, calls: Sequence[tuple[Any, Call[T]]]) -> list[T | RemudaError]:
+    async def together(
+        self, calls: Sequence[tuple[Any, Call[T]]], deadline: Deadline
+    ) -> list[T | RemudaError]:
         """One request to each of several of these ``member`` ports at once; answers and errors in
         the order of ``calls``. No request is still under way when the caller sees them."""
         ...

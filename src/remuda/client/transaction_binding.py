@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from remuda.client.binding import ROWS_AS_MESSAGES, Binding
+from remuda.client.deadline import Deadline
 from remuda.client.objects import ObjectCodec, PhysicalRow
 from remuda.client.requests import Call, Condition, MapRequests
 from remuda.client.routing import Router
@@ -63,26 +64,29 @@ class TransactionBinding(Binding):
         self.codec, self.router, self.requests = shape.codec, shape.router, shape.requests
         self._shape = shape
 
-    def get(self, key: PhysicalRow) -> Coroutine[Any, Any, PhysicalRow | None]:
-        return self._get(key)
+    def get(self, key: PhysicalRow, deadline: Deadline) -> Coroutine[Any, Any, PhysicalRow | None]:
+        return self._get(key, deadline)
 
-    async def _get(self, key: PhysicalRow) -> PhysicalRow | None:
+    async def _get(self, key: PhysicalRow, deadline: Deadline) -> PhysicalRow | None:
         core = self.core
         if core.unsent.puts and (own := core.unsent.find(self.requests, key)) is not None:
             core.require_open()
             return own
         if core.begins_with_get:
-            return await core.begin_with_get(self.requests, key, self.router.owner(key))
+            owner = self.router.owner(key)
+            return await core.begin_with_get(self.requests, key, owner, deadline)
         if core.reads_directly and not self.schema.replicated:
-            found, row = await core.get_directly(self.requests, key, self.router.owner(key))
+            owner = self.router.owner(key)
+            found, row = await core.get_directly(self.requests, key, owner, deadline)
             if found:
                 return row
         call: Call[PhysicalRow | None] = self.requests.get_one(key)
-        return await core.ask(core.held.member, call)
+        return await core.ask(core.held.member, call, deadline)
 
     async def put(
         self,
         row: PhysicalRow,
+        deadline: Deadline,
         condition: Condition = Condition.ALWAYS,
         want_old: bool = False,
         ttl: int | None = None,
@@ -90,13 +94,15 @@ class TransactionBinding(Binding):
         if condition is Condition.ALWAYS and not want_old and ttl is None and self._waits():
             self._keep((row,))
             return ()
-        return await super().put(row, condition, want_old, ttl)
+        return await super().put(row, deadline, condition, want_old, ttl)
 
-    async def put_all(self, rows: Sequence[PhysicalRow], ttl: int | None = None) -> None:
+    async def put_all(
+        self, rows: Sequence[PhysicalRow], deadline: Deadline, ttl: int | None = None
+    ) -> None:
         if ttl is None and len(rows) <= ROWS_AS_MESSAGES and self._waits():
             self._keep(rows)
             return
-        await super().put_all(rows, ttl)
+        await super().put_all(rows, deadline, ttl)
 
     def _waits(self) -> bool:
         """Whether puts wait for the commit."""

@@ -65,7 +65,6 @@ class TransactionCore(Core):
     """Made by ``within``."""
 
     in_transaction = True
-    held: Held
     options: TransactionOptions
     unsent: Unsent
     _client: Core
@@ -77,7 +76,8 @@ class TransactionCore(Core):
         made = cls.__new__(cls)
         made.__dict__.update(core.__dict__)
         made._client = core  # noqa: SLF001 (its own)
-        made.held, made.options, made.unsent = Held("", 0), options, Unsent()
+        made.options, made.unsent = options, Unsent()
+        made.shared = replace(core.shared, held=Held("", 0))
         made._heard = 0.0  # noqa: SLF001
         return made
 
@@ -95,6 +95,12 @@ class TransactionCore(Core):
             return self.described.get(name)
         return await self.still_described(name)
 
+    @property
+    def held(self) -> Held:
+        held = self.shared.held
+        assert held is not None
+        return held
+
     # --- the beginning ------------------------------------------------------------------------
 
     @property
@@ -106,18 +112,19 @@ class TransactionCore(Core):
     def begins_with_get(self) -> bool:
         return not self.held.name and not self.held.ended
 
-    async def begin(self) -> None:
+    async def begin(self, deadline: Deadline | None = None) -> None:
         """By a request of its own, on whichever member answers."""
         client = self._client
         call = transaction_requests.begin(self.options, client.clock, client.view.number)
-        begun = await client.call(None, call, read=True)  # one that nobody uses ends by itself
+        # One that nobody uses ends by itself.
+        begun = await client.call(None, call, True, deadline or self.deadline())
         held = self.held
         held.name, held.member, held.state = begun.name, begun.member, begun.state
         held.catalog_version = begun.catalog_version
         self._heard = time.monotonic()
 
     async def begin_with_get(
-        self, requests: MapRequests, key: PhysicalRow, owner: int
+        self, requests: MapRequests, key: PhysicalRow, owner: int, deadline: Deadline
     ) -> PhysicalRow | None:
         """Read the first key, on the member that has the transaction from then on: its owner, if it
         can be reached."""
@@ -125,10 +132,10 @@ class TransactionCore(Core):
         call = requests.first_get(key, first, self._begun)
         try:
             port = self._client.pool(self._client.nearest(owner))
-            row: PhysicalRow | None = await port.call(call)
+            row: PhysicalRow | None = await port.call(call, deadline)
         except LOST:
-            await self.begin()
-            return await self._ask(requests.get_one(key))
+            await self.begin(deadline)
+            return await self._ask(requests.get_one(key), deadline)
         return row
 
     def _begun(self, status: user_pb2.TransactionStatus) -> None:
@@ -149,22 +156,22 @@ class TransactionCore(Core):
         return bool(usable and fresh and time.monotonic() - self._heard < DIRECT)
 
     async def get_directly(
-        self, requests: MapRequests, key: PhysicalRow, owner: int
+        self, requests: MapRequests, key: PhysicalRow, owner: int, deadline: Deadline
     ) -> tuple[bool, PhysicalRow | None]:
         """A key as it was at the snapshot, at its owner: whether that is good, and its row. If not,
         the member of the transaction reads it, and knows what is to be said about it."""
         call = requests.newest(key, _timestamp(self.held.snapshot))
         try:
-            newest, row = await self._client.ask(owner, call)
+            newest, row = await self._client.ask(owner, call, deadline)
         except RemudaError:
             return False, None
         if newest:
             self.unsent.read(requests, key)
             if self.unsent.many_reads:
-                await self.send_unsent()
+                await self.send_unsent(deadline)
         return newest, row
 
-    async def send_unsent(self) -> None:
+    async def send_unsent(self, deadline: Deadline | None = None) -> None:
         """Before what depends on it. An error fails the transaction: only a rollback is possible
         then. Raises FailedTransaction if that was so before, else what a get or a put raises."""
         unsent = self.unsent
@@ -178,9 +185,9 @@ class TransactionCore(Core):
         self.held.snapshot = 0
         try:
             for requests, keys in unsent.take_reads():
-                await self._send(requests.packed(keys, _KNOWN))
+                await self._send(requests.packed(keys, _KNOWN), deadline)
             for requests, rows in unsent.take_puts():
-                await self._send(requests.put_packed(rows))
+                await self._send(requests.put_packed(rows), deadline)
         except (SchemaChanged, UndefinedMap) as error:
             unsent.failed = error
             self.forget_maps()
@@ -226,11 +233,22 @@ class TransactionCore(Core):
             return self._client.call(member, call, read, deadline)
         return self._ask(call, deadline)
 
-    def ask(self, owner: int, call: Call[T]) -> Coroutine[Any, Any, T]:  # noqa: ARG002
-        return self._ask(call)
+    def ask(
+        self,
+        owner: int,  # noqa: ARG002
+        call: Call[T],
+        deadline: Deadline,
+    ) -> Coroutine[Any, Any, T]:
+        return self._ask(call, deadline)
 
-    async def write(self, owner: int, call: Call[T], name: str = "") -> T:  # noqa: ARG002
-        return await self._ask(call)
+    async def write(
+        self,
+        owner: int,  # noqa: ARG002
+        call: Call[T],
+        deadline: Deadline,
+        name: str = "",  # noqa: ARG002
+    ) -> T:
+        return await self._ask(call, deadline)
 
     def tries(
         self,
@@ -243,12 +261,14 @@ class TransactionCore(Core):
         sending it again."""
         return super().tries(0, deadline, reads=reads)
 
-    async def scatter(self, calls: Sequence[tuple[int, Call[T]]]) -> list[T | RemudaError]:
+    async def scatter(
+        self, calls: Sequence[tuple[int, Call[T]]], deadline: Deadline
+    ) -> list[T | RemudaError]:
         """One after the other: they go to one member."""
         answers: list[T | RemudaError] = []
         for _, call in calls:
             try:
-                answer: T | RemudaError = await self.write(0, call)
+                answer: T | RemudaError = await self.write(0, call, deadline)
             except RemudaError as error:
                 answer = error
             answers.append(answer)
@@ -264,9 +284,9 @@ class TransactionCore(Core):
                 hint="Use put_all of objects or of a table, or SQL.",
             )
         if not self.held.name:
-            await self.begin()
+            await self.begin(deadline)
         if call.rpc_type in _AFTER_WRITES:
-            await self.send_unsent()
+            await self.send_unsent(deadline)
         return await self._send(call, deadline)
 
     async def ask_first(self, call: Call[T]) -> T:
@@ -280,9 +300,8 @@ class TransactionCore(Core):
         if call.rpc_type in _NAMED:
             body = bytes(serialized(call.body)) + transaction_part(self.held.name)
             call = replace(call, body=body)
-        patience = None if deadline is None else deadline.left(self.settings.request_timeout)
         try:
-            answer = await self.pool(self.held.member).call(call, patience)
+            answer = await self.pool(self.held.member).call(call, deadline or self.deadline())
             self._heard = time.monotonic()
             return answer
         except GONE:
@@ -311,7 +330,7 @@ class TransactionCore(Core):
         if outcome is None:
             return
         if outcome.session is not None:
-            self.session = outcome.session
+            self.shared.settings = outcome.session
         if outcome.transaction is not None:
             if outcome.transaction.transaction and outcome.error is None:
                 self.held.name = outcome.transaction.transaction  # AND CHAIN

@@ -121,7 +121,7 @@ class ChangeRanges:
             )
             try:
                 port = await core.reachable(core.view.owners[partitions[0]])
-                page = await port.call(call, core.settings.request_timeout)
+                page = await port.call(call, core.deadline())
             except SnapshotTooOld:
                 raise
             except TransientError as error:

@@ -59,6 +59,18 @@ class Client:
         self._core = core
         self._statements = Statements(core)
 
+    def with_timeout(self, seconds: float) -> Client:
+        """This client with a timeout for everything that one call waits for.
+
+        ``seconds`` hold for each operation of a map, each statement and each step of a transaction
+        that begins through the result, with all its tries, connecting included: a member that does
+        not answer costs at most one second more. They take the place of ``request_timeout``; a
+        ``timeout=`` of ``sql`` goes first. The connections, the session and its transaction are
+        those of this client, and closing one closes both. What times out is a retryable
+        TransientError if nothing can have changed, else OutcomeUnknown. InputError.
+        """
+        return Client(self._core.with_timeout(timeout_seconds(seconds)))
+
     # --- maps and statements ---
 
     @overload

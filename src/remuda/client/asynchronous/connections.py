@@ -66,9 +66,11 @@ class AsyncioPorts:
             self._begin(lambda: _undone(task, undo))
             raise
 
-    async def together(self, calls: Sequence[tuple[Lines, Call[T]]]) -> list[T | RemudaError]:
+    async def together(
+        self, calls: Sequence[tuple[Lines, Call[T]]], deadline: Deadline
+    ) -> list[T | RemudaError]:
         found = await asyncio.gather(
-            *(lines.call(call) for lines, call in calls), return_exceptions=True
+            *(lines.call(call, deadline) for lines, call in calls), return_exceptions=True
         )
         results: list[T | RemudaError] = []
         for item in found:
@@ -116,22 +118,21 @@ class Lines(Contact):
         """Make a connection unless one is there. MemberUnavailable when nobody answers."""
         await self._line(deadline)
 
-    async def call(self, call: Call[T], timeout: float | None = None) -> T:
-        """Connect if need be, send one request, wait for its answer and read it: all of that in
-        ``timeout`` seconds (``request_timeout`` unless told)."""
-        if timeout is None:
-            timeout = self.request_timeout
-        deadline = Deadline(timeout)
+    async def call(self, call: Call[T], deadline: Deadline | None = None) -> T:
+        """Connect if need be, send one request, wait for its answer and read it: all of that before
+        the deadline (``request_timeout`` from now unless told)."""
+        if deadline is None:
+            deadline = Deadline(self.request_timeout)
         line = await self._line(deadline)
         line.take()
         try:
             if not line.channel.writable:
                 await line.until_writable(deadline)
-            left = deadline.left(timeout)
+            left = deadline.remaining()
             reply = await line.channel.request(call.rpc_type, call.body, call.dbody, left)
         except (ConnectionBroken, QueryTimeout) as error:
             line.retired = True
-            raise self.broken(error, timeout) from error
+            raise self.broken(error, deadline.seconds) from error
         finally:
             line.give()
         return call.parse(reply.pbody)

@@ -9,13 +9,13 @@ given up, and the other member is asked from the same position on.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from remuda.client import backoff, requests
 from remuda.client.core import Core
+from remuda.client.deadline import NEVER, Deadline
 from remuda.client.feed_requests import (
     FeedPage,
     FeedPositions,
@@ -31,6 +31,8 @@ WAIT = 1.0
 it does not fall behind what members keep."""
 ANSWER_TIMEOUT = 5.0
 """Seconds that an answer may take beyond that."""
+LEAVE_TIMEOUT = 1.0
+"""Seconds that the members may take to hear that nobody reads any more."""
 LOOK = 0.1
 """Seconds between two looks at the view while nothing comes."""
 PAUSE_MAX = 0.25
@@ -113,16 +115,17 @@ class Feed:
         written from now on comes later. Raises what a wrong query raises, InsufficientPrivilege,
         LimitExceeded, ChangesExpired, and when the cluster does not answer."""
         core = self._core
-        now = await core.call(None, requests.cluster_info(core.clock), read=True)
+        deadline = core.deadline()
+        now = await core.call(None, requests.cluster_info(core.clock), True, deadline)
         self._positions = positions or FeedPositions(now.clock, self._wanted)
         self._map_id = map_id or self._map_id
         unheard = set(self._positions.partitions)
-        tries = core.tries(core.settings.retry_reads, reads=True)
+        tries = core.tries(core.settings.retry_reads, deadline, reads=True)
         while unheard:
             for member, partitions in list(self._by_member(unheard).items()):
                 asked = time.monotonic()
                 try:
-                    page = await self._ask(member, partitions, 0.0)
+                    page = await self._ask(member, partitions, 0.0, deadline)
                 except SnapshotTooOld:
                     raise
                 except TransientError as error:
@@ -147,12 +150,13 @@ class Feed:
         await self._leave()
 
     async def _leave(self) -> None:
-        while self._asked:
-            member = self._asked.pop()
-            if self._core.closed or member not in self._core.view.by_number:
-                continue
-            with contextlib.suppress(RemudaError):  # they find out by themselves
-                await self._core.pool(member).call(changes_end(self._query.name), ANSWER_TIMEOUT)
+        core, asked = self._core, self._asked
+        self._asked = set()
+        if not core.closed:
+            there = [core.pool(member) for member in asked if member in core.view.by_number]
+            end = changes_end(self._query.name)
+            # Errors do no harm: members find out by themselves.
+            await core.ports.together([(port, end) for port in there], Deadline(LEAVE_TIMEOUT))
 
     # --- the loop -----------------------------------------------------------------------------
 
@@ -216,7 +220,9 @@ class Feed:
             found.setdefault(view.owners[partition], []).append(partition)
         return found
 
-    async def _ask(self, member: int, partitions: Sequence[int], wait: float) -> FeedPage:
+    async def _ask(
+        self, member: int, partitions: Sequence[int], wait: float, deadline: Deadline = NEVER
+    ) -> FeedPage:
         core = self._core
         call = changes_read(
             self._query,
@@ -230,7 +236,7 @@ class Feed:
         )
         port = core.pool(member)
         self._asked.add(member)
-        return await port.call(call, wait + ANSWER_TIMEOUT)
+        return await port.call(call, Deadline(deadline.left(wait + ANSWER_TIMEOUT)))
 
     # --- answers ------------------------------------------------------------------------------
 

@@ -57,15 +57,15 @@ class Handle:
 
     async def schema(self) -> MapSchema:
         """The schema as the cluster has it now."""
-        return (await self._bind()).schema
+        return (await self._bind(self._core.deadline())).schema
 
-    async def _bind(self) -> Binding:
+    async def _bind(self, deadline: Deadline) -> Binding:
         """Learn the schema from the cluster. UndefinedMap when there is none."""
-        return self._bound((await self._described.get()).schema)
+        return self._bound((await self._described.get(deadline)).schema)
 
-    async def _describe(self, _deadline: Deadline) -> MapDescription:
+    async def _describe(self, deadline: Deadline) -> MapDescription:
         call = requests.describe_map(self.name, schema_only=True)
-        found = await self._core.call(None, call, read=True)
+        found = await self._core.call(None, call, True, deadline)
         described = self._core.described
         if len(described) >= _DESCRIBED_KEPT:
             described.clear()
@@ -77,37 +77,40 @@ class Handle:
         self._binding = None
         self._core.described.pop(self.name, None)
 
-    async def _bound_now(self) -> Binding:
+    async def _bound_now(self, deadline: Deadline) -> Binding:
         """The map as this handle knows it, in the view that the client knows."""
         binding = self._binding
         if binding is None:
             known = await self._core.still_described(self.name)
-            return await self._bind() if known is None else self._bound(known.schema)
+            return await self._bind(deadline) if known is None else self._bound(known.schema)
         if binding.view is not self._core.view:
             self._binding = binding = self._rebuilt(binding)
         return binding
 
-    async def _bound_perhaps(self) -> Binding:
+    async def _bound_perhaps(self, deadline: Deadline) -> Binding:
         """The map as it was known last: for a request that fails if that is not good any more."""
         if self._binding is None:
             known = await self._core.last_described(self.name)
-            return await self._bind() if known is None else self._bound(known.schema)
-        return await self._bound_now()
+            return await self._bind(deadline) if known is None else self._bound(known.schema)
+        return await self._bound_now(deadline)
 
-    async def _bind_again(self, error: RemudaError) -> Binding:
+    async def _bind_again(self, error: RemudaError, deadline: Deadline) -> Binding:
         """The map as it is now, after a request met ``error``."""
         if isinstance(error, STALE):
             self._unbind()
-        return await self._bound_now()
+        return await self._bound_now(deadline)
 
     async def _read_again(
-        self, error: RemudaError, ask: Callable[[Binding], Coroutine[Any, Any, T]]
+        self,
+        error: RemudaError,
+        deadline: Deadline,
+        ask: Callable[[Binding], Coroutine[Any, Any, T]],
     ) -> tuple[Binding, T]:
         """``ask`` once more, and again, while ``Tries`` allows it."""
-        tries = self._core.tries(self._core.settings.retry_reads, reads=True)
+        tries = self._core.tries(self._core.settings.retry_reads, deadline, reads=True)
         while True:
             await tries.after(error)
-            binding = await self._bind_again(error)
+            binding = await self._bind_again(error, deadline)
             try:
                 return binding, await ask(binding)
             except AGAIN as another:
@@ -123,17 +126,18 @@ class Handle:
             binding = self._binding = self._made(schema)
         return binding
 
-    async def _bind_for(self, key: Any, value: Any) -> Binding:
+    async def _bind_for(self, key: Any, value: Any, deadline: Deadline) -> Binding:
         """The binding for a write: creates the map from its first entry, learns the classes."""
         binding = self._binding
         if binding is None or binding.view is not self._core.view:
             try:
-                binding = await self._bound_now()
+                binding = await self._bound_now(deadline)
             except UndefinedMap:
                 inferred = infer_schema(self.name, key, value)
                 ObjectCodec(inferred).row(key, value)  # what does not fit makes no map
                 call = requests.create_map(inferred, True)
-                binding = self._bound((await self._core.call(None, call)).schema)
+                created = await self._core.call(None, call, deadline=deadline)
+                binding = self._bound(created.schema)
         if self._value_type is None and _is_learned(type(value)):
             self._value_type = type(value)
             self._binding = binding = self._rebuilt(binding)
@@ -142,10 +146,10 @@ class Handle:
             self._binding = binding = self._rebuilt(binding)
         return binding
 
-    async def _newer(self, binding: Binding, error: ObjectMismatch) -> Binding:
+    async def _newer(self, binding: Binding, error: ObjectMismatch, deadline: Deadline) -> Binding:
         """The map as it is now, if that is not what an object did not fit; raises ``error`` if it
         is."""
-        newest = await self._bind()
+        newest = await self._bind(deadline)
         known, schema = binding.schema, newest.schema
         if (schema.map_id, schema.version) == (known.map_id, known.version):
             raise error

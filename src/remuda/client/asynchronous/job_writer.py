@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from remuda.client import requests
 from remuda.client.arrow_stream import encode_stream, pieces
+from remuda.client.deadline import NEVER, Deadline
 from remuda.client.ports import REQUEST_TIMEOUT, Conversation, MemberPort
 from remuda.client.requests import Call, JobTask
 from remuda.client.routing import Router
@@ -44,12 +45,19 @@ class JobWriter:
     dropped by the members when the job ends.
     """
 
-    def __init__(self, target: JobTarget, task: str, member: Callable[[int], MemberPort]) -> None:
-        """``member``: the connections to a member, by its number."""
+    def __init__(
+        self,
+        target: JobTarget,
+        task: str,
+        member: Callable[[int], MemberPort],
+        deadline: Deadline = NEVER,
+    ) -> None:
+        """``member``: the connections to a member, by its number. ``deadline``: of all its rows."""
         self.target = target
         self.task = task
         self.rows = 0
         self._member = member
+        self._deadline = deadline
         self._schema = engine_schema(target.schema)
         self._router = Router(target.schema, target.view)
         self._ports: dict[int, MemberPort] = {}
@@ -120,7 +128,8 @@ class JobWriter:
             if member not in self._ports:
                 self._ports[member] = self._member(member)
             port = self._ports[member]
-            link = _Link(port, await port.converse(), self.target, self.task, removal=removal)
+            talk, ends = await port.converse(self._deadline), self._deadline
+            link = _Link(port, talk, self.target, self.task, ends, removal=removal)
             self._links[member, removal] = link
         return link
 
@@ -141,6 +150,7 @@ class _Link:
         talk: Conversation,
         target: JobTarget,
         task: str,
+        deadline: Deadline,
         *,
         removal: bool,
     ) -> None:
@@ -148,6 +158,7 @@ class _Link:
         self._talk: Conversation | None = talk
         self._job = target.job
         self._task = task
+        self._deadline = deadline
         self._removal = removal
         whole = engine_schema(target.schema)
         places = target.schema.key_positions
@@ -204,16 +215,17 @@ class _Link:
         while self._unanswered >= FRAMES_IN_FLIGHT:
             await self._receive()
         try:
-            await self._open().send(call.rpc_type, call.body, call.dbody)
-        except ConnectionBroken as error:
-            raise self._port.broken(error) from error
+            await self._open().send(call.rpc_type, call.body, call.dbody, self._deadline)
+        except (ConnectionBroken, QueryTimeout) as error:
+            raise self._port.broken(error, self._deadline.seconds) from error
         self._unanswered += 1
 
     async def _receive(self) -> None:
         try:
-            incoming = await self._open().receive(REQUEST_TIMEOUT)
+            incoming = await self._open().receive(self._deadline.left(REQUEST_TIMEOUT))
         except (ConnectionBroken, QueryTimeout) as error:
-            raise self._port.broken(error, REQUEST_TIMEOUT) from error
+            waited = self._deadline.seconds if self._deadline.passed else REQUEST_TIMEOUT
+            raise self._port.broken(error, waited) from error
         if incoming.error is not None:
             raise incoming.error
         self._unanswered -= 1

@@ -25,10 +25,12 @@ from remuda.client.asynchronous.map_changes import NOT_GIVEN, ChangedEntries
 from remuda.client.asynchronous.map_lifetimes import Lifetimes, Ttl, checked_ttl
 from remuda.client.asynchronous.map_listening import Listening
 from remuda.client.binding import Binding
+from remuda.client.deadline import Deadline
 from remuda.client.objects import PhysicalRow
 from remuda.client.predicate import Condition, Operand, quote
 from remuda.client.requests import NO_OPTIONS
 from remuda.client.tries import MAYBE_AGAIN, STALE, Tries
+from remuda.datatypes.schema import MapSchema
 from remuda.errors import InputError, ObjectMismatch, SchemaChanged, UndefinedMap
 
 if TYPE_CHECKING:
@@ -65,18 +67,21 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
 
     async def get(self, key: K, default: Any = None) -> Any:
         """The value of ``key``, or ``default``."""
+        deadline = self._core.deadline()
         binding = self._binding
         if binding is None or binding.view is not self._core.view:
-            binding = await self._bound_perhaps()
+            binding = await self._bound_perhaps(deadline)
         try:
             physical = binding.codec.key(key)
         except ObjectMismatch as error:
-            binding = await self._newer(binding, error)
+            binding = await self._newer(binding, error, deadline)
             physical = binding.codec.key(key)
         try:
-            row = await binding.get(physical)
+            row = await binding.get(physical, deadline)
         except AGAIN as error:
-            binding, row = await self._read_again(error, lambda b: b.get(b.codec.key(key)))
+            binding, row = await self._read_again(
+                error, deadline, lambda b: b.get(b.codec.key(key), deadline)
+            )
         return default if row is None else binding.codec.value(row)
 
     async def put(self, key: K, value: V, *, ttl: Ttl = None) -> None:
@@ -138,11 +143,14 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
 
     async def contains(self, key: K) -> bool:
         """Whether the key exists."""
-        binding = await self._bound_now()
+        deadline = self._core.deadline()
+        binding = await self._bound_now(deadline)
         try:
-            return await binding.contains(binding.codec.key(key))
+            return await binding.contains(binding.codec.key(key), deadline)
         except AGAIN as error:
-            _, found = await self._read_again(error, lambda b: b.contains(b.codec.key(key)))
+            _, found = await self._read_again(
+                error, deadline, lambda b: b.contains(b.codec.key(key), deadline)
+            )
             return found
 
     async def get_or_default(self, key: Any, default: Any) -> Any:
@@ -198,10 +206,13 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
     async def get_all(self, keys: Iterable[K]) -> dict[K, V]:
         """The values of those of ``keys`` that exist, by key, in the order given."""
         wanted = list(keys)
+        deadline = self._core.deadline()
         try:
-            return await self._get_all(await self._bound_now(), wanted)
+            return await self._get_all(await self._bound_now(deadline), wanted, deadline)
         except AGAIN as error:
-            _, found = await self._read_again(error, lambda b: self._get_all(b, wanted))
+            _, found = await self._read_again(
+                error, deadline, lambda b: self._get_all(b, wanted, deadline)
+            )
             return found
 
     async def put_all(
@@ -225,10 +236,11 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
         on each member. ``ttl`` is that of ``put``.
         """
         lasting = checked_ttl(ttl)
+        deadline = self._core.deadline()
         table = bulk.as_table(entries)
         if table is not None:
             names = (key,) if isinstance(key, str) else key
-            return await self._put_table(table, names, replicated, lasting)
+            return await self._put_table(table, names, replicated, lasting, deadline)
         if not isinstance(entries, Iterable):
             raise InputError(
                 "put_all takes a mapping, (key, value) pairs, or a table; "
@@ -238,14 +250,16 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
         if not pairs:
             return 0
         first_key, first_value = _pair(pairs[0])
-        binding = await self._bind_for(first_key, first_value)
+        binding = await self._bind_for(first_key, first_value, deadline)
         try:
-            await self._put_pairs(binding, pairs, lasting)
+            await self._put_pairs(binding, pairs, lasting, deadline)
         except ObjectMismatch as mismatch:
-            await self._put_pairs(await self._newer(binding, mismatch), pairs, lasting)
+            binding = await self._newer(binding, mismatch, deadline)
+            await self._put_pairs(binding, pairs, lasting, deadline)
         except STALE:
             self._unbind()
-            await self._put_pairs(await self._bind_for(first_key, first_value), pairs, lasting)
+            binding = await self._bind_for(first_key, first_value, deadline)
+            await self._put_pairs(binding, pairs, lasting, deadline)
         return len(pairs)
 
     async def entries(
@@ -279,7 +293,7 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
         self, where: Condition | Operand | None = None
     ) -> AsyncGenerator[list[tuple[Any, Any]], None]:
         """``entries``, as many at once as come in one batch."""
-        binding = await self._bind()
+        binding = await self._bind(self._core.deadline())
         codec = binding.codec
         async with self._select(binding, self._all_columns(binding), where) as pages:
             while (rows := await pages.next()) is not None:
@@ -289,7 +303,7 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
         self, where: Condition | Operand | None = None
     ) -> AsyncGenerator[list[Any], None]:
         """``values``, as many at once as come in one batch."""
-        binding = await self._bind()
+        binding = await self._bind(self._core.deadline())
         build = binding.codec.build_value
         async with self._select(binding, self._all_columns(binding), where) as pages:
             while (rows := await pages.next()) is not None:
@@ -299,7 +313,7 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
         self, where: Condition | Operand | None = None
     ) -> AsyncGenerator[list[Any], None]:
         """``keys``, as many at once as come in one batch."""
-        binding = await self._bind()
+        binding = await self._bind(self._core.deadline())
         positions = binding.schema.key_positions
         build = binding.codec.build_key
         row: list[Any] = [None] * len(binding.schema.columns)
@@ -316,14 +330,15 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
         """The number of entries on the whole cluster."""
         if self._core.in_transaction:
             return await self._counted()
+        deadline = self._core.deadline()
         try:
-            return await (await self._bound_now()).size()
+            return await (await self._bound_now(deadline)).size(deadline)
         except STALE as error:
-            return await (await self._bind_again(error)).size()
+            return await (await self._bind_again(error, deadline)).size(deadline)
 
     async def _counted(self) -> int:
         """As the transaction sees them."""
-        name = quote((await self._bound_now()).schema.name)
+        name = quote((await self._bound_now(self._core.deadline())).schema.name)
         text = f"SELECT count(*) FROM {name}"  # noqa: S608  (quoted)
         reader = await self._core.execute(text, (), (), NO_OPTIONS)
         batch = await reader.next_batch()
@@ -390,39 +405,44 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
         ttl: Ttl = None,
     ) -> tuple[Binding, PhysicalRow | None]:
         lasting = checked_ttl(ttl)
-        binding = await self._bind_for(key, value)
+        deadline = self._core.deadline()
+        binding = await self._bind_for(key, value, deadline)
         try:
             row = binding.codec.row(key, value)
         except ObjectMismatch as error:
-            binding = await self._newer(binding, error)
+            binding = await self._newer(binding, error, deadline)
             row = binding.codec.row(key, value)
         tries: Tries | None = None
         while True:
             try:
-                return binding, await binding.put(row, condition, want_old, lasting)
+                return binding, await binding.put(row, deadline, condition, want_old, lasting)
             except AGAIN as error:
                 twice = condition is requests.Condition.ALWAYS and not want_old
-                tries = tries or self._core.tries(self._core.settings.retry_writes if twice else 0)
+                repeats = self._core.settings.retry_writes if twice else 0
+                tries = tries or self._core.tries(repeats, deadline)
                 await tries.after(error)
                 if isinstance(error, STALE):
                     self._unbind()
-                binding = await self._bind_for(key, value)
+                binding = await self._bind_for(key, value, deadline)
                 row = binding.codec.row(key, value)
 
     async def _remove(self, key: Any, want_old: bool) -> tuple[Binding, PhysicalRow | None]:
-        binding = await self._bound_now()
+        deadline = self._core.deadline()
+        binding = await self._bound_now(deadline)
         tries: Tries | None = None
         while True:
             try:
-                return binding, await binding.remove(binding.codec.key(key), want_old)
+                return binding, await binding.remove(binding.codec.key(key), deadline, want_old)
             except AGAIN as error:
-                tries = tries or self._core.tries(0)
+                tries = tries or self._core.tries(0, deadline)
                 await tries.after(error)
-                binding = await self._bind_again(error)
+                binding = await self._bind_again(error, deadline)
 
-    async def _get_all(self, binding: Binding, wanted: Sequence[Any]) -> dict[Any, Any]:
+    async def _get_all(
+        self, binding: Binding, wanted: Sequence[Any], deadline: Deadline
+    ) -> dict[Any, Any]:
         by_key = {binding.codec.key(key): key for key in wanted}
-        rows = await binding.get_all(by_key)
+        rows = await binding.get_all(by_key, deadline)
         return {
             key: binding.codec.value(rows[physical])
             for physical, key in by_key.items()
@@ -430,7 +450,11 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
         }
 
     async def _put_pairs(
-        self, binding: Binding, pairs: Sequence[tuple[Any, Any]], ttl: int | None
+        self,
+        binding: Binding,
+        pairs: Sequence[tuple[Any, Any]],
+        ttl: int | None,
+        deadline: Deadline,
     ) -> None:
         encode = binding.codec.row
         rows = [encode(*_pair(pair)) for pair in pairs]
@@ -438,32 +462,41 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
         tries: Tries | None = None
         while True:
             try:
-                await binding.put_all(unique, ttl)
+                await binding.put_all(unique, deadline, ttl)
                 return
             except MAYBE_AGAIN as error:
-                tries = tries or self._core.tries(self._core.settings.retry_writes)
+                tries = tries or self._core.tries(self._core.settings.retry_writes, deadline)
                 await tries.after(error)
             binding = self._rebuilt(binding)
 
     async def _put_table(
-        self, table: pa.Table, key: Sequence[str] | None, replicated: bool, ttl: int | None
+        self,
+        table: pa.Table,
+        key: Sequence[str] | None,
+        replicated: bool,
+        ttl: int | None,
+        deadline: Deadline,
     ) -> int:
         try:
-            return await self._put_table_once(table, key, replicated, ttl)
+            schema = await self._schema_for(table, key, replicated, deadline)
+            return await bulk.put_table(self._core, schema, table, deadline, ttl)
         except SchemaChanged:
             self._unbind()
-            return await self._put_table_once(table, key, replicated, ttl)
+            schema = await self._schema_for(table, key, replicated, deadline)
+            return await bulk.put_table(self._core, schema, table, deadline, ttl)
 
-    async def _put_table_once(
-        self, table: pa.Table, key: Sequence[str] | None, replicated: bool, ttl: int | None
-    ) -> int:
+    async def _schema_for(
+        self, table: pa.Table, key: Sequence[str] | None, replicated: bool, deadline: Deadline
+    ) -> MapSchema:
+        core = self._core
         try:
-            schema = (await self._bind()).schema
+            schema = (await self._bind(deadline)).schema
         except UndefinedMap:
-            schema = await bulk.create_for(self._core, self.name, table.schema, key, replicated)
-        else:
-            bulk.check_key(schema, key)
-        return await bulk.put_table(self._core, schema, table, ttl)
+            return await bulk.create_for(
+                core, self.name, table.schema, key, replicated, deadline=deadline
+            )
+        bulk.check_key(schema, key)
+        return schema
 
 
 def _pair(entry: Any) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from remuda.client.asynchronous.handle import AGAIN, Handle
 from remuda.client.binding import KEYS_PER_REQUEST, Binding, worst
 from remuda.client.change_requests import ChangeRequests, Computation
+from remuda.client.deadline import Deadline
 from remuda.client.objects import PhysicalRow
 from remuda.client.predicate import Condition, Operand, assignments_of
 from remuda.client.tries import STALE, Tries
@@ -58,16 +59,17 @@ class ChangedEntries(Handle):
         and CheckViolation for what the new value may not be; nothing has changed then.
         """
         what = computation(expression, params, where, return_old)
+        deadline = self._core.deadline()
         if insert is not None:
-            await self._bind_for(key, insert)
+            await self._bind_for(key, insert, deadline)
 
         def ask(binding: Binding) -> Coroutine[Any, Any, list[PhysicalRow | None]]:
             physical = binding.codec.key(key)
             inserted = () if insert is None else (binding.codec.row(key, insert),)
             call = ChangeRequests(binding.requests).compute((physical,), what, inserted)
-            return self._core.write(binding.router.owner(physical), call, self.name)
+            return self._core.write(binding.router.owner(physical), call, deadline, self.name)
 
-        binding, rows = await self._changing(ask)
+        binding, rows = await self._changing(ask, deadline)
         return None if rows[0] is None else binding.codec.value(rows[0])
 
     async def compute_all(
@@ -86,23 +88,26 @@ class ChangedEntries(Handle):
         if not wanted:
             return {}
         what = computation(expression, params, where, return_old)
+        deadline = self._core.deadline()
         if insert is not None:
-            await self._bind_for(wanted[0], insert)
+            await self._bind_for(wanted[0], insert, deadline)
         found: dict[Any, Any] = {}
         tries: Tries | None = None
         left: Sequence[Any] = wanted
         while left:
-            binding = await self._bound_now()
+            binding = await self._bound_now(deadline)
             try:
-                left, errors = await self._compute_some(binding, left, what, insert, found)
+                left, errors = await self._compute_some(
+                    binding, left, what, insert, found, deadline=deadline
+                )
             except ObjectMismatch as error:
-                await self._newer(binding, error)
+                await self._newer(binding, error, deadline)
                 continue
             if errors:
                 cause = worst(errors)
-                tries = tries or self._core.tries(0)
+                tries = tries or self._core.tries(0, deadline)
                 await tries.after(cause)
-                await self._bind_again(cause)
+                await self._bind_again(cause, deadline)
         return found
 
     async def _compute_some(
@@ -112,6 +117,8 @@ class ChangedEntries(Handle):
         what: Computation,
         insert: Any,
         found: dict[Any, Any],
+        *,
+        deadline: Deadline,
     ) -> tuple[list[Any], list[RemudaError]]:
         """Put results into ``found``; the keys that were not served, and why."""
         codec, requests = binding.codec, ChangeRequests(binding.requests)
@@ -130,7 +137,7 @@ class ChangedEntries(Handle):
                 (owner, requests.compute(part, what, [rows[key] for key in part] if rows else ()))
                 for owner, part in parts.items()
             ]
-            answers = await self._core.scatter(calls)
+            answers = await self._core.scatter(calls, deadline)
             self._core.wrote(self.name)
             for (owner, part), answer in zip(parts.items(), answers, strict=True):
                 if isinstance(answer, RemudaError):
@@ -152,16 +159,19 @@ class ChangedEntries(Handle):
         timestamp of the write that the entry comes from: another write, another version. Not in
         transactions, whose commit checks what they have read."""
         tries: Tries | None = None
+        deadline = self._core.deadline()
         while True:
-            binding = await self._bound_now()
+            binding = await self._bound_now(deadline)
             try:
                 physical = binding.codec.key(key)
                 call = ChangeRequests(binding.requests).get_versioned((physical,))
-                found = (await self._core.ask(binding.router.owner(physical), call))[0]
+                owner = binding.router.owner(physical)
+                found = (await self._core.ask(owner, call, deadline))[0]
             except AGAIN as error:
-                tries = tries or self._core.tries(self._core.settings.retry_reads, reads=True)
+                repeats = self._core.settings.retry_reads
+                tries = tries or self._core.tries(repeats, deadline, reads=True)
                 await tries.after(error)
-                await self._bind_again(error)
+                await self._bind_again(error, deadline)
             else:
                 return (default, 0) if found is None else (binding.codec.value(found[0]), found[1])
 
@@ -187,6 +197,7 @@ class ChangedEntries(Handle):
         self, key: Any, value: Any, if_version: int | None, if_value: Any, *, want_old: bool
     ) -> Coroutine[Any, Any, tuple[Binding, PhysicalRow | None]]:
         version = checked_version(if_version)
+        deadline = self._core.deadline()
 
         def ask(binding: Binding) -> Coroutine[Any, Any, list[PhysicalRow | None]]:
             codec, physical = binding.codec, binding.codec.key(key)
@@ -197,15 +208,16 @@ class ChangedEntries(Handle):
                 expected=None if if_value is NOT_GIVEN else codec.row(key, if_value),
                 want_old=want_old,
             )
-            return self._core.write(binding.router.owner(physical), call, self.name)
+            return self._core.write(binding.router.owner(physical), call, deadline, self.name)
 
-        return self._first_of(ask)
+        return self._first_of(ask, deadline)
 
     def _remove_checked(
         self, key: Any, if_version: int | None, if_value: Any, *, want_old: bool
     ) -> Coroutine[Any, Any, tuple[Binding, PhysicalRow | None]]:
         """Remove an entry that has the version and the value, where these are given; its row."""
         version = checked_version(if_version)
+        deadline = self._core.deadline()
 
         def ask(binding: Binding) -> Coroutine[Any, Any, list[PhysicalRow | None]]:
             codec, physical = binding.codec, binding.codec.key(key)
@@ -216,35 +228,37 @@ class ChangedEntries(Handle):
                 expected=None if if_value is NOT_GIVEN else codec.row(key, if_value),
                 want_old=want_old,
             )
-            return self._core.write(binding.router.owner(physical), call, self.name)
+            return self._core.write(binding.router.owner(physical), call, deadline, self.name)
 
-        return self._first_of(ask)
+        return self._first_of(ask, deadline)
 
     # --- inside ---
 
     async def _first_of(
-        self, ask: Callable[[Binding], Coroutine[Any, Any, list[PhysicalRow | None]]]
+        self,
+        ask: Callable[[Binding], Coroutine[Any, Any, list[PhysicalRow | None]]],
+        deadline: Deadline,
     ) -> tuple[Binding, PhysicalRow | None]:
-        binding, rows = await self._changing(ask)
+        binding, rows = await self._changing(ask, deadline)
         return binding, rows[0]
 
     async def _changing(
-        self, ask: Callable[[Binding], Coroutine[Any, Any, T]]
+        self, ask: Callable[[Binding], Coroutine[Any, Any, T]], deadline: Deadline
     ) -> tuple[Binding, T]:
         """``ask`` until somebody serves it: what may have run is not sent again."""
-        binding = await self._bound_now()
+        binding = await self._bound_now(deadline)
         tries: Tries | None = None
         while True:
             try:
                 return binding, await ask(binding)
             except ObjectMismatch as error:
-                binding = await self._newer(binding, error)
+                binding = await self._newer(binding, error, deadline)
             except AGAIN as error:
-                tries = tries or self._core.tries(0)
+                tries = tries or self._core.tries(0, deadline)
                 await tries.after(error)
                 if isinstance(error, STALE):
                     self._unbind()
-                binding = await self._bind_again(error)
+                binding = await self._bind_again(error, deadline)
 
 
 def computation(

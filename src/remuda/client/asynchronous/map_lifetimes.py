@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from remuda.client.asynchronous.handle import AGAIN, Handle, Selection
-from remuda.client.deadline import NEVER
 from remuda.client.map_statistics import COLUMNS, MapStatistics, statistics_of
 from remuda.client.predicate import quote
 from remuda.datatypes.map_options import MapOptions, read_option, setting_text
@@ -26,11 +25,14 @@ class Lifetimes(Handle):
     async def ttl(self, key: Any) -> float | None:
         """The seconds that the entry has left; ``math.inf``: it stays until it is removed; None:
         there is no entry."""
-        binding = await self._bound_now()
+        deadline = self._core.deadline()
+        binding = await self._bound_now(deadline)
         try:
-            left = await binding.ttl(binding.codec.key(key))
+            left = await binding.ttl(binding.codec.key(key), deadline)
         except AGAIN as error:
-            _, left = await self._read_again(error, lambda b: b.ttl(b.codec.key(key)))
+            _, left = await self._read_again(
+                error, deadline, lambda b: b.ttl(b.codec.key(key), deadline)
+            )
         return None if left is None else left / 1_000_000 if left else math.inf
 
     async def set_ttl(self, key: Any, ttl: float | str | timedelta) -> bool:
@@ -41,18 +43,19 @@ class Lifetimes(Handle):
                 "set_ttl needs a time", hint="0 lets the entry live until it is removed."
             )
         micros = read_option("ttl", ttl)
-        tries = self._core.tries(0)
+        deadline = self._core.deadline()
+        tries = self._core.tries(0, deadline)
         while True:
-            binding = await self._bound_now()
+            binding = await self._bound_now(deadline)
             try:
-                return await binding.set_ttl(binding.codec.key(key), micros)
+                return await binding.set_ttl(binding.codec.key(key), deadline, micros)
             except AGAIN as error:
                 await tries.after(error)
-                await self._bind_again(error)
+                await self._bind_again(error, deadline)
 
     async def statistics(self) -> MapStatistics:
         """What the members have counted of the map, in all and each. Raises UndefinedMap."""
-        schema = (await self._describe(NEVER)).schema
+        schema = (await self._describe(self._core.deadline())).schema
         select = "SELECT " + ", ".join(COLUMNS)
         whole = await self._rows_of(f"{select} FROM sys.maps WHERE map_id = ?", schema.map_id)
         parts = await self._rows_of(
@@ -71,7 +74,7 @@ class Lifetimes(Handle):
 
     async def options(self) -> MapOptions:
         """The options of the map, as they are now."""
-        return (await self._describe(NEVER)).schema.options
+        return (await self._describe(self._core.deadline())).schema.options
 
     async def set_options(self, **options: Any) -> None:
         """Change options: ``ttl="10 s"``, ``max_idle``, ``eviction``, ``max_entries``, ...; None

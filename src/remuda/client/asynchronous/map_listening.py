@@ -46,7 +46,7 @@ class Listening(Handle):
         LimitExceeded, and errors of the condition.
         """
         self._refuse_in_transaction()
-        binding = await self._bind()
+        binding = await self._bind(self._core.deadline())
         codecs = Codecs(binding.codec, self._value_type, self._key_type)
         partitions = None
         if key is not None:
@@ -90,7 +90,7 @@ class Listening(Handle):
         InsufficientPrivilege.
         """
         self._refuse_in_transaction()
-        binding = await self._bind()
+        binding = await self._bind(self._core.deadline())
         condition, items = condition_of(where)
         parameters, types = parameters_of(items)
         stream = ChangeStream(self._core, binding.schema, condition, parameters, types, rows)

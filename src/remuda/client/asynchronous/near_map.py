@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable
+from math import inf
 from typing import Any
 
 from remuda.client.asynchronous.feed import Ends, Feed
@@ -12,16 +14,19 @@ from remuda.client.asynchronous.listener import subscription_name
 from remuda.client.asynchronous.map import K, Map, V
 from remuda.client.binding import Binding
 from remuda.client.core import Core
+from remuda.client.deadline import Deadline
 from remuda.client.feed_requests import FeedPage, FeedQuery
 from remuda.client.near_cache import NearCache, NearCacheStatistics, NearEntries
 from remuda.client.objects import PhysicalRow
 from remuda.client.predicate import quote
 from remuda.datatypes.keyhash import hasher
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import LimitExceeded, RemudaError, TransientError
+from remuda.errors import LimitExceeded, NoAnswer, RemudaError, TransientError
 
 BEGIN_AGAIN = 5.0
 """Seconds after which a feed that has failed is begun again."""
+BEGIN_TIMEOUT = 5.0
+"""Seconds after which a get goes on without a feed; sooner if it has less time itself."""
 _POLLS_PER_STALENESS = 4
 """A confirmation counts from when it was asked for: it must be much younger than the bound."""
 
@@ -30,6 +35,7 @@ class Invalidation:
     """The feed of a near cache, on an event loop."""
 
     def __init__(self, core: Core, schema: MapSchema, entries: NearEntries) -> None:
+        self._core = core
         self._entries = entries
         keys = ", ".join(map(quote, schema.key))
         query = FeedQuery(
@@ -50,9 +56,14 @@ class Invalidation:
         self._feed = Feed(core, query, None, self._on_page, lambda: True, ends, wait)
         self.failed = False
 
-    async def begin(self) -> Invalidation:
+    async def begin(self, deadline: Deadline) -> Invalidation:
+        """Raises TransientError, also when the members have not answered by the deadline."""
         try:
-            await self._feed.open()
+            async with asyncio.timeout(deadline.remaining()):
+                await self._feed.open()
+        except TimeoutError:
+            self._core.ports.later(0.0, self._feed.close)
+            raise NoAnswer("the members have not begun to tell changes in time") from None
         except BaseException:
             await self._feed.close()
             raise
@@ -74,7 +85,7 @@ class Invalidation:
         self._entries.reset()
 
 
-Launch = Callable[[MapSchema, NearEntries], Coroutine[Any, Any, Invalidation]]
+Launch = Callable[[MapSchema, NearEntries, Deadline], Coroutine[Any, Any, Invalidation]]
 
 
 class NearMap(Map[K, V]):
@@ -113,10 +124,11 @@ class NearMap(Map[K, V]):
         """The value of ``key``, or ``default``."""
         if self._passed_over():
             return await super().get(key, default)
-        binding = await self._bound_now()
+        deadline = self._core.deadline()
+        binding = await self._bound_now(deadline)
         physical = binding.codec.key(key)
-        await self._listening(binding.schema)
-        row = await self._row(binding, physical)
+        await self._listening(binding.schema, deadline)
+        row = await self._row(binding, physical, deadline)
         if row is None:
             return default
         return (self._binding or binding).codec.value(row)
@@ -126,8 +138,9 @@ class NearMap(Map[K, V]):
         wanted = list(keys)
         if self._passed_over():
             return await super().get_all(wanted)
-        binding = await self._bound_now()
-        await self._listening(binding.schema)
+        deadline = self._core.deadline()
+        binding = await self._bound_now(deadline)
+        await self._listening(binding.schema, deadline)
         found: dict[Any, Any] = {}
         missing = []
         for key in wanted:
@@ -152,17 +165,19 @@ class NearMap(Map[K, V]):
     def _passed_over(self) -> bool:
         return self._core.in_transaction or self._core.held is not None
 
-    async def _row(self, binding: Binding, key: PhysicalRow) -> PhysicalRow | None:
+    async def _row(
+        self, binding: Binding, key: PhysicalRow, deadline: Deadline
+    ) -> PhysicalRow | None:
         row = self._find(binding, key)
         if row is not None:
             return row
         read = self._entries.begin(self._hashed(binding.schema, key))
         try:
-            row = await binding.get(key)
+            row = await binding.get(key, deadline)
         except AGAIN as error:
             # Sent again in another view, perhaps for another schema: not kept.
             read.stale = True
-            _, row = await self._read_again(error, lambda b: b.get(key))
+            _, row = await self._read_again(error, deadline, lambda b: b.get(key, deadline))
         finally:
             self._entries.end(read, key, row, binding.schema.version, time.monotonic())
         return row
@@ -179,27 +194,35 @@ class NearMap(Map[K, V]):
             self._hash = schema.map_id, hasher(types)
         return self._hash[1](key)
 
-    async def _listening(self, schema: MapSchema) -> None:
+    async def _listening(self, schema: MapSchema, deadline: Deadline) -> None:
         """Hear of changes of the map; if that is not possible just now, the cache stays empty."""
         if self._is_listening(schema):
             return
         now = time.monotonic()
         if now < self._next_try:
             return
-        async with self._begin_lock:
+        # Half of the time is left for the request itself.
+        patience = Deadline(min(BEGIN_TIMEOUT, deadline.left(inf) / 2))
+        if not await self._begin_lock.take(patience):
+            return
+        try:
             if self._is_listening(schema) or now < self._next_try:
                 return
             self._next_try = now + BEGIN_AGAIN
             await self.close()
             try:
-                self._invalidation = await self._launch(schema, self._entries)
+                self._invalidation = await self._launch(schema, self._entries, patience)
                 self._begun_for, self._next_try = schema.map_id, 0.0
             except (TransientError, LimitExceeded):
                 return
+        finally:
+            self._begin_lock.release()
 
     def _is_listening(self, schema: MapSchema) -> bool:
         found = self._invalidation
         return found is not None and not found.failed and self._begun_for == schema.map_id
 
-    async def _launched(self, schema: MapSchema, entries: NearEntries) -> Invalidation:
-        return await Invalidation(self._core, schema, entries).begin()
+    async def _launched(
+        self, schema: MapSchema, entries: NearEntries, deadline: Deadline
+    ) -> Invalidation:
+        return await Invalidation(self._core, schema, entries).begin(deadline)

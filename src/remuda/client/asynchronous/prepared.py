@@ -46,11 +46,13 @@ class Statement:
     async def prepare(self) -> Self:
         """Parse and plan it, on the member whose turn it is. InputError for a wrong statement."""
         tries: Tries | None = None
+        deadline = self._core.deadline()
         while True:
             try:
-                self._first = await self._plan(self._core.nearest(None))
+                self._first = await self._plan(self._core.nearest(None), deadline)
             except MAYBE_AGAIN as error:
-                tries = tries or self._core.tries(self._core.settings.retry_reads, reads=True)
+                repeats = self._core.settings.retry_reads
+                tries = tries or self._core.tries(repeats, deadline, reads=True)
                 await tries.after(error)
             else:
                 return self
@@ -71,7 +73,8 @@ class Statement:
             physical, types = self._physical(values)
         except InputError as error:
             raise with_hint(error, self.text, params) from error.__cause__
-        options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
+        asked = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
+        options = self._core.limited(asked)
         settings = self._core.settings
         tries: Tries | None = None
         deadline = Deadline(options.timeout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Awaitable, Iterable, Sequence
+from math import inf
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -13,6 +14,7 @@ from remuda.client.asynchronous.cursor import Cursor
 from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.prepared import Statement
 from remuda.client.core import Core
+from remuda.client.deadline import GRACE, Deadline
 from remuda.client.many import execute_many
 from remuda.client.ports import COMMIT_GRACE
 from remuda.client.reader import Reader
@@ -65,6 +67,8 @@ AGAIN: Final = (
     ConnectionBroken,
 )
 """What a function that runs in a transaction is run again for, unless the outcome is unknown."""
+_MOMENT: Final = 0.001
+"""Seconds that a commit has at least: members refuse a time of none."""
 _GONE: Final = (ConnectionBroken, MemberUnavailable, UndefinedTransaction, TransactionTimeout)
 """What a rollback meets when there is nothing left to roll back."""
 _STATES: Final[dict[int, State]] = {
@@ -114,6 +118,8 @@ class Transaction:
         SerializationFailure (run it again, nothing took effect), OutcomeUnknown (the answer was
         lost), FailedTransaction, TransactionTimeout, UndefinedTransaction."""
         core = self._open()
+        deadline = core.deadline()
+        grace = COMMIT_GRACE if core.settings.timeout is None else GRACE
         if core.held.state == user_pb2.SUSPENDED:
             raise _suspended()
         if core.held.broken is not None:
@@ -130,12 +136,12 @@ class Transaction:
             if not core.unsent.puts:  # nothing was done
                 self._over(core, State.COMMITTED)
                 return
-            await self._begin_late(core)
-        limit = core.settings.request_timeout
-        call = requests.end(core.held, core.unsent, core.clock, core.view.number, limit)
+            await self._begin_late(core, deadline)
+        left = max(deadline.left(inf), _MOMENT)
+        call = requests.end(core.held, core.unsent, core.clock, core.view.number, left)
         try:
             member = core.pool(core.held.member)
-            self.commit_timestamp = await member.call(call, limit + COMMIT_GRACE)
+            self.commit_timestamp = await member.call(call, deadline.later(grace))
         except OutcomeUnknown:
             self._over(core, State.UNKNOWN)
             raise
@@ -157,10 +163,10 @@ class Transaction:
         core.wrote()
         self._over(core, State.COMMITTED)
 
-    async def _begin_late(self, core: TransactionCore) -> None:
+    async def _begin_late(self, core: TransactionCore, deadline: Deadline) -> None:
         """It has done nothing but what its client could do by itself."""
         try:
-            await core.begin()
+            await core.begin(deadline)
         except BaseException:
             self._over(core, State.ROLLED_BACK)
             raise
@@ -174,8 +180,10 @@ class Transaction:
             return
         if not isinstance(core.held.broken, ConnectionBroken):  # it has not ended with that
             call = requests.end(core.held, None, core.clock, core.view.number)
+            # A member that has not answered in time is told, and not waited for once more.
+            patience = core.deadline() if core.held.broken is None else Deadline(GRACE)
             with contextlib.suppress(*_GONE):
-                await core.pool(core.held.member).call(call)
+                await core.pool(core.held.member).call(call, patience)
 
     def _over(self, core: TransactionCore, state: State) -> None:
         """Its handles are of no use from now on."""
@@ -188,14 +196,16 @@ class Transaction:
         core = self._open()
         if core.held.state != user_pb2.SUSPENDED:
             await core.ready()
-        await core.pool(core.held.member).call(requests.suspend(core.held, resume=False))
+        call = requests.suspend(core.held, resume=False)
+        await core.pool(core.held.member).call(call, core.deadline())
 
     async def resume(self) -> None:
         """Go on with it. Raises NoActiveTransaction unless it is SUSPENDED."""
         core = self._open()
         if not core.held.name:
             await core.begin()
-        await core.pool(core.held.member).call(requests.suspend(core.held, resume=True))
+        call = requests.suspend(core.held, resume=True)
+        await core.pool(core.held.member).call(call, core.deadline())
         core.held.broken = None
 
     async def savepoint(self, name: str) -> None:
@@ -219,7 +229,7 @@ class Transaction:
             await core.ask_first(call)
             core.unsent.forget_puts()
         else:
-            await core.ask(core.held.member, call)
+            await core.ask(core.held.member, call, core.deadline())
 
     # --- what it is ---
 
