@@ -17,7 +17,7 @@ from remuda.dbapi.cursor import Cursor
 from remuda.dbapi.exceptions import InterfaceError, translating
 from remuda.dbapi.placeholders import check_style
 from remuda.dbapi.statement_kinds import DEFINITIONS, OUTSIDE, first_word
-from remuda.errors import RemudaError
+from remuda.errors import InputError, RemudaError
 from remuda.limits import CONNECT_TIMEOUT
 from remuda.transaction_errors import FailedTransaction
 
@@ -43,13 +43,35 @@ class Connection:
     NotSupportedError = exceptions.NotSupportedError
 
     def __init__(
-        self, client: Client, paramstyle: str = "qmark", *, autocommit: bool = False
+        self,
+        client: Client,
+        paramstyle: str = "qmark",
+        *,
+        autocommit: bool = False,
+        timeout: float | None = None,
     ) -> None:
         """``client``: closed with this connection."""
-        self.client = client
+        self._unlimited = client
+        self.timeout = timeout
         self.paramstyle = check_style(paramstyle)
         self._autocommit = bool(autocommit)
         self._closed = False
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds that each statement, commit and rollback may take, with everything that it waits
+        for (``Client.with_timeout``); None: as long as the members allow. It holds for what begins
+        after it was set. InterfaceError for what is no number above 0."""
+        return self._timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float | None) -> None:
+        client = self._unlimited
+        try:
+            self.client = client if seconds is None else client.with_timeout(seconds)
+        except InputError as error:
+            raise InterfaceError(error.message) from error
+        self._timeout = seconds
 
     @property
     def autocommit(self) -> bool:
@@ -136,6 +158,7 @@ def connect(
     *,
     paramstyle: str = "qmark",
     autocommit: bool = False,
+    timeout: float | None = None,
     retry_reads: int = 0,
     retry_writes: int = 0,
     connect_timeout: float = CONNECT_TIMEOUT,
@@ -155,6 +178,7 @@ def connect(
     ``paramstyle`` is how the statements of this connection mark their parameters: "qmark" (``?``,
     the members' own), "numeric" (``:1``), "named" (``:name``), "format" (``%s``) or "pyformat"
     (``%(name)s``). ``autocommit``: every statement is a transaction of its own.
+    ``timeout``: see ``Connection.timeout``, which can be set later.
     """
     check_style(paramstyle)
     client = connect_client(
@@ -173,4 +197,8 @@ def connect(
         user=user,
         password=password,
     )
-    return Connection(client, paramstyle, autocommit=autocommit)
+    try:
+        return Connection(client, paramstyle, autocommit=autocommit, timeout=timeout)
+    except InterfaceError:
+        client.close()
+        raise
