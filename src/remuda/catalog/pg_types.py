@@ -105,6 +105,8 @@ def modifier(sql_type: SqlType) -> int:
     """``atttypmod``: length, or precision and scale; -1 for none."""
     if sql_type.length is not None:
         return sql_type.length + 4
+    if sql_type.digits is not None:
+        return -1
     if sql_type.kind is Kind.DECIMAL and sql_type.precision is not None:
         return (sql_type.precision << 16 | (sql_type.scale or 0)) + 4
     return -1

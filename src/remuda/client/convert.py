@@ -85,7 +85,7 @@ def decoder(column: Column) -> Decoder | None:
 def python_values(array: pa.Array, column: Column) -> list[Any]:
     """The Python objects of a column of a result; text in place of what Python cannot hold."""
     sql_type = column.type
-    if sql_type.kind not in _CONVERTED:
+    if sql_type.kind not in _CONVERTED and sql_type.digits is None:
         try:
             found: list[Any] | None = array.to_pylist()
         except (OverflowError, ValueError):

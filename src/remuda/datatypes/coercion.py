@@ -7,6 +7,7 @@ Text never turns into anything else by itself: only untyped literals do (Kind.NU
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 from remuda.datatypes.sql import (
@@ -200,7 +201,9 @@ def _common_number(left: SqlType, right: SqlType) -> SqlType:
     left, right = as_decimal(left), as_decimal(right)
     (p1, s1), (p2, s2) = _digits(left), _digits(right)
     scale = max(s1, s2)
-    return decimal(min(DECIMAL_PRECISION_MAX, max(p1 - s1, p2 - s2) + scale), scale)
+    common = decimal(min(DECIMAL_PRECISION_MAX, max(p1 - s1, p2 - s2) + scale), scale)
+    digits = left.digits or right.digits
+    return common if digits is None else replace(common, digits=digits)
 
 
 def _digits(t: SqlType) -> tuple[int, int]:

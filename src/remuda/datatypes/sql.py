@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 
@@ -44,12 +44,18 @@ ORDERED_BY_KEY_KINDS = (Kind.INTERVAL, Kind.JSON, Kind.ARRAY, Kind.ROW)
 DECIMAL_PRECISION_MAX = 38
 SHORT_DECIMAL_PRECISION_MAX = 18
 """Decimals up to this precision are scaled 64-bit integers inside the engine (design D5)."""
+QUOTIENT_STEP, ROOT_STEP, LOGARITHM_STEP = 4, 2, 1
+DIGIT_STEPS = (QUOTIENT_STEP, ROOT_STEP, LOGARITHM_STEP)
+"""In how many digits at a time an inexact result grows or loses digits after the point."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
     """One SQL type; ``precision``, ``scale`` for DECIMAL, ``length`` in characters for text,
     ``element`` for ARRAY, ``fields`` (name, type) for ROW.
+
+    ``digits`` is set for a DECIMAL that a division or a function computes: such values are shown
+    with fewer digits than ``scale``, as ``numeric.shown_scale`` counts them from (step, least).
 
     ``str(type)`` is its name in SQL. ``decimal``, ``varchar``, ``char``, ``array`` and ``row`` make
     those with parameters.
@@ -61,6 +67,7 @@ class SqlType:
     length: int | None = None
     element: SqlType | None = None
     fields: tuple[tuple[str, SqlType], ...] = ()
+    digits: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
@@ -141,6 +148,24 @@ def decimal(precision: int, scale: int) -> SqlType:
     if not 1 <= precision <= DECIMAL_PRECISION_MAX or not 0 <= scale <= precision:
         raise ValueError(f"DECIMAL({precision},{scale}) is out of range")
     return SqlType(Kind.DECIMAL, precision=precision, scale=scale)
+
+
+def computed_decimal(scale: int, step: int, least: int) -> SqlType:
+    """The DECIMAL of inexact results: 38 digits, ``scale`` of them after the point, shown with the
+    digits that PostgreSQL gives such results (``numeric.shown_scale``).
+
+    ValueError when ``scale`` is out of range.
+    """
+    return replace(decimal(DECIMAL_PRECISION_MAX, scale), digits=(step, least))
+
+
+def without_digits(t: SqlType) -> SqlType:
+    """``t`` as the type of a stored column, which shows all digits of its scale."""
+    if t.element is not None:
+        return replace(t, element=without_digits(t.element))
+    if t.fields:
+        return replace(t, fields=tuple((name, without_digits(f)) for name, f in t.fields))
+    return t if t.digits is None else replace(t, digits=None)
 
 
 def varchar(length: int | None = None) -> SqlType:

@@ -18,6 +18,7 @@ from remuda.datatypes import jsons, sql
 from remuda.datatypes.arrow import engine_type, values_of
 from remuda.datatypes.coercion import common_type
 from remuda.datatypes.intervals import Interval, pack, unpack
+from remuda.datatypes.numeric import shown_scale
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.errors import (
     DataError,
@@ -293,7 +294,12 @@ def from_physical(value: PhysicalValue, sql_type: SqlType) -> object:
 
 def _to_decimal(value: Any, sql_type: SqlType) -> object:
     sign, magnitude = (1, -value) if value < 0 else (0, value)
-    return Decimal((sign, tuple(map(int, str(magnitude))), -(sql_type.scale or 0)))
+    scale = sql_type.scale or 0
+    if sql_type.digits is not None:
+        shown = shown_scale(value, scale, *sql_type.digits)
+        magnitude //= 10 ** (scale - shown)
+        scale = shown
+    return Decimal((sign, tuple(map(int, str(magnitude))), -scale))
 
 
 def _to_date(value: Any, _: SqlType) -> object:

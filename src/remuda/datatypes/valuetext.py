@@ -10,6 +10,7 @@ import numpy as np
 from remuda.datatypes.arraytext import array_text, row_text
 from remuda.datatypes.calendar import civil
 from remuda.datatypes.intervals import clock_text, interval_text, unpack
+from remuda.datatypes.numeric import shown_scale
 from remuda.datatypes.sql import INTEGER_KINDS, TEXT_KINDS, Kind, SqlType
 from remuda.datatypes.uuids import uuid_text
 from remuda.datatypes.values import from_physical
@@ -42,6 +43,8 @@ def text_of(source: SqlType) -> Callable[[Any], str]:
             return lambda value: float_text(value, np.format_float_scientific(value))
         case Kind.DECIMAL:
             scale = source.scale or 0
+            if source.digits is not None:
+                return _computed_text(scale, *source.digits)
             return lambda value: decimal_text(value, scale)
         case Kind.BYTEA:
             return lambda value: "\\x" + value.hex()
@@ -82,6 +85,14 @@ _TEXTS: Final[dict[Kind, Callable[[Any], str]]] = {
     Kind.TIMESTAMP: timestamp_text,
     Kind.TIMESTAMPTZ: _zoned_text,
 }
+
+
+def _computed_text(scale: int, step: int, least: int) -> Callable[[Any], str]:
+    def text(value: int) -> str:
+        shown = shown_scale(value, scale, step, least)
+        return decimal_text(value // 10 ** (scale - shown), shown)
+
+    return text
 
 
 def decimal_text(unscaled: int, scale: int) -> str:

@@ -6,6 +6,7 @@ The rows of gets, puts and small results do not travel as messages: see ``rpc.pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from google.protobuf.message import DecodeError
@@ -22,7 +23,7 @@ from remuda.datatypes.schema import (
     ValueShape,
     ViewDefinition,
 )
-from remuda.datatypes.sql import Kind, SqlType, array, decimal, row
+from remuda.datatypes.sql import DIGIT_STEPS, Kind, SqlType, array, decimal, row
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import MemberInfo, Missing, View
 from remuda.errors import (
@@ -35,6 +36,7 @@ from remuda.errors import (
 )
 from remuda.rpc.messages import common_pb2, user_pb2
 
+_DIGITS_FIELDS = 2
 _INT64_MIN = -(2**63)
 _INT64_MAX = 2**63 - 1
 PORT_MAX = 65535
@@ -147,6 +149,7 @@ def encode_type(t: SqlType) -> common_pb2.SqlType:
         length=t.length,
         element=None if t.element is None else encode_type(t.element),
         fields=[common_pb2.SqlField(name=name, type=encode_type(f)) for name, f in t.fields],
+        digits=t.digits,
     )
 
 
@@ -157,7 +160,7 @@ def decode_type(message: common_pb2.SqlType) -> SqlType:
         raise ProtocolError(f"unknown SQL type {message.kind!r}") from None
     if kind is Kind.DECIMAL:
         try:
-            return decimal(message.precision, message.scale)
+            return _decode_decimal(message)
         except ValueError as problem:
             raise ProtocolError(str(problem)) from problem
     if kind in (Kind.ARRAY, Kind.ROW):
@@ -166,6 +169,15 @@ def decode_type(message: common_pb2.SqlType) -> SqlType:
     if length is not None and length < 1:
         raise ProtocolError(f"{kind.value}({length}) is out of range")
     return SqlType(kind, length=length)
+
+
+def _decode_decimal(message: common_pb2.SqlType) -> SqlType:
+    made = decimal(message.precision, message.scale)
+    if not message.digits:
+        return made
+    if len(message.digits) != _DIGITS_FIELDS or message.digits[0] not in DIGIT_STEPS:
+        raise ValueError(f"{list(message.digits)} does not say how many digits are shown")
+    return replace(made, digits=(message.digits[0], message.digits[1]))
 
 
 def _decode_nested(kind: Kind, message: common_pb2.SqlType) -> SqlType:

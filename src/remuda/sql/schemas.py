@@ -17,7 +17,7 @@ from remuda.datatypes.schema import (
     ValueShape,
     ViewDefinition,
 )
-from remuda.datatypes.sql import BIGINT
+from remuda.datatypes.sql import BIGINT, without_digits
 from remuda.errors import (
     DuplicateColumn,
     DuplicateMap,
@@ -236,7 +236,7 @@ def _columns_of_query(context: Context, tree: CreateTree, source: Logical) -> li
     for index, output in enumerate(source.output):
         name = given[index] if index < len(given) else Name(output.name, tree.name.position)
         check_column_name(context, name, [column.name for column in found])
-        found.append(Column(name.text, output.type))
+        found.append(Column(name.text, without_digits(output.type)))
     return found
 
 

@@ -198,6 +198,11 @@ def _to_float(source: SqlType, target: SqlType) -> Conversion:
 
 def _to_decimal(source: SqlType, target: SqlType) -> Conversion:
     scale = target.scale or 0
+    if source.kind is Kind.DECIMAL and (source.precision, source.scale) == (
+        target.precision,
+        scale,
+    ):
+        return lambda array: array
 
     def convert(array: pa.Array) -> pa.Array:
         invalid = invalid_mask(array)

@@ -69,20 +69,22 @@ class Context(_message.Message):
     def __init__(self, clock: _Optional[int] = ..., view: _Optional[int] = ..., cut_version: _Optional[int] = ..., sender: _Optional[int] = ...) -> None: ...
 
 class SqlType(_message.Message):
-    __slots__ = ("kind", "precision", "scale", "length", "element", "fields")
+    __slots__ = ("kind", "precision", "scale", "length", "element", "fields", "digits")
     KIND_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
     LENGTH_FIELD_NUMBER: _ClassVar[int]
     ELEMENT_FIELD_NUMBER: _ClassVar[int]
     FIELDS_FIELD_NUMBER: _ClassVar[int]
+    DIGITS_FIELD_NUMBER: _ClassVar[int]
     kind: str
     precision: int
     scale: int
     length: int
     element: SqlType
     fields: _containers.RepeatedCompositeFieldContainer[SqlField]
-    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., length: _Optional[int] = ..., element: _Optional[_Union[SqlType, _Mapping]] = ..., fields: _Optional[_Iterable[_Union[SqlField, _Mapping]]] = ...) -> None: ...
+    digits: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., length: _Optional[int] = ..., element: _Optional[_Union[SqlType, _Mapping]] = ..., fields: _Optional[_Iterable[_Union[SqlField, _Mapping]]] = ..., digits: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class SqlField(_message.Message):
     __slots__ = ("name", "type")
