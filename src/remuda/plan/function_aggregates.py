@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from remuda.datatypes.coercion import is_comparable
+from remuda.datatypes.coercion import as_decimal, is_comparable
 from remuda.datatypes.sql import (
     BIGINT,
     BOOLEAN,
@@ -27,7 +27,11 @@ from remuda.plan.function_signatures import (
     StateForm,
     Types,
     fixed,
+    least_digits,
     overloads,
+    quotient_decimal,
+    scaled,
+    shown_like,
     unknown,
 )
 
@@ -41,7 +45,7 @@ def _sum(types: Types) -> Signature | None:
     if t.is_integer:
         return Signature((t,), BIGINT)
     if t.kind is Kind.DECIMAL:
-        return Signature((t,), decimal(DECIMAL_PRECISION_MAX, t.scale or 0))
+        return Signature((t,), shown_like(decimal(DECIMAL_PRECISION_MAX, t.scale or 0), t))
     return Signature((t,), t) if t.is_float or t == INTERVAL else None
 
 
@@ -50,7 +54,8 @@ def _avg(types: Types) -> Signature | None:
         return None
     t = types[0]
     if t.is_integer or t.kind is Kind.DECIMAL:
-        return Signature((t,), decimal(DECIMAL_PRECISION_MAX, max(16, t.scale or 0)))
+        precision, scale = scaled(as_decimal(t))
+        return Signature((t,), quotient_decimal(precision - scale, least_digits(t)))
     if t == INTERVAL:
         return Signature((t,), t)
     return Signature((t,), DOUBLE) if t.is_float else None

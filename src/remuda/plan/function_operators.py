@@ -24,10 +24,13 @@ from remuda.plan.function_signatures import (
     Signature,
     Types,
     bounded_decimal,
+    least_digits,
     overloads,
+    quotient_decimal,
     same_numeric,
     same_type,
     scaled,
+    shown_like,
     unknown,
 )
 
@@ -83,9 +86,11 @@ def numeric_pair(types: Types) -> Types | None:
 def _additive_result(left: SqlType, right: SqlType) -> SqlType:
     (p1, s1), (p2, s2) = scaled(left), scaled(right)
     scale = max(s1, s2)
-    return bounded_decimal(max(p1 - s1, p2 - s2) + scale + 1, scale)
+    result = bounded_decimal(max(p1 - s1, p2 - s2) + scale + 1, scale)
+    return shown_like(result, left, right)
 
 
+_SUM_OF_BIGINT_DIGITS: Final = 19
 _PRODUCT_SCALE_MAX: Final = DECIMAL_PRECISION_MAX - 18
 
 
@@ -96,11 +101,15 @@ def _product_result(left: SqlType, right: SqlType) -> SqlType:
     scale = s1 + s2
     if p1 + p2 > DECIMAL_PRECISION_MAX:
         scale = min(scale, max(_PRODUCT_SCALE_MAX, s1, s2))
-    return bounded_decimal(p1 + p2, scale)
+    return shown_like(bounded_decimal(p1 + p2, scale), left, right)
 
 
 def _quotient_result(left: SqlType, right: SqlType) -> SqlType:
-    return bounded_decimal(DECIMAL_PRECISION_MAX, max(16, left.scale or 0, right.scale or 0))
+    (p1, s1), (_, s2) = scaled(left), scaled(right)
+    least = max(least_digits(left), least_digits(right))
+    if p1 == DECIMAL_PRECISION_MAX:  # a sum, say, whose type says little about its size
+        return quotient_decimal(None if s1 else _SUM_OF_BIGINT_DIGITS, least)
+    return quotient_decimal(p1 - s1 + s2, least)
 
 
 def _remainder_result(left: SqlType, right: SqlType) -> SqlType:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from remuda.datatypes.coercion import common_type, is_implicit
 from remuda.datatypes.sql import (
     DECIMAL_PRECISION_MAX,
     DOUBLE,
+    QUOTIENT_STEP,
     Kind,
     SqlType,
+    computed_decimal,
     decimal,
 )
 
@@ -103,6 +105,38 @@ def unknown(t: SqlType) -> bool:
 def bounded_decimal(precision: int, scale: int) -> SqlType:
     scale = min(scale, DECIMAL_PRECISION_MAX)
     return decimal(max(1, min(max(precision, scale), DECIMAL_PRECISION_MAX)), scale)
+
+
+def least_digits(t: SqlType) -> int:
+    """Digits after the point that every value of an exact type shows."""
+    return t.digits[1] if t.digits is not None else t.scale or 0
+
+
+def shown_like(result: SqlType, *operands: SqlType) -> SqlType:
+    """``result`` of a sum or product, shown as its inexact operands are, if there are any."""
+    steps = [t.digits[0] for t in operands if t.digits is not None]
+    if not steps:
+        return result
+    least = max(least_digits(t) for t in operands)
+    return replace(result, digits=(min(steps), min(least, result.scale or 0)))
+
+
+SCALE_OF_INEXACT: Final = 20
+"""Digits after the point of inexact results: PostgreSQL's, from 0.0001 up."""
+_SCALE_OF_LARGE: Final = 16
+_WHOLE_DIGITS_OF_WIDEST: Final = 18
+
+
+def quotient_decimal(whole_digits: int | None, least: int) -> SqlType:
+    """The type of a quotient with up to ``whole_digits`` digits before the point, shown with at
+    least ``least`` digits behind it. None: the operands are as wide as any, which says nothing."""
+    return inexact_decimal(whole_digits, least, QUOTIENT_STEP)
+
+
+def inexact_decimal(whole_digits: int | None, least: int, step: int) -> SqlType:
+    room = DECIMAL_PRECISION_MAX - (whole_digits or _WHOLE_DIGITS_OF_WIDEST)
+    scale = max(_SCALE_OF_LARGE, least, min(SCALE_OF_INEXACT, room))
+    return computed_decimal(min(scale, DECIMAL_PRECISION_MAX), step, least)
 
 
 def fixed(result: SqlType, *arguments: SqlType, optional: int = 0) -> Resolver:

@@ -23,6 +23,7 @@ from remuda.execution.evaluate.numbers import (
     invalid_mask,
     validity,
 )
+from remuda.execution.evaluate.quotients import divide
 from remuda.plan.expression import Call
 
 
@@ -63,7 +64,7 @@ def _decimal_kernel(function: str, types: tuple[SqlType, SqlType], result: SqlTy
     if function == "*":
         return lambda v, _: decimals.multiply(v[0], v[1], types, result)
     if function == "/":
-        return lambda v, _: decimals.divide(v[0], v[1], types, result)
+        return lambda v, _: divide(v[0], v[1], types, result)
     return lambda v, _: decimals.modulo(v[0], v[1], types, result)
 
 

@@ -17,7 +17,6 @@ from remuda.execution.evaluate.numbers import (
     bounds,
     compute,
     decimal_array,
-    divide_rounded,
     exact_of,
     invalid_mask,
     numeric_overflow,
@@ -57,22 +56,6 @@ def multiply(
     return decimal_array(_as_array(data), result, left, right, invalid=invalid)
 
 
-def divide(left: Value, right: Value, types: tuple[SqlType, SqlType], result: SqlType) -> pa.Array:
-    """Quotient at the result's scale, rounded half away from zero (as PostgreSQL's numeric)."""
-    invalid = invalid_mask(left, right)
-    divisor = without_zeros(exact_of(right), invalid)
-    shift = scale_of(result) + scale_of(types[1]) - scale_of(types[0])
-    dividend = exact_of(left)
-    data: Exact | None = _quotient_by_parts(dividend, divisor, shift)
-    if data is None:
-        if shift < 0:
-            divisor = compute("*", divisor, 10**-shift, invalid)
-        else:
-            dividend = rescale(dividend, shift, invalid)
-        data = divide_rounded(dividend, divisor)
-    return decimal_array(_as_array(data), result, left, right, invalid=invalid)
-
-
 def without_zeros(divisor: Exact, invalid: np.ndarray | None) -> Exact:
     """``divisor`` with 1 below NULLs. Raises DivisionByZero for a zero that counts."""
     if isinstance(divisor, int):
@@ -85,43 +68,6 @@ def without_zeros(divisor: Exact, invalid: np.ndarray | None) -> Exact:
             raise DivisionByZero("division by zero")
         return np.where(zero, 1, divisor)
     return divisor
-
-
-def _quotient_by_parts(dividend: Exact, divisor: Exact, shift: int) -> Data | None:
-    """``dividend * 10**shift / divisor`` rounded, by long division in int64 with several decimal
-    digits at a time; None when the operands are too large for that (the caller is exact)."""
-    if not isinstance(dividend, np.ndarray) or dividend.dtype == object or shift <= 0:
-        return None
-    if isinstance(divisor, np.ndarray) and divisor.dtype == object:
-        return None
-    low, high = bounds(divisor)
-    reach = max(-low, high)
-    dividend_low, dividend_high = bounds(dividend)
-    biggest = max(-dividend_low, dividend_high)
-    digits = 18 - len(str(reach))
-    if digits < 3 or biggest >= 2**62:
-        return None
-    magnitude = np.abs(divisor)
-    whole, rest = np.divmod(np.abs(dividend), magnitude)
-    fraction: Data = np.zeros(len(dividend), np.int64)
-    left = min(shift, 18)
-    if shift > 18:
-        return None
-    while left:
-        step = min(digits, left)
-        digit, rest = np.divmod(rest * 10**step, magnitude)
-        fraction = fraction * 10**step + digit
-        left -= step
-    fraction += 2 * rest >= magnitude
-    whole_high = int(whole.max()) if len(whole) else 0
-    sign = np.where((dividend < 0) != (divisor < 0), -1, 1)
-    if (whole_high + 1) * 10**shift <= 2**63 - 1:
-        short: Data = sign * (whole * 10**shift + fraction)
-        return short
-    exact = whole.astype(object) * 10**shift + fraction.astype(object)
-    result = shrink(exact * sign.astype(object))
-    assert isinstance(result, np.ndarray)
-    return result
 
 
 def modulo(left: Value, right: Value, types: tuple[SqlType, SqlType], result: SqlType) -> pa.Array:
