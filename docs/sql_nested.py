@@ -134,6 +134,14 @@ arrays; INTERVAL has to be converted in a query first.
 **DECIMAL** without digits is DECIMAL(38,16) as a column: 22 digits before the point, 16 after it
 (PostgreSQL bounds it not at all). A CAST to it keeps the digits of its operand.
 
+Quotients and averages of DECIMALs and integers, `sqrt`, `exp`, `ln`, `log` and `power` of a
+DECIMAL are exact to the digits that PostgreSQL gives them, 16 significant ones or more, and are
+shown with as many: `10.0 / 3` is 3.3333333333333333, `1 / 3.0` is 0.33333333333333333333. Of
+columns they have at most 20 digits after the point (exp and power: 16), so quotients below
+0.0001 have fewer digits than PostgreSQL's; what needs more than 38 digits raises 22003, and
+CAST to DOUBLE PRECISION helps. Arrow and Spark see decimals of one scale ([decision
+0052](decisions/0052-digits-of-inexact-numbers.md)).
+
 **Digits of seconds**: times keep microseconds, which is what TIMESTAMP(6) and more digits mean,
 too. `x::TIMESTAMP(3)`, `TIME(0)`, `INTERVAL(1)` and `current_timestamp(0)` round; columns of fewer
 digits are refused.

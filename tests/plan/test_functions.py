@@ -10,12 +10,16 @@ from remuda.datatypes.sql import (
     DATE,
     DOUBLE,
     INTEGER,
+    LOGARITHM_STEP,
     NULL,
+    QUOTIENT_STEP,
     REAL,
+    ROOT_STEP,
     SMALLINT,
     TIMESTAMP,
     TIMESTAMPTZ,
     VARCHAR,
+    computed_decimal,
     decimal,
 )
 from remuda.plan.datetime_fields import EXTRACT_FIELDS
@@ -28,6 +32,7 @@ from remuda.plan.functions import (
 )
 
 MONEY = decimal(15, 2)
+AVERAGE = computed_decimal(20, QUOTIENT_STEP, 2)
 
 RESULTS = [
     ("+", (MONEY, MONEY), decimal(16, 2)),
@@ -35,7 +40,17 @@ RESULTS = [
     ("-", (decimal(38, 2), MONEY), decimal(38, 2)),
     ("*", (MONEY, decimal(16, 2)), decimal(31, 4)),
     ("*", (decimal(31, 4), decimal(16, 2)), decimal(38, 6)),
-    ("/", (MONEY, MONEY), decimal(38, 16)),
+    ("/", (MONEY, MONEY), computed_decimal(20, QUOTIENT_STEP, 2)),
+    ("/", (BIGINT, MONEY), computed_decimal(17, QUOTIENT_STEP, 2)),
+    ("/", (decimal(38, 0), MONEY), computed_decimal(19, QUOTIENT_STEP, 2)),
+    ("/", (decimal(38, 30), MONEY), computed_decimal(30, QUOTIENT_STEP, 30)),
+    ("+", (computed_decimal(20, QUOTIENT_STEP, 2), MONEY), AVERAGE),
+    ("sqrt", (MONEY,), computed_decimal(20, ROOT_STEP, 2)),
+    ("sqrt", (INTEGER,), DOUBLE),
+    ("power", (MONEY, INTEGER), computed_decimal(16, LOGARITHM_STEP, 2)),
+    ("power", (MONEY, DOUBLE), DOUBLE),
+    ("ln", (NULL,), DOUBLE),
+    ("log", (INTEGER, INTEGER), computed_decimal(20, LOGARITHM_STEP, 0)),
     ("/", (INTEGER, INTEGER), INTEGER),
     ("/", (INTEGER, BIGINT), BIGINT),
     ("%", (MONEY, decimal(3, 0)), decimal(5, 2)),
@@ -82,8 +97,10 @@ AGGREGATES = [
     ("sum", REAL, REAL),
     ("sum", DOUBLE, DOUBLE),
     ("sum", VARCHAR, None),
-    ("avg", INTEGER, decimal(38, 16)),
-    ("avg", decimal(30, 20), decimal(38, 20)),
+    ("avg", INTEGER, computed_decimal(20, QUOTIENT_STEP, 0)),
+    ("avg", BIGINT, computed_decimal(19, QUOTIENT_STEP, 0)),
+    ("sum", AVERAGE, AVERAGE),
+    ("avg", decimal(30, 20), computed_decimal(20, QUOTIENT_STEP, 20)),
     ("avg", REAL, DOUBLE),
     ("count", VARCHAR, BIGINT),
     ("min", DATE, DATE),

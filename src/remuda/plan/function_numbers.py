@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Final
 
 from remuda.datatypes.coercion import as_decimal, common_type, is_implicit
 from remuda.datatypes.sql import (
     BIGINT,
+    DECIMAL_PRECISION_MAX,
     DOUBLE,
     INTEGER,
+    LOGARITHM_STEP,
+    ROOT_STEP,
     VARCHAR,
     Kind,
+    SqlType,
     decimal,
 )
 from remuda.plan.function_signatures import (
@@ -22,6 +27,7 @@ from remuda.plan.function_signatures import (
     Types,
     bounded_decimal,
     fixed,
+    inexact_decimal,
     same_numeric,
     scaled,
     unknown,
@@ -163,6 +169,63 @@ def _counted_nulls(types: Types) -> Signature | None:
     return Signature(kept, INTEGER) if types else None
 
 
+def _exact_or(
+    types: Types, count: int, result: Callable[[tuple[SqlType, ...]], SqlType], integers: SqlType
+) -> Signature | None:
+    """An exact result if an argument is DECIMAL and none is REAL or DOUBLE; integers alone compute
+    as ``integers`` says."""
+    if len(types) != count or not all(t.is_numeric or unknown(t) for t in types):
+        return None
+    exact = [t for t in types if t.is_integer or t.kind is Kind.DECIMAL]
+    if integers == DOUBLE and all(t.is_integer for t in exact):
+        return fixed(DOUBLE, *(DOUBLE,) * count)(types)
+    if not exact or any(t.is_float for t in types):
+        return fixed(DOUBLE, *(DOUBLE,) * count)(types)
+    known = as_decimal(exact[0])
+    settled = tuple(known if unknown(t) else as_decimal(t) for t in types)
+    return Signature(settled, result(settled))
+
+
+def _root(types: Types) -> Signature | None:
+    def result(arguments: tuple[SqlType, ...]) -> SqlType:
+        precision, scale = scaled(arguments[0])
+        return inexact_decimal((precision - scale + 1) // 2 or 1, scale, ROOT_STEP)
+
+    return _exact_or(types, 1, result, DOUBLE)
+
+
+def _logarithm(count: int, integers: SqlType) -> Resolver:
+    def result(arguments: tuple[SqlType, ...]) -> SqlType:
+        least = max(t.scale or 0 for t in arguments)
+        return inexact_decimal(None, least, LOGARITHM_STEP)
+
+    return lambda types: _exact_or(types, count, result, integers)
+
+
+def _exponential(count: int) -> Resolver:
+    """``exp``, ``power``: 22 digits before the point, because results may be large."""
+
+    def result(arguments: tuple[SqlType, ...]) -> SqlType:
+        least = max(t.scale or 0 for t in arguments)
+        return inexact_decimal(_WHOLE_DIGITS_OF_POWERS, least, LOGARITHM_STEP)
+
+    return lambda types: _exact_or(types, count, result, DOUBLE)
+
+
+def with_exponent(signature: Signature, exponent: int) -> Signature:
+    """The signature of ``power(DECIMAL, exponent)`` for a known whole exponent: PostgreSQL shows 16
+    digits after the point then, and the size of the result follows from the argument's type."""
+    if signature.result.kind is not Kind.DECIMAL:
+        return signature
+    precision, scale = scaled(signature.arguments[0])
+    room = DECIMAL_PRECISION_MAX - max(1, precision - scale) * abs(exponent)
+    least = max(_DIGITS_OF_POWERS, scale)
+    result = decimal(DECIMAL_PRECISION_MAX, min(least, max(room, scale * abs(exponent))))
+    return dataclasses.replace(signature, result=result if room > 0 else signature.result)
+
+
+_WHOLE_DIGITS_OF_POWERS: Final = 22
+_DIGITS_OF_POWERS: Final = 16
 _TRIGONOMETRY: Final = (
     "sin", "cos", "tan", "cot", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
     "atanh", "sind", "cosd", "tand", "cotd", "asind", "acosd", "atand",
@@ -174,12 +237,12 @@ FUNCTIONS: Final = (
     ScalarFunction("floor", _whole),
     ScalarFunction("round", _rounding, summary="half away from zero (DOUBLE: half to even)"),
     ScalarFunction("trunc", _rounding, summary="towards zero"),
-    ScalarFunction("sqrt", _MATH_1, raises=True),
-    ScalarFunction("power", fixed(DOUBLE, DOUBLE, DOUBLE), raises=True),
-    ScalarFunction("exp", _MATH_1, raises=True),
-    ScalarFunction("ln", _MATH_1, raises=True),
-    ScalarFunction("log10", _MATH_1, raises=True),
-    ScalarFunction("log", fixed(DOUBLE, DOUBLE, DOUBLE), summary="base, number", raises=True),
+    ScalarFunction("sqrt", _root, raises=True),
+    ScalarFunction("power", _exponential(2), raises=True),
+    ScalarFunction("exp", _exponential(1), raises=True),
+    ScalarFunction("ln", _logarithm(1, DOUBLE), raises=True),
+    ScalarFunction("log10", _logarithm(1, DOUBLE), raises=True),
+    ScalarFunction("log", _logarithm(2, INTEGER), summary="base, number", raises=True),
     ScalarFunction("cbrt", _MATH_1, summary="cube root"),
     ScalarFunction("sign", _sign),
     ScalarFunction("pi", fixed(DOUBLE)),

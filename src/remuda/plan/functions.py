@@ -38,7 +38,7 @@ from remuda.plan import (
 )
 from remuda.plan.expression import Call, Expression, walk
 from remuda.plan.function_dates import extract_signature
-from remuda.plan.function_numbers import with_digits
+from remuda.plan.function_numbers import with_digits, with_exponent
 from remuda.plan.function_signatures import (
     AggregateFunction,
     NullRule,
@@ -69,6 +69,7 @@ __all__ = [
     "is_volatile",
     "volatile_functions",
     "with_digits",
+    "with_exponent",
 ]
 
 _FAMILIES: Final = (

@@ -39,7 +39,8 @@ from remuda.errors import (
 )
 from remuda.plan.expression import Call, Cast, Expression, Literal, Parameter
 from remuda.plan.function_dates import number_signature
-from remuda.plan.functions import SCALAR_FUNCTIONS, Signature, with_digits
+from remuda.plan.functions import SCALAR_FUNCTIONS, Signature, with_digits, with_exponent
+from remuda.sql.constant_numbers import folded_quotient
 from remuda.sql.constants import exactly, folded_cast, minimal_decimal
 from remuda.sql.context import Context
 from remuda.sql.special_moments import special_moment
@@ -334,7 +335,8 @@ class Converter:
         converted = tuple(
             convert(e, t, n) for e, t, n in zip(prepared, signature.arguments, nodes, strict=True)
         )
-        return Call(signature.result, name, converted)
+        made = Call(signature.result, name, converted)
+        return folded_quotient(made) or made
 
     def _no_such_call(
         self,
@@ -416,4 +418,8 @@ def _sharpened(name: str, signature: Signature, arguments: Sequence[Expression])
         digits = arguments[1]
         if isinstance(digits, Literal) and isinstance(digits.value, int):
             return with_digits(signature, digits.value)
+    if name == "power" and isinstance(exponent := arguments[1], Literal):
+        whole = exactly(exponent, INTEGER)
+        if whole is not None and isinstance(whole.value, int):
+            return with_exponent(signature, whole.value)
     return signature

@@ -14,6 +14,7 @@ from remuda.errors import DivisionByZero, InvalidArgument, InvalidLogarithmArgum
 from remuda.execution.arrays import Data, array_from, data_of
 from remuda.execution.evaluate.arithmetic import check_float
 from remuda.execution.evaluate.decimals import to_precision
+from remuda.execution.evaluate.exact_analysis import exact_analysis
 from remuda.execution.evaluate.kernel import Kernel, column
 from remuda.execution.evaluate.numbers import (
     Exact,
@@ -155,6 +156,8 @@ def _dropped(function: str, data: Data, power: int) -> Exact:
 
 
 def _analysis(call: Call) -> Kernel:
+    if call.type.kind is Kind.DECIMAL:
+        return exact_analysis(call)
     apply = _ANALYSIS[call.function]
 
     def kernel(values: list[Value], rows: int) -> pa.Array:
