@@ -14,7 +14,7 @@ import math
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from remuda.datatypes.sql import LOGARITHM_STEP, QUOTIENT_STEP, ROOT_STEP
+from remuda.datatypes.sql import LOGARITHM_STEP, QUOTIENT_STEP, ROOT_STEP, TRIMMED_STEP
 from remuda.errors import (
     DivisionByZero,
     InvalidArgument,
@@ -85,10 +85,11 @@ def shown_scale(unscaled: int, scale: int, step: int, least: int) -> int:
 
     PostgreSQL's count follows the operands, which are gone; this one follows the value: 16
     significant digits, counted in groups of ``step`` digits (4 for quotients, 2 for roots, 1 for
-    logarithms and powers), at least ``least``, and no digit that is not zero is hidden.
+    logarithms and powers; 0 for no more than needed), at least ``least``, and no digit that is
+    not zero is hidden.
     """
-    if not unscaled:
-        return min(scale, max(least, _OF_ZERO[step]))
+    if not unscaled or step == TRIMMED_STEP:
+        return _without_hidden(unscaled, scale, max(least, _OF_ZERO[step]))
     magnitude = abs(unscaled)
     exponent = len(str(magnitude)) - 1 - scale
     below = exponent + scale
@@ -102,13 +103,17 @@ def shown_scale(unscaled: int, scale: int, step: int, least: int) -> int:
     else:
         toward_zero = exponent < 0 and magnitude != 10**below
         shown = SIGNIFICANT_DIGITS - exponent - toward_zero
-    shown = max(0, shown, least)
+    return _without_hidden(unscaled, scale, max(0, shown, least))
+
+
+def _without_hidden(unscaled: int, scale: int, shown: int) -> int:
+    """``shown``, or as many digits as it takes to hide nothing but zeros."""
     while shown < scale and unscaled % 10 ** (scale - shown):
         shown += 1
     return min(shown, scale)
 
 
-_OF_ZERO: Final = {QUOTIENT_STEP: 20, ROOT_STEP: 15, LOGARITHM_STEP: 16}
+_OF_ZERO: Final = {QUOTIENT_STEP: 20, ROOT_STEP: 15, LOGARITHM_STEP: 16, TRIMMED_STEP: 0}
 
 
 def _bounded(scale: int, *operands: Numeric) -> int:

@@ -45,8 +45,10 @@ DECIMAL_PRECISION_MAX = 38
 SHORT_DECIMAL_PRECISION_MAX = 18
 """Decimals up to this precision are scaled 64-bit integers inside the engine (design D5)."""
 QUOTIENT_STEP, ROOT_STEP, LOGARITHM_STEP = 4, 2, 1
-DIGIT_STEPS = (QUOTIENT_STEP, ROOT_STEP, LOGARITHM_STEP)
-"""In how many digits at a time an inexact result grows or loses digits after the point."""
+TRIMMED_STEP = 0
+DIGIT_STEPS = (QUOTIENT_STEP, ROOT_STEP, LOGARITHM_STEP, TRIMMED_STEP)
+"""In how many digits at a time an inexact result grows or loses digits after the point; 0: only
+the digits that are needed are shown."""
 
 
 @dataclass(frozen=True, slots=True)

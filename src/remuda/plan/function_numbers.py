@@ -14,6 +14,7 @@ from remuda.datatypes.sql import (
     INTEGER,
     LOGARITHM_STEP,
     ROOT_STEP,
+    TRIMMED_STEP,
     VARCHAR,
     Kind,
     SqlType,
@@ -147,7 +148,7 @@ def _trimmed_scale(types: Types) -> Signature | None:
     if len(types) != 1 or types[0].is_float or not types[0].is_numeric:
         return None
     t = as_decimal(types[0])
-    return Signature((t,), t)
+    return Signature((t,), dataclasses.replace(t, digits=(TRIMMED_STEP, 0)))
 
 
 def _bucket(types: Types) -> Signature | None:
@@ -259,7 +260,7 @@ FUNCTIONS: Final = (
                    raises=True),
     ScalarFunction("scale", _decimal_digits, summary="digits after the point"),
     ScalarFunction("min_scale", _decimal_digits, summary="digits after the point that are needed"),
-    ScalarFunction("trim_scale", _trimmed_scale, summary="the same number"),
+    ScalarFunction("trim_scale", _trimmed_scale, summary="without zeros at the end"),
     ScalarFunction("&", _integers(2), summary="bits of both"),
     ScalarFunction("|", _integers(2), summary="bits of either"),
     ScalarFunction("#", _integers(2), summary="bits of one of them"),
