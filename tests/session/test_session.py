@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -50,11 +51,14 @@ from remuda.sql.system_functions import SETTING_NAMES
 SCHEMA = MapSchema(
     "m", (Column("a", INTEGER), Column("b", VARCHAR), Column("v", BIGINT)), ("a", "b"), ("b",)
 )
+NO_VERSIONS: Mapping[int, int] = {}
 CATALOG, MADE = Catalog().with_map(SCHEMA, if_not_exists=False)
 
 
-def environment(catalog: Catalog = CATALOG, view: int = 1, generation: int = 0) -> Environment:
-    return Environment(catalog, view, 3, FixedStatistics(), generation)
+def environment(
+    catalog: Catalog = CATALOG, view: int = 1, versions: Mapping[int, int] = NO_VERSIONS
+) -> Environment:
+    return Environment(catalog, view, 3, FixedStatistics(), versions)
 
 
 def query(text: str) -> PlannedQuery:
@@ -141,13 +145,14 @@ def test_maps_of_a_statement() -> None:
 
 def test_cached_plans_are_dropped_when_their_world_has_changed() -> None:
     stale: list[bool] = []
-    cache = PlanCache(lambda _plan: bool(stale))
+    cache = PlanCache(lambda _maps: bool(stale))
     scan, point = query("SELECT sum(v) FROM m"), query("SELECT v FROM m WHERE a = 1 AND b = 'x'")
     newer = CATALOG.with_map(MapSchema("n", (Column("k", BIGINT),), ("k",), ()),
                              if_not_exists=False)[0]  # fmt: skip
     changes: list[tuple[Environment, bool]] = [
         (environment(), True),
-        (environment(generation=1), False),
+        (environment(versions={MADE.map_id: 1}), False),
+        (environment(versions={MADE.map_id + 1: 1}), True),
         (environment(view=2), False),
         (environment(newer), False),
     ]
@@ -155,7 +160,7 @@ def test_cached_plans_are_dropped_when_their_world_has_changed() -> None:
         cache.keep(("s", None, False), scan, environment())
         assert (cache.find(("s", None, False), other) is scan) is kept
     cache.keep(("p", None, False), point, environment())
-    assert cache.find(("p", None, False), environment(generation=1)) is point
+    assert cache.find(("p", None, False), environment(versions={MADE.map_id: 1})) is point
     cache.keep(("s", None, False), scan, environment())
     stale.append(True)
     assert cache.find(("s", None, False), environment()) is None

@@ -60,7 +60,7 @@ def bound(text: str) -> BoundQuery:
 
 def environment(rows: float = 1000.0) -> Environment:
     statistics = FixedStatistics({"m": MapStatistics(rows)})
-    return Environment(Catalog(1), 1, 2, statistics, 1)
+    return Environment(Catalog(1), 1, 2, statistics, {})
 
 
 def asked(text: str, *values: Any) -> SparkQuery:

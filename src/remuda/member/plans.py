@@ -28,6 +28,7 @@ from remuda.session.planning import (
     planned,
 )
 from remuda.session.sight import Sight
+from remuda.sql.parser import parse
 from remuda.sql.statements import BoundStatement, ExplainStatement
 
 T = TypeVar("T")
@@ -62,7 +63,7 @@ class Plans:
         self._core = core
         self._statistics = statistics
         self._offload = offload
-        self._cache = PlanCache(statistics.stale_plan)
+        self._cache = PlanCache(statistics.any_stale)
         self._environments: dict[bool, Environment] = {}
 
     def known(self, text: str) -> Planned | None:
@@ -115,6 +116,10 @@ class Plans:
             self._cache.keep(key, found, environment)
         return found
 
+    async def parameters(self, text: str) -> int:
+        """How many parameters a statement has. Raises SqlSyntaxError."""
+        return await self._work(text, lambda: parse(text).parameters)
+
     async def bound(self, text: str, types: tuple[SqlType, ...], user: str) -> BoundStatement:
         """A statement that was planned before, once more as it was before it was planned; of an
         EXPLAIN what it explains."""
@@ -165,20 +170,20 @@ class Plans:
 
     def _environment(self, local: bool) -> Environment:
         """What plans depend on now; made anew only when something of it has changed."""
-        core, generation = self._core, self._statistics.generation
+        core, versions = self._core, self._statistics.versions
         made = self._environments.get(local)
         if (
             made is None
             or made.catalog is not core.catalog
             or made.view != core.view.number
-            or made.generation != generation
+            or made.versions is not versions
         ):
             made = self._environments[local] = Environment(
                 catalog=core.catalog,
                 view=core.view.number,
                 members=1 if local else len(core.view.members),
                 statistics=self._statistics,
-                generation=generation,
+                versions=versions,
             )
         return made
 

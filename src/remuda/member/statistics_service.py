@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from remuda.catalog.statistics import ColumnStatistics, MapStatistics
@@ -13,7 +13,6 @@ from remuda.errors import RemudaError
 from remuda.member.core import Core
 from remuda.member.offload import Offload
 from remuda.member.peers import Peers
-from remuda.plan.physical import PhysicalPlan
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -50,7 +49,8 @@ class ClusterStatistics:
         self._peers = peers
         self._offload = offload
         self._known: dict[int, Known] = {}
-        self.generation = 0
+        self.versions: Mapping[int, int] = {}
+        """How often the statistics of a map were taken. Never changed, but replaced."""
 
     def statistics(self, schema: MapSchema) -> MapStatistics | None:
         known = self._known.get(schema.map_id)
@@ -64,8 +64,8 @@ class ClusterStatistics:
         change = abs(estimated_rows(store) - known.local_rows)
         return change > STALE_ROWS and change > STALE_SHARE * known.local_rows
 
-    def stale_plan(self, plan: PhysicalPlan) -> bool:
-        return any(self.stale(dependency.map_id) for dependency in plan.dependencies)
+    def any_stale(self, map_ids: Iterable[int]) -> bool:
+        return any(map(self.stale, map_ids))
 
     async def refresh(self, maps: Sequence[MapSchema]) -> None:
         """Fetch what is stale. A member that does not answer is left out: plans get worse, not
@@ -99,11 +99,14 @@ class ClusterStatistics:
                 raise reply
             for part in control_pb2.StatisticsReply.FromString(reply.pbody).maps:
                 parts.setdefault(part.map_id, []).append(part)
+        taken: dict[int, int] = {}
         for schema in wanted:
-            if schema.map_id in parts:
-                together = merged(schema, parts[schema.map_id])
-                self._known[schema.map_id] = Known(together, local_rows.get(schema.map_id, 0))
-        self.generation += 1
+            number = schema.map_id
+            if number in parts:
+                together = merged(schema, parts[number])
+                self._known[number] = Known(together, local_rows.get(number, 0))
+                taken[number] = self.versions.get(number, 0) + 1
+        self.versions = {**self.versions, **taken}
 
     async def totals(self, schema: MapSchema) -> tuple[int, int]:
         """(rows, bytes) of a map over the whole cluster, now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -204,16 +204,29 @@ class Environment:
     view: int
     members: int
     statistics: StatisticsReader
-    generation: int
-    """Counts the refreshes of the statistics."""
+    versions: Mapping[int, int]
+    """How often the statistics of each map were taken; 0 for a map that is not there."""
 
     def fits(self, other: Environment, planned: Planned) -> bool:
-        """Whether a statement planned under ``other`` is good here."""
+        """Whether a statement planned under ``other`` is good here. Statistics of maps that it does
+        not read do not matter."""
         if other.catalog.version != self.catalog.version or other.members != self.members:
             return False
         if isinstance(planned, PlannedQuery) and planned.point is not None:
             return True
-        return other.generation == self.generation and other.view == self.view
+        return other.view == self.view and all(
+            self.versions.get(number, 0) == version for number, version in other.versions.items()
+        )
+
+    def of(self, planned: PlannedQuery | PlannedInsert | PlannedChange) -> Environment:
+        """What must be kept with a plan to tell later whether it fits: the catalog and the
+        statistics themselves would be kept alive for nothing."""
+        read = _maps_read(planned)
+        return replace(
+            self,
+            catalog=Catalog(self.catalog.version),
+            versions={number: self.versions.get(number, 0) for number in read},
+        )
 
 
 Key: TypeAlias = tuple[str, tuple[SqlType, ...] | None, bool]
@@ -433,10 +446,10 @@ class PlanCache:
     """
 
     def __init__(
-        self, stale: Callable[[PhysicalPlan], bool], size_max: int = PLAN_CACHE_SIZE_MAX
+        self, stale: Callable[[Iterable[int]], bool], size_max: int = PLAN_CACHE_SIZE_MAX
     ) -> None:
-        """``stale`` says whether the statistics behind a plan should be taken again; ``size_max``
-        is bytes, as ``_memory`` estimates them."""
+        """``stale`` says whether the statistics of one of these maps should be taken again;
+        ``size_max`` is bytes, as ``_memory`` estimates them."""
         self._stale = stale
         self._size_max = size_max
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
@@ -452,7 +465,7 @@ class PlanCache:
             self._remove(key)
             return None
         query = _source(found)
-        if query.point is None and self._stale(query.plan):
+        if query.point is None and self._stale(entry.environment.versions):
             return None
         self._entries.move_to_end(key)
         return found
@@ -464,9 +477,7 @@ class PlanCache:
         if len(text) > CACHED_TEXT_MAX or _written_out(statement):
             return
         self._remove(key)
-        # The catalog and the statistics themselves would be kept alive for nothing.
-        lean = replace(environment, catalog=Catalog(environment.catalog.version))
-        entry = _Entry(statement, lean, _memory(text, _source(statement)))
+        entry = _Entry(statement, environment.of(statement), _memory(text, _source(statement)))
         self._entries[key] = entry
         self.size += entry.size
         while len(self._entries) > PLAN_CACHE_ENTRIES or self.size > self._size_max:
@@ -490,6 +501,21 @@ class _Entry:
 
 def _source(statement: PlannedQuery | PlannedInsert | PlannedChange) -> PlannedQuery:
     return statement if isinstance(statement, PlannedQuery) else statement.source
+
+
+def _maps_read(statement: PlannedQuery | PlannedInsert | PlannedChange) -> set[int]:
+    """Those of recursive CTEs and of an answer by RETURNING included."""
+    pending = [_source(statement)]
+    if isinstance(statement, PlannedChange) and statement.answer is not None:
+        pending.append(statement.answer)
+    found: set[int] = set()
+    while pending:
+        query = pending.pop()
+        found.update(dependency.map_id for dependency in query.plan.dependencies)
+        for supply in query.supplied:
+            if supply.recursion is not None:
+                pending += supply.recursion.queries
+    return found
 
 
 def _written_out(statement: PlannedQuery | PlannedInsert | PlannedChange) -> bool:
