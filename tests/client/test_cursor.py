@@ -26,7 +26,6 @@ from remuda.errors import (
     SqlSyntaxError,
     TransientError,
     TypeMismatch,
-    WrongParameters,
 )
 from remuda.rpc import codec
 from remuda.rpc.messages import user_pb2
@@ -297,13 +296,12 @@ class TestPrepared:
             assert message.type == user_pb2.PREPARED_STATEMENT_TYPE
             assert number == grid.view.owners[partition_of(hash_values((key,), (sql.BIGINT,)))]
 
-    def test_checks_its_parameters(self, statement):
+    def test_sends_the_types_of_the_values(self, statement, grid):
         assert statement.parameter_types == (sql.BIGINT,)
-        assert statement(None).fetchone().n == 0
-        with pytest.raises(WrongParameters, match="takes 1 parameters, 2 were given"):
-            statement(1, 2)
-        with pytest.raises(InputError, match="parameter 1: expected BIGINT, found VARCHAR"):
-            statement("x")
+        for value, declared in ((None, sql.NULL), ("x", sql.VARCHAR), (1.5, sql.DOUBLE)):
+            assert statement(value).fetchone().n == 0
+            _, message = grid.statements[-1]
+            assert codec.decode_types(message.parameter_types) == (declared,)
 
 
 def test_threads_share_a_client(client, grid, script):

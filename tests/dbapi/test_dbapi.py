@@ -82,8 +82,21 @@ def test_pandas_writes_bools_as_whole_numbers(connection, cursor):
     cursor.executemany("INSERT INTO flags VALUES (?, ?, ?)", [(True, False, "x"), (2, True, "y")])
     cursor.execute("SELECT a, b FROM flags ORDER BY a")
     assert [tuple(row) for row in cursor] == [(1, False), (2, True)]
-    with pytest.raises(dbapi.DataError, match="parameter 3: expected VARCHAR, found BOOLEAN"):
-        cursor.executemany("INSERT INTO flags VALUES (?, ?, ?)", [(1, True, True)])
+    with pytest.raises(dbapi.ProgrammingError, match='row 1: column "b" is of type boolean'):
+        cursor.executemany("INSERT INTO flags VALUES (?, ?, ?)", [(1, 2, "z")])
+    connection.rollback()
+    cursor.execute("DROP TABLE flags")
+
+
+def test_pandas_writes_bools_with_one_insert_of_many_rows(connection, cursor):
+    cursor.execute("DROP TABLE IF EXISTS flags")
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": [True, False, True], "c": [True, None, False]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # pandas says that it does not know us
+        for data in (frame, frame.astype({"c": object})):
+            data.to_sql("flags", connection, index=False, if_exists="replace", method="multi")
+            cursor.execute("SELECT a, b FROM flags ORDER BY a")
+            assert [tuple(row) for row in cursor] == [(1, 1), (2, 0), (3, 1)]
     cursor.execute("DROP TABLE flags")
 
 
@@ -181,8 +194,9 @@ class TestMany:
         assert cursor.fetchall() == [(0, "n0"), (1, "n1"), (2, "n2")]
 
     def test_what_is_wrong_names_the_row_and_leaves_its_part_out(self, cursor):
-        with pytest.raises(dbapi.DataError, match="row 2: parameter 1"):
+        with pytest.raises(dbapi.ProgrammingError, match='row 2: column "id" is of type bigint'):
             cursor.executemany("INSERT INTO t (id, name) VALUES (?, ?)", [(1, "a"), ("x", "b")])
+        cursor.connection.rollback()
         with pytest.raises(dbapi.ProgrammingError, match="row 1: the statement takes 2 parameters"):
             cursor.executemany("INSERT INTO t (id, name) VALUES (?, ?)", [(1,)])
         with pytest.raises(dbapi.IntegrityError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from remuda.client.core import Core
@@ -34,7 +35,8 @@ async def execute_many(core: Core, statement: Statement, rows: Iterable[Sequence
     """Run ``statement`` once per row; the number of rows that were written, -1 if it writes none.
 
     ``INSERT INTO m VALUES (?, ?)`` with nothing but parameters inserts up to ``_ROWS`` rows at a
-    time, all of them or none; any other statement runs row after row.
+    time, all of them or none; any other statement runs row after row, and so does a row whose
+    values have other types than the columns: the member converts it, as in ``Client.sql``.
     """
     types = statement.parameter_types
     columns = _inserted(statement.text, len(types))
@@ -42,8 +44,27 @@ async def execute_many(core: Core, statement: Statement, rows: Iterable[Sequence
         return await _one_by_one(statement, rows)
     inserted = 0
     for chunk in _chunks(rows, types):
-        inserted += await _insert(core, columns, types, chunk)
+        if isinstance(chunk, _Unlike):
+            inserted += await chunk.insert(statement)
+        else:
+            inserted += await _insert(core, columns, types, chunk)
     return inserted
+
+
+@dataclass(frozen=True)
+class _Unlike:
+    """A row whose values have other types than the columns. ``number`` counts from 1."""
+
+    number: int
+    row: Sequence[Any]
+
+    async def insert(self, statement: Statement) -> int:
+        try:
+            reader = await statement.run((self.row,), None)
+            await reader.close()
+        except (DataError, InputError) as error:
+            raise type(error)(f"row {self.number}: {error.message}", hint=error.hint) from error
+        return reader.rowcount
 
 
 def _inserted(text: str, count: int) -> tuple[str, list[int]] | None:
@@ -83,15 +104,23 @@ async def _insert(
 
 def _chunks(
     rows: Iterable[Sequence[Any]], types: tuple[SqlType, ...]
-) -> Iterator[list[list[PhysicalValue]]]:
-    """The rows as physical values, in chunks that fit one statement."""
+) -> Iterator[list[list[PhysicalValue]] | _Unlike]:
+    """The rows as physical values, in chunks that fit one statement; those between that have other
+    types by themselves."""
     chunk: list[list[PhysicalValue]] = []
     size = 0
     for number, row in enumerate(rows, start=1):
+        values = _sequence(row)
         try:
-            physical = typed_parameters(_sequence(row), types)
-        except (DataError, TypeMismatch, WrongParameters) as error:
+            physical = typed_parameters(values, types)
+        except WrongParameters as error:
             raise type(error)(f"row {number}: {error.message}") from error
+        except (DataError, TypeMismatch):
+            if chunk:
+                yield chunk
+                chunk, size = [], 0
+            yield _Unlike(number, values)
+            continue
         chunk.append(physical)
         size += sum(len(value) for value in physical if isinstance(value, str | bytes))
         if len(chunk) == _ROWS or size >= _SIZE:

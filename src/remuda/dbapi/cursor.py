@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 Description: TypeAlias = tuple[
     str, SqlType, int | None, int | None, int | None, int | None, bool | None
 ]
+
+
+_INSERT: Final = re.compile(r"\s*insert\b", re.IGNORECASE)
 
 
 class Cursor:
@@ -78,7 +82,10 @@ class Cursor:
             self._result = client.sql(operation)
             return self
         made = template(self.connection.paramstyle, _text(operation))
-        self._result = client.sql(made.text, tuple(made.values(parameters)))
+        values = made.values(parameters)
+        if _INSERT.match(made.text) and _has_bools(values):
+            values = _fitted(values, client.prepare(made.text).parameter_types)
+        self._result = client.sql(made.text, tuple(values))
         return self
 
     @translating
@@ -204,10 +211,14 @@ class Cursor:
         return self._result
 
 
+def _has_bools(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, bool | np.bool_) for value in values)
+
+
 def _fitted(values: Sequence[Any], types: Sequence[SqlType]) -> Sequence[Any]:
     """The values with 0 and 1 for the bools of whole numbers: to Python they are the same, and
     pandas stores bools in columns that it has made as INTEGER."""
-    if not any(isinstance(value, bool | np.bool_) for value in values):
+    if not _has_bools(values):
         return values
     return [
         int(value)

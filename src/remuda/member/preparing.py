@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from remuda.datatypes.schema import Column
-from remuda.errors import RemudaError
+from remuda.datatypes.sql import NULL
+from remuda.errors import (
+    AmbiguousFunction,
+    RemudaError,
+    TypeMismatch,
+    UndefinedFunction,
+    WrongParameters,
+)
 from remuda.member.core import Call, Core
 from remuda.member.page_forms import is_stock
 from remuda.member.plans import Plans
@@ -18,6 +27,9 @@ from remuda.session.dialect import STOCK_SESSION, postgres_text
 from remuda.session.drill_columns import result_column
 from remuda.session.explaining import PLAN_COLUMNS
 from remuda.session.planning import Planned, PlannedChange, PlannedExplain, PlannedQuery
+
+_BY_TYPES: Final = (AmbiguousFunction, TypeMismatch, UndefinedFunction, WrongParameters)
+"""Errors of a statement that may be right once its parameters have the types of values."""
 
 
 class Preparing:
@@ -37,11 +49,18 @@ class Preparing:
             text = postgres_text(readable(message.sql_query), session, seen)
             found = await self._plans.plan(text, None, local=False, user=call.user)
             self._core.access.check(call.user, found)
-        except RemudaError as error:
-            response.status = user_pb2.FAILED_
-            code = encode_drill_error(error, "prepare") if stock else codec.encode_error(error)
-            response.error.CopyFrom(code)
+        except _BY_TYPES as error:
+            if not (undecided := await self._plans.parameters(text)):
+                self._refuse(call, response, error, stock)
+                return
+            # Values will decide the types, and whether the statement is right with them.
+            prepared = response.prepared_statement
+            prepared.server_handle.server_info = message.sql_query.encode()
+            prepared.parameter_types.extend([codec.encode_type(NULL)] * undecided)
             call.reply(RpcType.PREPARED_STATEMENT, response)
+            return
+        except RemudaError as error:
+            self._refuse(call, response, error, stock)
             return
         prepared = response.prepared_statement
         prepared.server_handle.server_info = message.sql_query.encode()
@@ -53,6 +72,18 @@ class Preparing:
             prepared.result_columns.extend(codec.encode_column(c) for c in columns)
         if isinstance(found, PlannedQuery):
             prepared.route_parameters.extend(found.route or ())
+        call.reply(RpcType.PREPARED_STATEMENT, response)
+
+    @staticmethod
+    def _refuse(
+        call: Call,
+        response: user_pb2.CreatePreparedStatementResp,
+        error: RemudaError,
+        stock: bool,
+    ) -> None:
+        response.status = user_pb2.FAILED_
+        code = encode_drill_error(error, "prepare") if stock else codec.encode_error(error)
+        response.error.CopyFrom(code)
         call.reply(RpcType.PREPARED_STATEMENT, response)
 
 

@@ -21,7 +21,6 @@ from remuda.client.values import (
     parameters_of,
     statement_text,
     timeout_seconds,
-    typed_parameters,
     with_hint,
 )
 from remuda.datatypes.sql import SqlType
@@ -59,7 +58,8 @@ class Statement:
 
     @property
     def parameter_types(self) -> tuple[SqlType, ...]:
-        """The SQL types of the parameters, as the member inferred them."""
+        """The SQL types of the parameters, as the member inferred them from the text; NULL for all
+        where only values can decide them. A call may give values of other types."""
         return self._first.parameter_types
 
     async def __call__(self, *params: Any, timeout: float | None = None) -> Cursor:
@@ -69,10 +69,9 @@ class Statement:
     async def run(self, params: tuple[Any, ...], timeout: float | None) -> Reader:
         """What a call does, without a cursor around its result."""
         values = one_sequence(params)
-        try:
-            physical, types = self._physical(values)
-        except InputError as error:
-            raise with_hint(error, self.text, params) from error.__cause__
+        # The values decide the types, as in ``Client.sql``; the member keeps a plan for each
+        # combination of types that comes (``PlanCache``).
+        physical, types = parameters_of(values)
         asked = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
         options = self._core.limited(asked)
         settings = self._core.settings
@@ -91,6 +90,8 @@ class Statement:
                 await tries.after(error)
                 self._plans.pop(member, None)
                 options = whole.after(time.monotonic() - began)
+            except InputError as error:
+                raise with_hint(error, self.text, params) from error.__cause__
 
     def __repr__(self) -> str:
         return f"<Statement {self.text!r}>"
@@ -129,12 +130,6 @@ class Statement:
     async def _ask(self, member: int, deadline: Deadline) -> PreparedPlan:
         asked = None if deadline.seconds is None else deadline
         return await self._core.call(member, requests.prepare(self.text), True, asked)
-
-    def _physical(self, values: Sequence[Any]) -> tuple[list[PhysicalValue], tuple[SqlType, ...]]:
-        declared = self._first.parameter_types
-        if not declared and values:
-            return parameters_of(values)
-        return typed_parameters(values, declared), declared
 
     def _member(self, values: Sequence[Any]) -> int:
         route = self._first.route
