@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from remuda.datatypes.zone_abbreviations import OFFSETS, ZONES
 from remuda.errors import DatetimeOverflow, InvalidParameterValue
 
-_OFFSET = re.compile(
-    r"(?:UTC|GMT)?([+-])([0-9]{1,2})(?::?([0-9]{2}))?(?::?([0-9]{2}))?\Z", re.IGNORECASE
-)
+_OFFSET = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{2}))?(?::?([0-9]{2}))?\Z")
+_POSIX = re.compile(r"[A-Za-z]{3,}([+-]?)([0-9]{1,2})(?::([0-9]{2})(?::([0-9]{2}))?)?\Z")
+"""A name that says nothing, and an offset to the west: ``EST5``, ``UTC+3``."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]*\Z")
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 (a clock without a zone)
 _MICRO: Final = dt.timedelta(microseconds=1)
@@ -104,11 +104,11 @@ def zone(name: str, posix: bool = True) -> Zone:
     the east, as in the text of a timestamp.
     """
     stripped = name.strip()
-    match = _OFFSET.match(stripped)
+    match = _OFFSET.match(stripped) or _POSIX.match(stripped)
     if match is not None:
         offset = int(match[2]) * _HOUR + int(match[3] or 0) * 60 + int(match[4] or 0)
         named = stripped[0] not in "+-"
-        east = (match[1] == "+") is not (posix or named)
+        east = (match[1] != "-") is not (posix or named)
         return Zone(name, (offset if east else -offset) * 1_000_000, None)
     upper = stripped.upper()
     seconds = OFFSETS.get(upper, _OTHERS.get(upper))
