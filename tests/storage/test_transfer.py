@@ -17,10 +17,18 @@ from tests.storage.test_map_store_model import (
     physical_rows,
 )
 
-from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.timestamp import FOREVER, expiry
 from remuda.errors import SchemaChanged, SerializationFailure
 from remuda.limits import PARTITIONS
 from remuda.storage import transfer
+from remuda.storage.copy_comparison import (
+    BUCKETS_MAX,
+    Inventory,
+    Marks,
+    bucket_bits,
+    compared,
+    differing,
+)
 from remuda.storage.map_store import MapStore
 from remuda.storage.transfer import ALWAYS, Versions
 
@@ -41,11 +49,40 @@ def wired(versions: Versions) -> Versions:
     return transfer.from_wire(versions.on_wire(), versions.schema)
 
 
+def reconciled(mine: MapStore, old: MapStore, target: MapStore, high: int, bits: int) -> int:
+    """Make ``target`` of what ``old`` has rightly, and of what it lacks; how much that was."""
+    partitions = sorted(MOVED)
+    source = Inventory(mine.extraction(MOVED, ALWAYS, high), partitions)
+    kept = Inventory(old.extraction(MOVED), partitions)
+    buckets = differing(source.digests(bits), kept.digests(bits))
+    mine_inside, theirs_inside = source.inside(bits, buckets), kept.inside(bits, buckets)
+    theirs = Marks.from_bytes(kept.marks.where(theirs_inside).to_bytes())
+    lacking, void = compared(source.marks.where(mine_inside), theirs)
+    sent, good = mine_inside.copy(), ~theirs_inside
+    sent[mine_inside], good[theirs_inside] = lacking, ~void
+    installed(target, [wired(versions) for versions in kept.versions(good)])
+    installed(target, [wired(versions) for versions in source.versions(sent)])
+    return int(np.count_nonzero(sent))
+
+
+def described(store: MapStore) -> list[tuple[int, int, str]]:
+    found = []
+    for versions in store.extraction(MOVED).versions():
+        rows = physical_rows(versions.batch, store.schema)
+        times = zip(versions.begins.tolist(), versions.ends.tolist(), rows, strict=True)
+        found += [(begin, end, repr(row)) for begin, end, row in times]
+    return sorted(found)
+
+
 class TransferMachine(StoreMachine):
     """One copy is brought up to date by rounds; ``moved`` is made in one go, as a promotion is."""
 
     copy: MapStore | None = None
     low = ALWAYS
+    old: MapStore | None = None
+    old_at = 0
+    wrong = 0
+    """Versions, at most, that ``old`` has otherwise than the store, or has collected."""
 
     @precondition(lambda self: hasattr(self, "store"))
     @rule(
@@ -73,6 +110,45 @@ class TransferMachine(StoreMachine):
         for _ in range(steps):
             self.copy.maintain(min(self.horizon, high))
         self.check(self.copy, high)
+
+    @precondition(lambda self: hasattr(self, "store"))
+    @rule(
+        steps=st.integers(0, 20),
+        wrong=st.integers(0, 3),
+        number=st.integers(0, 30),
+        bits=st.integers(0, 8),
+    )
+    def come_back(self, steps: int, wrong: int, number: int, bits: int) -> None:
+        """An old copy, which may have what was never written, is brought up to date by the
+        difference: then it is a whole copy. The next one begins with the state of now."""
+        decided = min([self.now - 1, *(prepared - 1 for prepared, _, _ in self.jobs.values())])
+        whole = self.like()
+        installed(whole, list(self.store.extraction(MOVED, ALWAYS, decided).versions()))
+        if self.old is not None:
+            target = self.like()
+            sent = reconciled(self.store, self.old, target, decided, bits)
+            assert described(target) == described(whole)
+            target.raise_floor(self.store.floor)
+            self.check(target, decided)
+            whole_size = len(Inventory(whole.extraction(MOVED), sorted(MOVED)))
+            assert sent <= whole_size
+            if not self.changed_since(self.old_at):
+                assert sent <= self.wrong, "nothing has changed"
+        self.old, self.old_at, self.wrong = whole, decided, 10**6 if steps else 0
+        if wrong:  # what the copy has, and no other one
+            row, at = self.row(number, wrong), self.now + 1
+            self.wrong += 2
+            if wrong == 1:
+                self.old.put(row, at)
+            elif wrong == 2:
+                self.old.put(row, at, expiry(at, 1000))
+            else:
+                self.old.discard(self.key(row), at)
+        for _ in range(steps):
+            self.old.maintain(min(self.horizon, decided))
+
+    def changed_since(self, at: int) -> bool:
+        return bool(self.jobs) or any(moment > at for moment in self.model.moments())
 
     @precondition(lambda self: hasattr(self, "store"))
     @rule(number=st.integers(0, 30), writes=st.integers(0, 9), cut=st.booleans())
@@ -210,3 +286,44 @@ def test_changes_before_the_floor_refuse_a_statement() -> None:
     with pytest.raises(SerializationFailure):
         store.prepare("job", (), overwrite=False, insert_only=False, unchanged_since=49)
     store.prepare("job", (), overwrite=False, insert_only=False, unchanged_since=50)
+
+
+def marks(*each: tuple[int, int, int]) -> Marks:
+    hashes, begins, ends = zip(*each, strict=True) if each else ((), (), ())
+    return Marks(
+        np.array(hashes, dtype=np.uint64),
+        np.array(begins, dtype=np.int64),
+        np.array(ends, dtype=np.int64),
+    )
+
+
+def test_what_two_copies_have_otherwise_is_lacking_or_void() -> None:
+    mine = marks((1, 10, FOREVER), (2, 10, 30), (3, 10, FOREVER), (2**64 - 1, 10, FOREVER))
+    theirs = marks((2, 10, FOREVER), (1, 10, FOREVER), (4, 10, FOREVER))
+    lacking, void = compared(mine, theirs)
+    assert lacking.tolist() == [False, True, True, True]
+    assert void.tolist() == [True, False, True]
+    for flags in compared(marks(), marks()):
+        assert not len(flags)
+    assert compared(mine, marks())[0].all()
+    assert compared(marks(), theirs)[1].all()
+
+
+def test_keys_with_equal_hashes_are_told_apart_by_their_number() -> None:
+    """Two keys were written by one commit, and one of them was removed since: which one is not
+    seen, so both are sent."""
+    lacking, void = compared(
+        marks((1, 10, FOREVER), (1, 10, 20)), marks((1, 10, FOREVER), (1, 10, FOREVER))
+    )
+    assert lacking.all()
+    assert void.all()
+    lacking, void = compared(*2 * [marks((1, 10, FOREVER), (1, 10, FOREVER))])
+    assert not lacking.any()
+    assert not void.any()
+
+
+@pytest.mark.parametrize(("rows", "partitions"), [(0, 1), (10, 1), (10**6, 90), (10**9, 271)])
+def test_there_are_never_too_many_buckets(rows: int, partitions: int) -> None:
+    bits = bucket_bits(rows, partitions)
+    assert partitions << bits <= BUCKETS_MAX
+    assert bits == 0 or rows / (partitions << bits) >= 32

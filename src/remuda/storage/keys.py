@@ -105,6 +105,10 @@ class KeyRule:
     def hashes(self, batch: pa.RecordBatch) -> Hashes:
         return hash_arrays(self.columns(batch), self._types)
 
+    def hashes_of(self, columns: Sequence[pa.Array]) -> Hashes:
+        """Of keys whose columns are given."""
+        return hash_arrays(columns, self._types)
+
     def partitions(self, batch: pa.RecordBatch, hashes: Hashes) -> npt.NDArray[np.uint16]:
         if self._same_hash:
             return partitions_of(hashes)

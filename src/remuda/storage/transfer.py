@@ -104,6 +104,17 @@ def _whole(pieces: list[Versions]) -> Versions:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Versions at ``offsets`` of a chunk; ``keys``: the columns of their keys."""
+
+    chunk: Chunk
+    offsets: Offsets
+    keys: pa.RecordBatch
+    begins: Times
+    ends: Times
+
+
 class Extraction:
     """The versions of some partitions in chunks that were pinned by the event loop. ``versions``
     may be read on any thread, once."""
@@ -133,8 +144,36 @@ class Extraction:
             if found is not None:
                 yield found
 
+    def descriptions(self) -> Iterator[Described]:
+        """Chunk by chunk, never empty, what ``versions`` would give, with the columns of the key
+        alone. ``rows`` gives the others."""
+        positions = self.schema.key_positions
+        for chunk, count in self.chunks:
+            found = self._chosen(chunk, 0, count)
+            if found is not None:
+                offsets, begins, ends = found
+                keys = self.layouts.columns(chunk, count, positions)
+                yield Described(chunk, offsets, keys.take(pa.array(offsets)), begins, ends)
+
+    def rows(self, chunk: Chunk, offsets: Offsets) -> pa.RecordBatch:
+        """Whole rows that ``descriptions`` has named."""
+        count = int(offsets.max(initial=-1)) + 1
+        return self.layouts.columns(chunk, count).take(pa.array(offsets))
+
     def _of(self, chunk: Chunk, start: int, count: int) -> Versions | None:
         """Of the rows from ``start`` to ``count``."""
+        found = self._chosen(chunk, start, count)
+        if found is None:
+            return None
+        offsets, begins, ends = found
+        batch = self.layouts.columns(chunk, count).slice(start)
+        if len(offsets) < batch.num_rows:
+            batch = batch.take(pa.array(offsets - start))
+        self._taken.append((chunk, offsets))
+        return Versions(self.layouts.schema, batch, begins, ends)
+
+    def _chosen(self, chunk: Chunk, start: int, count: int) -> tuple[Offsets, Times, Times] | None:
+        """Of the rows from ``start`` to ``count``: their offsets in the chunk, begins and ends."""
         if chunk.begin <= self._low and not chunk.closed:
             return None
         wanted = partition_flags(self._partitions)
@@ -146,14 +185,10 @@ class Extraction:
         offsets = np.flatnonzero(chosen)
         if not len(offsets):
             return None
-        batch = self.layouts.columns(chunk, count).slice(start)
-        if len(offsets) < batch.num_rows:
-            batch = batch.take(pa.array(offsets))
         ends = ends[offsets]
         if not self.later_ends:
             ends[(ends > self._high) & (ends & EXPIRY_MARK != EXPIRY_MARK)] = FOREVER
-        self._taken.append((chunk, offsets + start))
-        return Versions(self.layouts.schema, batch, begins[offsets], ends)
+        return offsets + start, begins[offsets], ends
 
     def refreshed(self, view: TableView) -> tuple[Times, list[Versions]]:
         """On the loop, while the upkeep of the map has rested since: the ends of what ``versions``
