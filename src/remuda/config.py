@@ -155,6 +155,12 @@ class MemberConfig:
         "seconds that a member which is told to end (SIGTERM) waits until open work has ended and"
         " its data is given away",
     )
+    return_within: float = _setting(
+        0.0,
+        "seconds for which a member with data_dir that leaves is expected back: its partitions have"
+        " one copy less meanwhile, and it needs only what has changed; 0 = copies are made"
+        " elsewhere before it leaves",
+    )
     minimum_members: int = _setting(
         1, "with fewer members in its view, a member neither reads nor writes"
     )
@@ -213,6 +219,7 @@ class MemberConfig:
             "memory_sharers",
             "lease",
             "leave_timeout",
+            "return_within",
             "snapshot_every",
             "snapshot_keep",
             "log_archive_keep",

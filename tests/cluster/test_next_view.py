@@ -40,7 +40,7 @@ def test_what_had_one_copy_is_unreachable() -> None:
 
 def test_what_a_member_that_left_had_alone_is_lost() -> None:
     alone = first_view(tuple(info(n) for n in (1, 2)), backups=0)
-    after = next_view(alone, {2}, (), left={2})
+    after = next_view(alone, {2}, (), left={2: 0})
     assert after.lost == after.absent == alone.partitions_of(2)
     assert not after.awaited
 

@@ -159,7 +159,10 @@ class Fleet:
         command += ["--user-port", str(user), "--control-port", str(control)]
         command += ["--data-port", str(data)]
         for name, value in self.settings.items():
-            command += [f"--{name.replace('_', '-')}", str(value)]
+            text = str(value)
+            if name == "data_dir":  # each member has one of its own
+                text = str(self.folder / f"{value}-{place + 1}")
+            command += [f"--{name.replace('_', '-')}", text]
         with (self.folder / f"output-{place + 1}.log").open("ab") as errors:
             return subprocess.Popen(
                 [*command, *flags],

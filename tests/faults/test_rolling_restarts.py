@@ -47,6 +47,18 @@ def test_twenty_rolling_restarts(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("members", [3, 5])
+def test_members_that_return_fail_no_request(
+    tmp_path: Path, members: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With folders: nothing is copied elsewhere when they leave, and little when they return."""
+    text = rolling(tmp_path, members, restarts=6, pause=1.0, data_dir="data", return_within=60)
+    with capsys.disabled():
+        print(f"\n{members} members that return, 6 restarts\n{text}")
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_two_that_leave_at_once_fail_no_request(tmp_path: Path) -> None:
     with Fleet(tmp_path, 5, {"leave_timeout": LEAVE_TIMEOUT}) as fleet:

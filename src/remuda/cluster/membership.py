@@ -116,9 +116,11 @@ class NotMet:
 
 @dataclass(frozen=True, slots=True)
 class LeaveAsked:
-    """``member`` keeps nothing that others need any more, and wants to leave."""
+    """``member`` keeps nothing that others need any more, and wants to leave. ``until``: the
+    timestamp until which it is expected back; 0: it is not."""
 
     member: int
+    until: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +189,14 @@ NextView = Callable[
         frozenset[int],
         tuple[MemberInfo, ...],
         tuple[Placement, ...],
-        frozenset[int],
+        Mapping[int, int],
         Mapping[int, str],
     ],
     View,
 ]
 """``next_view(view, without, joining, places, leaving, causes)``: the view that follows; it numbers
 the joining ones and says who keeps which partition. ``leaving``: those of ``without`` that asked
-for it; ``causes``: why members are gone."""
+for it, and until when they are expected back; ``causes``: why members are gone."""
 
 
 @dataclass(slots=True)
@@ -225,7 +227,7 @@ class _Known:
 
 @dataclass(slots=True)
 class _Wishes:
-    leaving: set[int] = field(default_factory=set)
+    leaving: dict[int, int] = field(default_factory=dict)
     places: dict[int, Placement] = field(default_factory=dict)
 
 
@@ -295,7 +297,11 @@ class Membership:
         fresh = view.by_number.keys() - former.by_number.keys() - {self.me}
         self._newcomers = (self._newcomers | fresh) & view.by_number.keys()
         self._joiners.forget({member.uuid for member in view.members})
-        self._wishes.leaving &= view.by_number.keys()
+        self._wishes.leaving = {
+            number: until
+            for number, until in self._wishes.leaving.items()
+            if number in view.by_number
+        }
         self._wishes.places = {
             partition: place for partition, place in self._wishes.places.items() if place.fits(view)
         }
@@ -366,8 +372,8 @@ class Membership:
                 return []
             case JoinAsked() | Met() | NotMet():
                 return self._on_joiner(now, event)
-            case LeaveAsked(member):
-                return self._on_leave(now, member)
+            case LeaveAsked():
+                return self._on_leave(now, event)
             case PlaceAsked(places):
                 return self._on_place(now, places)
             case ag.HeardOf():
@@ -471,13 +477,14 @@ class Membership:
     def _reached(self) -> list[int]:
         return [number for number in self.view.by_number if number not in self.suspected]
 
-    def _on_leave(self, now: float, member: int) -> list[Effect]:
+    def _on_leave(self, now: float, event: LeaveAsked) -> list[Effect]:
+        member = event.member
         if member not in self.view.by_number:
             return []
         oldest = self._oldest(but=member)
         if oldest != self.me:
-            return [PassOn(oldest, LeaveAsked(member))] if oldest else []
-        self._wishes.leaving.add(member)
+            return [PassOn(oldest, event)] if oldest else []
+        self._wishes.leaving[member] = event.until
         return self._wish(now)
 
     def _on_place(self, now: float, places: tuple[Placement, ...]) -> list[Effect]:
@@ -516,7 +523,7 @@ class Membership:
             return self._agree(now, ag.Wish(None))
         silent = without | self.suspected.keys()
         rank = sum(n < self.me for n in self.view.by_number if n not in silent)
-        leaving = frozenset(self._wishes.leaving)
+        leaving = dict(self._wishes.leaving)
         view = self._next_view(self.view, without, joining, places, leaving, causes)
         return self._agree(now, ag.Wish(view, rank))
 

@@ -7,9 +7,11 @@ view is asked to name it; where nothing is to be copied, the view is asked at on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 from remuda.cluster.next_view import Placement
 from remuda.cluster.places import groups_of
@@ -30,11 +32,61 @@ class Move:
         return frozenset(place.partition for place in self.placements)
 
 
+NOBODY: Final[frozenset[int]] = frozenset()
+
+
 @lru_cache(maxsize=16)
-def table_to_reach(view: View, members: tuple[int, ...], copies: int) -> Replicas:
-    """Which of ``members`` are to keep what."""
+def table_to_reach(
+    view: View, members: tuple[int, ...], copies: int, awaited: frozenset[int] = NOBODY
+) -> Replicas:
+    """Which of ``members`` are to keep what. One that has returned is to keep what it kept. As long
+    as others are ``awaited``, their copies are not made elsewhere, and nothing is balanced: only
+    what lacks further copies gets them."""
     groups = groups_of(view.by_number[number] for number in members)
-    return balanced(view.replicas, members, copies, groups)
+    present = frozenset(members)
+    target = balanced(_with_returned(view, present), members, copies, groups)
+    if not awaited:
+        return target
+    owed = Counter(
+        p for each in view.away if each.member.number in awaited for p in each.partitions
+    )
+    most = min(copies, len(members) + len(awaited))
+    return tuple(
+        _only_repaired(row, wanted, most - owed[partition])
+        if row and present >= set(row)
+        else wanted
+        for partition, (row, wanted) in enumerate(zip(view.replicas, target, strict=True))
+    )
+
+
+def _with_returned(view: View, present: frozenset[int]) -> Replicas:
+    """The table as if members that have returned had their copies already."""
+    rows = list(view.replicas)
+    for each in view.away:
+        number = each.member.number
+        for partition in each.partitions if number in present else ():
+            if rows[partition] and number not in rows[partition]:
+                rows[partition] = (*rows[partition], number)
+    return tuple(rows)
+
+
+def _only_repaired(row: tuple[int, ...], wanted: tuple[int, ...], count: int) -> tuple[int, ...]:
+    more = [member for member in wanted if member not in row]
+    return (*row, *more)[: max(len(row), count)]
+
+
+def _left_behind(
+    row: tuple[int, ...],
+    wanted: tuple[int, ...],
+    leaving: frozenset[int],
+    returning: frozenset[int],
+) -> tuple[int, ...]:
+    """What becomes of the row while members leave that are expected back. They stay as backups
+    until they are gone, as long as a member that stays has a copy."""
+    staying = [member for member in row if member not in leaving]
+    if staying:
+        return (*staying, *(member for member in row if member in returning))
+    return wanted
 
 
 def next_move(  # noqa: PLR0917 (a table, who asks, and what holds it back)
@@ -42,20 +94,25 @@ def next_move(  # noqa: PLR0917 (a table, who asks, and what holds it back)
     me: int,
     copies: int,
     together: int,
-    leaving: frozenset[int] = frozenset(),
-    resting: frozenset[int] = frozenset(),
+    leaving: frozenset[int] = NOBODY,
+    resting: frozenset[int] = NOBODY,
+    returning: frozenset[int] = NOBODY,
+    awaited: frozenset[int] = NOBODY,
 ) -> Move | None:
     """The next move of the partitions that ``me`` is the primary of, at most ``together`` at a
-    time; None when all is as it should be. ``leaving`` members are to keep nothing; ``resting``
-    partitions stay where they are."""
+    time; None when all is as it should be. ``leaving`` members are to keep nothing, but those of
+    them that are ``returning`` may keep backups; ``awaited`` members have left and are expected
+    back; ``resting`` partitions stay where they are."""
     members = [number for number in view.by_number if number not in leaving]
     if not members:
         return None
-    target = table_to_reach(view, tuple(members), copies)
+    target = table_to_reach(view, tuple(members), copies, awaited)
     lacking: dict[int, list[Placement]] = {}
     roles: list[Placement] = []
     for partition in view.partitions_of(me):
         row, wanted = view.replicas[partition], target[partition]
+        if returning:
+            wanted = _left_behind(row, wanted, leaving, returning)
         if row == wanted or partition in resting:
             continue
         missing = [member for member in wanted if member not in row]
@@ -87,6 +144,18 @@ def _after(
 
 def _spare(placements: list[Placement], copies: int) -> bool:
     return all(len(place.before) >= copies for place in placements)
+
+
+def still_needed(
+    view: View, me: int, leaving: frozenset[int], returning: frozenset[int]
+) -> tuple[int, ...]:
+    """Partitions of which a member that leaves keeps a copy that others need. If it is expected
+    back, they need it where no member that stays is the primary."""
+    return tuple(
+        partition
+        for partition, row in enumerate(view.replicas)
+        if me in row and (me not in returning or row[0] in leaving)
+    )
 
 
 def progress(view: View, copies: int, leaving: frozenset[int] = frozenset()) -> Mapping[str, int]:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from remuda.cluster.replicas import without
-from remuda.datatypes.view import MemberInfo, Missing, Replicas, View
+from remuda.datatypes.view import Away, MemberInfo, Missing, Replicas, View
 
 DEPARTED_KEPT: Final = 16
 """Members that were dropped and have not heard it yet are told why, the last ones."""
+AWAY_KEPT: Final = 16
+"""Members that are expected back, the last ones."""
 NO_CAUSES: Final[Mapping[int, str]] = {}
+NOBODY_LEAVES: Final[Mapping[int, int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +60,13 @@ def next_view(  # noqa: PLR0917 (one for each reason of a change)
     lost: Collection[int],
     joining: Sequence[MemberInfo],
     places: Sequence[Placement] = (),
-    left: Collection[int] = (),
+    left: Mapping[int, int] = NOBODY_LEAVES,
     causes: Mapping[int, str] = NO_CAUSES,
 ) -> View:
     """The view after ``view``. Backups of what a lost member was the primary of move up; joining
     processes get numbers that nobody ever had, and no partition yet. ``left``: those of ``lost``
-    that end by their own wish, so that what only they have is lost. ``causes``: why members are
-    lost."""
+    that end by their own wish, so that what only they have is lost, each with the timestamp until
+    which it is expected back (0: it is not). ``causes``: why members are lost."""
     replicas, emptied = list(view.replicas), dict(view.emptied)
     missing = {each.partition: each for each in view.missing}
     generations = dict(view.generations)
@@ -87,6 +90,7 @@ def next_view(  # noqa: PLR0917 (one for each reason of a change)
         last += 1
         members.append(replace(info, number=last))
     rows = without(tuple(replicas), lost)
+    away = _away(view, members, replicas, rows, {n: left[n] for n in left if n in lost}, lost)
     missing |= _gone(view.number, replicas, rows, left)
     return replace(
         view,
@@ -99,7 +103,37 @@ def next_view(  # noqa: PLR0917 (one for each reason of a change)
         former=_former(view, missing),
         generations=tuple(sorted(generations.items())),
         departed=(*view.departed, *gone)[-DEPARTED_KEPT:],
+        away=away,
     )
+
+
+def _away(  # noqa: PLR0917 (the view before, the one after, and who makes the difference)
+    view: View,
+    members: Sequence[MemberInfo],
+    before: Sequence[tuple[int, ...]],
+    after: Replicas,
+    left: Mapping[int, int],
+    lost: Collection[int],
+) -> tuple[Away, ...]:
+    """Who is expected back with which copies. One that has left is known again by the number that
+    it had; what it keeps again, or what has no copy any more, it is not waited for."""
+    found = {each.member.number: each for each in view.away}
+    returned = {member.former: member for member in members if member.former in found}
+    kept: dict[int, Away] = {}
+    for number, each in found.items():
+        member = returned.get(number, each.member)
+        if member.number not in lost:
+            kept[member.number] = replace(each, member=member)
+    for number, until in left.items():
+        owed = found[number].partitions if number in found else ()
+        own = {p for p, row in enumerate(before) if number in row}
+        if until:
+            every = tuple(sorted(own.union(owed)))
+            kept[number] = Away(view.by_number[number], until, every)
+    for number, each in kept.items():
+        owed = tuple(p for p in each.partitions if after[p] and number not in after[p])
+        kept[number] = replace(each, partitions=owed)
+    return tuple(each for each in kept.values() if each.partitions)[-AWAY_KEPT:]
 
 
 def _gone(

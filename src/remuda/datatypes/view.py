@@ -27,6 +27,8 @@ class MemberInfo:
     data_port: int
     labels: tuple[tuple[str, str], ...] = ()
     """What its configuration says of its place: (name, value), by name."""
+    former: int = 0
+    """The number that it had when it wrote the folder with which it joined; 0: there was none."""
 
     def __str__(self) -> str:
         return f"member {self.number} ({self.host}:{self.user_port})"
@@ -44,6 +46,18 @@ class Missing:
     donor: int = 0
     """The holder whose copy is to come back; 0: none has been chosen. The copies of all others are
     void from the view on that names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """A member that left in order and is expected back with its folder."""
+
+    member: MemberInfo
+    """As it was; as it is, when it has returned and does not have all of its copies again."""
+    until: int
+    """A timestamp: if it has not returned then, its copies are made elsewhere."""
+    partitions: tuple[int, ...]
+    """Those that it kept, in order, without those that it keeps again."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,8 @@ class View:
     that are not named. A copy of a lower generation is void."""
     departed: tuple[tuple[int, str], ...] = ()
     """The last members that views had no more, and why: (number, cause), the latest last."""
+    away: tuple[Away, ...] = ()
+    """The last members that left and are expected back, the latest last."""
 
     @cached_property
     def by_number(self) -> dict[int, MemberInfo]:

@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from remuda.cluster import movement
 from remuda.cluster.movement import Move
@@ -22,6 +23,7 @@ from remuda.datatypes.view import View
 from remuda.errors import RemudaError, StorageFull, TransientError
 from remuda.member import arrow_stream
 from remuda.member.commit_participants import CommitParticipants
+from remuda.member.copy_differences import Differences
 from remuda.member.core import Core
 from remuda.member.job_rows import JobRows
 from remuda.member.log import fields
@@ -35,7 +37,7 @@ from remuda.rpc.transport import Request
 from remuda.storage import transfer
 from remuda.storage.expiring_rows import estimated_rows
 from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import ALWAYS, Versions
+from remuda.storage.transfer import ALWAYS, Extraction, Versions
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +72,8 @@ class Transfer:
     rows: int = 0
     staged: int = 0
     """Rows of jobs that are not committed."""
+    former: list[int] = field(default_factory=list)
+    """Partitions of which the receiver has former copies, in order."""
 
 
 class Giving:
@@ -91,6 +95,7 @@ class Giving:
         self._transactions = transactions
         self._membership = membership
         self._offload = offload
+        self._differences = Differences(core, peers, offload)
         self._receivers: dict[int, int] = {}
         self._now: Transfer | None = None
         self._changed = asyncio.Event()
@@ -210,7 +215,26 @@ class Giving:
             return None  # it would wait for a bulk write that waits for a copy to come back
         together, doubtful = self._together, self._transactions.shell.in_doubt()
         return movement.next_move(
-            core.view, core.number, self._copies, together, self.leaving, doubtful
+            core.view,
+            core.number,
+            self._copies,
+            together,
+            self.leaving,
+            doubtful,
+            self._membership.leavers.returning,
+            self._awaited(),
+        )
+
+    def _awaited(self) -> frozenset[int]:
+        """Members that have left, and whose copies are not made elsewhere yet."""
+        view = self._core.view
+        if not view.away:
+            return movement.NOBODY
+        now = self._core.timestamp()
+        return frozenset(
+            each.member.number
+            for each in view.away
+            if each.until > now and each.member.number not in view.by_number
         )
 
     @property
@@ -288,7 +312,8 @@ class Giving:
             partitions=sorted(giving.move.partitions),
             bytes=self._bytes_of(giving.move),
         )
-        await self._peers.request(receiver, RpcType.COPY_BEGIN, message)
+        reply = await self._peers.request(receiver, RpcType.COPY_BEGIN, message)
+        giving.former = list(control_pb2.CopyBegun.FromString(reply.pbody).kept)
         await self._copy_staged_rows(giving)
         for _ in range(ROUNDS_MAX):
             sent = 0
@@ -313,12 +338,29 @@ class Giving:
             return 0  # dropped
         receiver = giving.move.receiver
         assert receiver is not None
-        extraction = store.extraction(giving.move.partitions, low, high)
+        former = giving.former if low == ALWAYS else []
+        whole = store.extraction(giving.move.partitions - set(former), low, high)
+        versions, floor = whole.versions(), store.floor
+        compared = store.extraction(frozenset(former), low, high)
         giving.low[map_id] = store.kept_from = high
-        rows = await self._send(receiver, giving.name, store, low, extraction.versions())
+        if former:
+            lacking = await self._lacking(receiver, giving.name, compared, former, floor)
+            versions = chain(lacking, versions)
+        rows = await self._send(receiver, giving.name, store, low, versions)
         giving.rows += rows
         self.moved += rows
         return rows
+
+    async def _lacking(
+        self, receiver: int, name: str, extraction: Extraction, former: list[int], floor: int
+    ) -> Iterator[Versions]:
+        """What a receiver that has former copies needs."""
+        differences = self._differences
+        before = differences.bytes
+        try:
+            return await differences.lacking(receiver, name, extraction, former, floor)
+        finally:
+            self.moved_bytes += differences.bytes - before
 
     async def _send(
         self, receiver: int, name: str, store: MapStore, low: int, versions: Iterator[Versions]
@@ -437,8 +479,13 @@ class Giving:
         store = core.store(map_id, 0)
         high = core.timestamp()
         extraction = store.extraction(transfer.EVERY_PARTITION, ALWAYS, high)
-        before = self.moved_bytes
-        rows = await self._send(receiver, message.transfer, store, ALWAYS, extraction.versions())
+        versions, before = extraction.versions(), self.moved_bytes
+        if message.kept:
+            every = sorted(transfer.EVERY_PARTITION)
+            versions = await self._lacking(
+                receiver, message.transfer, extraction, every, store.floor
+            )
+        rows = await self._send(receiver, message.transfer, store, ALWAYS, versions)
         size = self.moved_bytes - before
         log.info("replicated map sent", extra=fields(map=store.schema.name, rows=rows, bytes=size))
         request.reply(RpcType.ACK, common_pb2.Ack(ok=True))

@@ -10,9 +10,11 @@ from functools import partial
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.view import View
-from remuda.errors import RemudaError, TransientError, ViewChanged
+from remuda.errors import RemudaError, StorageFull, TransientError, ViewChanged
+from remuda.limits import PARTITIONS
 from remuda.member import arrow_stream
 from remuda.member.core import Core
+from remuda.member.former_copies import FormerCopies
 from remuda.member.job_rows import JobRows
 from remuda.member.log import fields
 from remuda.member.offload import Offload
@@ -22,14 +24,17 @@ from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.storage import transfer
+from remuda.storage.copy_comparison import Inventory
 from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import Arrival, Versions
+from remuda.storage.transfer import ALWAYS, Arrival, Versions
 
 log = logging.getLogger(__name__)
 
 READY_KEY = "replicated maps"
 RETRY_PAUSE = 0.2
 PULL_TIMEOUT = 600.0
+TOGETHER_ROWS = 16 * 1024
+"""Of a former copy: small chunks are taken together."""
 
 
 @dataclass
@@ -38,6 +43,8 @@ class Incoming:
 
     sender: int
     partitions: frozenset[int] | None
+    former: tuple[int, ...] = ()
+    """Those of which a former copy is here, in order."""
 
 
 class Receiving:
@@ -49,6 +56,8 @@ class Receiving:
         offload: Offload,
         job_rows: JobRows,
     ) -> None:
+        self.former = FormerCopies(core)
+        """What the member's folder has."""
         self._job_rows = job_rows
         job_rows.incoming = self._partitions
         self._core = core
@@ -74,7 +83,7 @@ class Receiving:
                 raise ViewChanged(f"partition {partition} is not to be copied to {core.number}")
         stale = partitions
         if partitions:
-            core.room.require_copy(message.bytes)
+            self._require_room(message.bytes)
         for name, other in list(self._incoming.items()):  # a member makes one move at a time
             if other.partitions and (other.sender == sender or other.partitions & partitions):
                 del self._incoming[name]
@@ -84,9 +93,23 @@ class Receiving:
         self._job_rows.discard(stale)
         core.wal.partitions_taken(stale)
         self._transactions.let_go(stale)
+        former = tuple(self.former.partitions(core.view, partitions))
         if partitions:
-            self._incoming[message.transfer] = Incoming(sender, partitions)
-        core.wal.after(lambda: request.reply(RpcType.ACK, common_pb2.Ack(ok=True)))
+            self._incoming[message.transfer] = Incoming(sender, partitions, former)
+        answer = control_pb2.CopyBegun(context=core.context(), kept=former)
+        core.wal.after(lambda: request.reply(RpcType.COPY_BEGIN, answer))
+
+    def _require_room(self, size: int) -> None:
+        """Former copies are given up for it. Raises StorageFull."""
+        room = self._core.room
+        try:
+            room.require_copy(size)
+        except StorageFull:
+            if not self.former:
+                raise
+            self.former.drop()
+            room.measure()
+            room.require_copy(size)
 
     def begin_from_donor(self, donor: int, transfer: str, partitions: frozenset[int]) -> None:
         """A donor's copies come under this name; what is here of these partitions is void."""
@@ -135,7 +158,54 @@ class Receiving:
                 wal.rows_copied(schema, rows, message.low, message.floor, replicated=replicated)
         self._core.wal.after(lambda: request.reply(RpcType.ACK, common_pb2.Ack(ok=True)))
 
-    def _target(self, message: control_pb2.CopyRows) -> tuple[MapStore, Incoming]:
+    def on_compare(self, request: Request) -> None:
+        message = control_pb2.CopyCompare.FromString(request.pbody)
+        self._core.observe_member(message.context)
+        self._core.serve(request, self._compare(request, message))
+
+    async def _compare(self, request: Request, message: control_pb2.CopyCompare) -> None:
+        store, incoming = self._target(message)
+        former, name = self.former, message.transfer
+        answer = control_pb2.CopyCompared()
+        if message.take:
+            await self._take_former(message, store, incoming)
+        elif message.buckets:
+            comparison = former.comparison(name, message.map_id)
+            answer = await self._offload.result(partial(comparison.answer, message))
+        else:
+            partitions = incoming.former or tuple(range(PARTITIONS))
+            extraction = former.extraction(store.schema, partitions)
+            if extraction is not None:
+                work = partial(Inventory, extraction, partitions)
+                comparison = former.compare(name, message.map_id, await self._offload.result(work))
+                answer = await self._offload.result(partial(comparison.answer, message))
+        self._core.wal.after(lambda: request.reply(RpcType.COPY_COMPARE, answer))
+
+    async def _take_former(
+        self, message: control_pb2.CopyCompare, store: MapStore, incoming: Incoming
+    ) -> None:
+        """What is right of the former copy becomes rows of the transfer."""
+        core, schema, partitions = self._core, store.schema, incoming.partitions
+        comparison = self.former.comparison(message.transfer, message.map_id)
+        good = transfer.joined(comparison.good(), TOGETHER_ROWS)
+        while (each := await self._offload.result(lambda: next(good, None))) is not None:
+            core.room.admit_copy(each.batch)
+            arrived = await self._offload.result(partial(store.arrival, [each]))
+            if self._target(message) != (store, incoming) or store.schema is not schema:
+                raise TransientError(f"transfer {message.transfer} was overtaken")
+            if incoming.partitions != partitions:
+                raise TransientError(f"transfer {message.transfer} has lost partitions")
+            store.install(arrived)
+            if core.wal.active:
+                core.wal.rows_copied(
+                    schema, each.on_wire(), ALWAYS, message.floor, replicated=partitions is None
+                )
+        store.raise_floor(message.floor)
+        self.former.end(message.transfer, message.map_id)
+
+    def _target(
+        self, message: control_pb2.CopyRows | control_pb2.CopyCompare
+    ) -> tuple[MapStore, Incoming]:
         """Raises TransientError, SchemaChanged."""
         incoming = self._incoming.get(message.transfer)
         if incoming is None:
@@ -148,6 +218,7 @@ class Receiving:
     def on_view(self, before: View, view: View) -> None:
         """What the view names is complete; what nobody will complete is discarded."""
         me = self._core.number
+        self.former.on_view(view, me)
         for name, incoming in list(self._incoming.items()):
             if incoming.partitions is None:
                 continue
@@ -207,11 +278,17 @@ class Receiving:
         core.wal.replicated_taken(schema.map_id)
         name = f"{core.number}-{core.world.chance.bits(96):024x}"
         self._incoming[name] = Incoming(sources[0], None)
-        message = control_pb2.CopyBegin(context=core.context(), transfer=name, map_id=schema.map_id)
+        message = control_pb2.CopyBegin(
+            context=core.context(),
+            transfer=name,
+            map_id=schema.map_id,
+            kept=self.former.replicated(schema.map_id),
+        )
         try:
             await self._peers.request(
                 sources[0], RpcType.COPY_REPLICATED, message, timeout=PULL_TIMEOUT
             )
+            self.former.fetched(schema.map_id)
         finally:
             del self._incoming[name]
 

@@ -311,7 +311,11 @@ class Forming:
     # --- the process that wants to be a member --------------------------------------------------
 
     async def _join(self) -> None:
-        """Ask again and again until a view has this process."""
+        """Ask again and again until a view has this process. All that meet it learn from its
+        handshake, too, which number it had."""
+        folder = None if self.recovery is None else self.recovery.state
+        if folder is not None:
+            self._core.info = replace(self._core.info, former=folder.number)
         pause = RETRY_FIRST
         while not self.formed.is_set():
             try:
@@ -348,13 +352,13 @@ class Forming:
     async def _asked(self, channel: Channel) -> bool:
         """One request; True: a new cluster has given this process a number."""
         core = self._core
+        state = None if self.recovery is None else self.recovery.log_state()
         join = control_pb2.Join(
             context=core.context(),
             member=codec.encode_member(replace(core.info, number=0)),
             cluster=core.config.cluster,
             logs=self.recovery is not None,
         )
-        state = None if self.recovery is None else self.recovery.log_state()
         if state is not None:
             join.log.CopyFrom(state)
         reply = await channel.request(RpcType.JOIN, join, timeout=CONNECT_TIMEOUT)

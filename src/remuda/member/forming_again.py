@@ -230,6 +230,7 @@ class Gathering:
             replicas=tuple((copy,) if copy else () for copy in found.copies),
             missing=(),  # the operator waits for nobody else
             former=(),
+            away=(),
             last_number=last,
         )
 

@@ -13,19 +13,27 @@ class Leavers:
         self._core = core
         self._at_work: frozenset[int] = frozenset()
         self.members: frozenset[int] = frozenset()
+        self._returning: frozenset[int] = frozenset()
         self.on_leaving: list[Callable[[frozenset[int]], None]] = []
         """Called with the members that want to leave, when these change: they are to keep no copy
         of anything."""
 
-    def note(self, number: int, *, leaves: bool, at_work: bool) -> None:
-        """``number`` says whether it wants to leave, and whether it has open work."""
+    def note(self, number: int, *, leaves: bool, at_work: bool, returning: bool) -> None:
+        """``number`` says whether it wants to leave, whether it has open work, and whether it is
+        expected back."""
         self._at_work = self._at_work | {number} if at_work else self._at_work - {number}
+        self._returning = self._returning | {number} if returning else self._returning - {number}
         leavers = self.members | {number} if leaves else self.members - {number}
         leavers &= self._core.view.by_number.keys()
         if leavers != self.members:
             self.members = leavers
             for listener in self.on_leaving:
                 attempt(f"members that leave: {sorted(leavers)}", partial(listener, leavers))
+
+    @property
+    def returning(self) -> frozenset[int]:
+        """Those of them that are expected back."""
+        return self.members & self._returning & self._core.view.by_number.keys()
 
     @property
     def nobody_stays(self) -> bool:

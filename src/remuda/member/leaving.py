@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 
 from remuda.cluster import leaving as lv
+from remuda.cluster import movement
 from remuda.errors import MemberLeaving
 from remuda.member.core import Core
 from remuda.member.log import fields
@@ -60,7 +61,7 @@ class Leaving:
             await asyncio.sleep(LOOK_EVERY)
 
     def _found(self) -> lv.Found:
-        core, membership = self._core, self._membership
+        membership = self._membership
         return lv.Found(
             open=sum(self._work.counts().values()),
             requests=sum(
@@ -68,13 +69,17 @@ class Leaving:
                 for server in self._servers.values()
                 for channel in server.channels
             ),
-            copies=sum(core.number in row for row in core.view.replicas),
+            copies=len(self._still_needed()),
             stranded=membership.leavers.nobody_stays,
             heard=membership.heard_by_all,
             others_open=membership.leavers.at_work,
             dropped=membership.left,
             known=membership.all_know,
         )
+
+    def _still_needed(self) -> tuple[int, ...]:
+        core, leavers = self._core, self._membership.leavers
+        return movement.still_needed(core.view, core.number, leavers.members, leavers.returning)
 
     def _perform(self, effect: lv.Effect) -> None:
         core = self._core
@@ -95,7 +100,7 @@ class Leaving:
                     )
                 )
             case lv.AskToLeave():
-                if any(core.number in row for row in core.view.replicas):
+                if self._still_needed():
                     log.warning("left before everything was given away", extra=fields())
                 self._membership.ask_to_leave()
             case lv.ServeNoClient():

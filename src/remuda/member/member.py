@@ -128,7 +128,8 @@ class Member:
         self.recovery: Recovery | None = None
         if config.data_dir:
             ends, witness = self.transactions.shell.ends, partial(witness_of, config, world)
-            self.recovery = Recovery(self.core, self._end_with, ends, witness)
+            former = self.receiving.former
+            self.recovery = Recovery(self.core, former, self._end_with, ends, witness)
             self.membership.forming.recovery = self.recovery
         self.queries: Queries
         self.statements: Statements
@@ -436,6 +437,7 @@ class Member:
             ControlType.COMMIT_KEEP: commits.on_keep,
             ControlType.COPY_BEGIN: self.receiving.on_begin,
             ControlType.COPY_ROWS: self.receiving.on_rows,
+            ControlType.COPY_COMPARE: self.receiving.on_compare,
             ControlType.COPY_REPLICATED: self.giving.on_replicated,
             ControlType.DONATE: self.donations.on_ask,
             ControlType.DONATE_COPIES: self.donations.on_copies,

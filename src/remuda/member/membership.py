@@ -18,6 +18,7 @@ from remuda.cluster import membership as ms
 from remuda.cluster.membership import Times
 from remuda.cluster.next_view import Placement, next_view
 from remuda.config import split_address
+from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import (
     MemberGivenUp,
@@ -76,6 +77,8 @@ class Membership:
         self._takeover = Takeover(core)
         self._left = asyncio.Event()
         self._leaving = False
+        self._expected_until = 0
+        """The timestamp until which this member is expected back when it leaves."""
         self._drained = False
         self._tell_again = 0.0
         self.on_lost: list[Callable[[int, str], None]] = []
@@ -292,7 +295,9 @@ class Membership:
 
     def announce_leave(self) -> None:
         """Tell the others that this member wants to leave: it is to keep no copy of anything."""
-        self.leavers.note(self._core.number, leaves=True, at_work=False)
+        self.leavers.note(
+            self._core.number, leaves=True, at_work=False, returning=self._returns_within > 0
+        )
         if self._machine is not None:
             self._machine.beat_soon()
         self.step(ms.Tick())
@@ -307,8 +312,17 @@ class Membership:
 
     def ask_to_leave(self) -> None:
         """Ask for a view without this member; ask again until it has ``left``."""
+        core = self._core
+        if not self._leaving and self._returns_within:
+            self._expected_until = core.timestamp() + from_micros(int(self._returns_within * 1e6))
         self._leaving = True
-        self.step(ms.LeaveAsked(self._core.number))
+        self.step(ms.LeaveAsked(core.number, self._expected_until))
+
+    @property
+    def _returns_within(self) -> float:
+        """Seconds after a leave in order; 0: it is not expected back."""
+        config = self._core.config
+        return config.return_within if config.data_dir else 0.0
 
     def tell_view(self) -> None:
         """Tell the others that this member has installed its view, or, when it has left, the view
@@ -385,7 +399,12 @@ class Membership:
         if message.HasField("log"):
             core.wal.heard(decode_log_end(message.log))
         at_work = message.leaving and not message.drained
-        self.leavers.note(context.sender, leaves=message.leaving, at_work=at_work)
+        self.leavers.note(
+            context.sender,
+            leaves=message.leaving,
+            at_work=at_work,
+            returning=message.returning,
+        )
         if message.catalog_version > core.catalog.version and context.view == core.view.number:
             self.on_catalog(context.sender, message.catalog_version)
 
@@ -412,6 +431,7 @@ class Membership:
             catalog_version=self._core.catalog.version,
             leaving=self._core.number in self.leavers.members,
             drained=self._drained,
+            returning=self._core.number in self.leavers.returning,
         )
 
     def _reported(self, message: control_pb2.Heartbeat) -> None:

@@ -116,8 +116,8 @@ def encode_wish(wish: ms.Asked, context: common_pb2.Context) -> control_pb2.Memb
     match wish:
         case ms.JoinAsked(info):
             made.join.CopyFrom(codec.encode_member(info))
-        case ms.LeaveAsked(member):
-            made.leave = member
+        case ms.LeaveAsked(member, until):
+            made.leave, made.until = member, until
         case ms.PlaceAsked(places):
             for place in places:
                 made.places.add(
@@ -134,7 +134,7 @@ def decode_wish(message: control_pb2.MembershipWish) -> ms.Asked:
     if message.HasField("join"):
         return ms.JoinAsked(codec.decode_member(message.join))
     if message.HasField("leave"):
-        return ms.LeaveAsked(message.leave)
+        return ms.LeaveAsked(message.leave, message.until)
     return ms.PlaceAsked(
         tuple(
             Placement(

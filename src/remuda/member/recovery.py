@@ -20,6 +20,7 @@ from remuda.datatypes.view import View
 from remuda.errors import DataCorrupted, InputError, RemudaError
 from remuda.limits import PARTITIONS
 from remuda.member.core import Core
+from remuda.member.former_copies import FormerCopies
 from remuda.member.hop import Hop
 from remuda.member.log import fields
 from remuda.member.membership_messages import encode_log_end
@@ -83,11 +84,13 @@ class Recovery:
     def __init__(
         self,
         core: Core,
+        former: FormerCopies,
         end: Callable[[str], None],
         ends: Callable[[], dict[Address, int | None]],
         witness: Callable[[Identity], Witness | None] = _nobody,
     ) -> None:
         self._core = core
+        self._former = former
         self._witness = witness
         self._end = end
         self._ends = ends
@@ -336,11 +339,21 @@ class Recovery:
                 "the cluster went on without this member: its data comes from the others",
                 extra=fields(kept=str(folder.log(old.generation))),
             )
-        self.restored = None
+        self._keep_former(old)
         state = FolderState(Identity(cluster, member), core.number, view, generation=generation)
         opened = self._opened = self._open_log(folder, state)
         folder.save(state)
         return GroupCommit(opened.files, opened.writer, self._flushing, self._failed)
+
+    def _keep_former(self, old: FolderState | None) -> None:
+        """What the folder has may be most of what this member is given now."""
+        made, self.restored = self.restored, None
+        if old is None or made is None:
+            return
+        rows, left = enumerate(old.view.replicas), made.left
+        whole = [p for p, row in rows if old.number in row and p not in left]
+        generations = {p: old.view.generation(p) for p in whole}
+        self._former.find(made.stores, generations, replicated=made.replicated)
 
     def _adopt(self) -> GroupCommit:
         """The stores of the log become those of the member."""

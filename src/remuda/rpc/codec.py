@@ -25,7 +25,7 @@ from remuda.datatypes.schema import (
 )
 from remuda.datatypes.sql import DIGIT_STEPS, Kind, SqlType, array, decimal, row
 from remuda.datatypes.values import PhysicalValue
-from remuda.datatypes.view import MemberInfo, Missing, View
+from remuda.datatypes.view import Away, MemberInfo, Missing, View
 from remuda.errors import (
     ErrorReport,
     ErrorSubject,
@@ -377,6 +377,7 @@ def encode_member(member: MemberInfo) -> common_pb2.Member:
         control_port=member.control_port,
         data_port=member.data_port,
         labels=[common_pb2.Label(name=name, value=value) for name, value in member.labels],
+        former=member.former or None,
     )
 
 
@@ -396,6 +397,7 @@ def decode_member(message: common_pb2.Member) -> MemberInfo:
         control_port=message.control_port,
         data_port=message.data_port,
         labels=tuple((label.name, label.value) for label in message.labels),
+        former=message.former,
     )
 
 
@@ -418,6 +420,12 @@ def encode_view(view: View) -> common_pb2.View:
             common_pb2.Generation(partition=p, generation=raised) for p, raised in view.generations
         ],
         departed=[common_pb2.Departed(member=n, cause=cause) for n, cause in view.departed],
+        away=[
+            common_pb2.Away(
+                member=encode_member(each.member), until=each.until, partitions=each.partitions
+            )
+            for each in view.away
+        ],
     )
 
 
@@ -436,6 +444,10 @@ def decode_view(message: common_pb2.View) -> View:
         former=tuple(decode_member(member) for member in message.former),
         generations=tuple((each.partition, each.generation) for each in message.generations),
         departed=tuple((each.member, each.cause) for each in message.departed),
+        away=tuple(
+            Away(decode_member(each.member), each.until, tuple(each.partitions))
+            for each in message.away
+        ),
     )
 
 

@@ -239,7 +239,7 @@ class MapSchema(_message.Message):
     def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., oid: _Optional[int] = ..., key_oid: _Optional[int] = ..., key_index_oid: _Optional[int] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ..., options: _Optional[_Union[MapOptions, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("number", "uuid", "host", "user_port", "control_port", "data_port", "labels")
+    __slots__ = ("number", "uuid", "host", "user_port", "control_port", "data_port", "labels", "former")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     UUID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
@@ -247,6 +247,7 @@ class Member(_message.Message):
     CONTROL_PORT_FIELD_NUMBER: _ClassVar[int]
     DATA_PORT_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
+    FORMER_FIELD_NUMBER: _ClassVar[int]
     number: int
     uuid: str
     host: str
@@ -254,7 +255,8 @@ class Member(_message.Message):
     control_port: int
     data_port: int
     labels: _containers.RepeatedCompositeFieldContainer[Label]
-    def __init__(self, number: _Optional[int] = ..., uuid: _Optional[str] = ..., host: _Optional[str] = ..., user_port: _Optional[int] = ..., control_port: _Optional[int] = ..., data_port: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[Label, _Mapping]]] = ...) -> None: ...
+    former: int
+    def __init__(self, number: _Optional[int] = ..., uuid: _Optional[str] = ..., host: _Optional[str] = ..., user_port: _Optional[int] = ..., control_port: _Optional[int] = ..., data_port: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[Label, _Mapping]]] = ..., former: _Optional[int] = ...) -> None: ...
 
 class Label(_message.Message):
     __slots__ = ("name", "value")
@@ -271,7 +273,7 @@ class Replicas(_message.Message):
     def __init__(self, members: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class View(_message.Message):
-    __slots__ = ("number", "members", "replicas", "last_number", "backups", "emptied", "missing", "former", "generations", "departed")
+    __slots__ = ("number", "members", "replicas", "last_number", "backups", "emptied", "missing", "former", "generations", "departed", "away")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
@@ -282,6 +284,7 @@ class View(_message.Message):
     FORMER_FIELD_NUMBER: _ClassVar[int]
     GENERATIONS_FIELD_NUMBER: _ClassVar[int]
     DEPARTED_FIELD_NUMBER: _ClassVar[int]
+    AWAY_FIELD_NUMBER: _ClassVar[int]
     number: int
     members: _containers.RepeatedCompositeFieldContainer[Member]
     replicas: _containers.RepeatedCompositeFieldContainer[Replicas]
@@ -292,7 +295,18 @@ class View(_message.Message):
     former: _containers.RepeatedCompositeFieldContainer[Member]
     generations: _containers.RepeatedCompositeFieldContainer[Generation]
     departed: _containers.RepeatedCompositeFieldContainer[Departed]
-    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., last_number: _Optional[int] = ..., backups: _Optional[int] = ..., emptied: _Optional[_Iterable[_Union[Emptied, _Mapping]]] = ..., missing: _Optional[_Iterable[_Union[Missing, _Mapping]]] = ..., former: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., generations: _Optional[_Iterable[_Union[Generation, _Mapping]]] = ..., departed: _Optional[_Iterable[_Union[Departed, _Mapping]]] = ...) -> None: ...
+    away: _containers.RepeatedCompositeFieldContainer[Away]
+    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., last_number: _Optional[int] = ..., backups: _Optional[int] = ..., emptied: _Optional[_Iterable[_Union[Emptied, _Mapping]]] = ..., missing: _Optional[_Iterable[_Union[Missing, _Mapping]]] = ..., former: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., generations: _Optional[_Iterable[_Union[Generation, _Mapping]]] = ..., departed: _Optional[_Iterable[_Union[Departed, _Mapping]]] = ..., away: _Optional[_Iterable[_Union[Away, _Mapping]]] = ...) -> None: ...
+
+class Away(_message.Message):
+    __slots__ = ("member", "until", "partitions")
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    member: Member
+    until: int
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, member: _Optional[_Union[Member, _Mapping]] = ..., until: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Missing(_message.Message):
     __slots__ = ("partition", "view", "holders", "donor")

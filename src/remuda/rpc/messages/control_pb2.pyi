@@ -53,6 +53,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MOVES_PAUSE: _ClassVar[RpcType]
     COPY_BEGIN: _ClassVar[RpcType]
     COPY_ROWS: _ClassVar[RpcType]
+    COPY_COMPARE: _ClassVar[RpcType]
     DONATE_COPIES: _ClassVar[RpcType]
     DONATE_JOB: _ClassVar[RpcType]
     COPY_REPLICATED: _ClassVar[RpcType]
@@ -111,6 +112,7 @@ COMMIT_KEEP: RpcType
 MOVES_PAUSE: RpcType
 COPY_BEGIN: RpcType
 COPY_ROWS: RpcType
+COPY_COMPARE: RpcType
 DONATE_COPIES: RpcType
 DONATE_JOB: RpcType
 COPY_REPLICATED: RpcType
@@ -421,7 +423,7 @@ class JobEnd(_message.Message):
     def __init__(self, job: _Optional[str] = ..., timestamp: _Optional[int] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("context", "memory_held", "memory_limit", "sent", "catalog_version", "probe", "leaving", "drained", "log")
+    __slots__ = ("context", "memory_held", "memory_limit", "sent", "catalog_version", "probe", "leaving", "drained", "returning", "log")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MEMORY_HELD_FIELD_NUMBER: _ClassVar[int]
     MEMORY_LIMIT_FIELD_NUMBER: _ClassVar[int]
@@ -430,6 +432,7 @@ class Heartbeat(_message.Message):
     PROBE_FIELD_NUMBER: _ClassVar[int]
     LEAVING_FIELD_NUMBER: _ClassVar[int]
     DRAINED_FIELD_NUMBER: _ClassVar[int]
+    RETURNING_FIELD_NUMBER: _ClassVar[int]
     LOG_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     memory_held: int
@@ -439,8 +442,9 @@ class Heartbeat(_message.Message):
     probe: bool
     leaving: bool
     drained: bool
+    returning: bool
     log: LogEnd
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., memory_held: _Optional[int] = ..., memory_limit: _Optional[int] = ..., sent: _Optional[float] = ..., catalog_version: _Optional[int] = ..., probe: _Optional[bool] = ..., leaving: _Optional[bool] = ..., drained: _Optional[bool] = ..., log: _Optional[_Union[LogEnd, _Mapping]] = ...) -> None: ...
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., memory_held: _Optional[int] = ..., memory_limit: _Optional[int] = ..., sent: _Optional[float] = ..., catalog_version: _Optional[int] = ..., probe: _Optional[bool] = ..., leaving: _Optional[bool] = ..., drained: _Optional[bool] = ..., returning: _Optional[bool] = ..., log: _Optional[_Union[LogEnd, _Mapping]] = ...) -> None: ...
 
 class Ballot(_message.Message):
     __slots__ = ("round", "proposer")
@@ -513,16 +517,18 @@ class Placement(_message.Message):
     def __init__(self, partition: _Optional[int] = ..., before: _Optional[_Iterable[int]] = ..., after: _Optional[_Iterable[int]] = ..., generation: _Optional[int] = ..., donor: _Optional[int] = ...) -> None: ...
 
 class MembershipWish(_message.Message):
-    __slots__ = ("context", "join", "leave", "places")
+    __slots__ = ("context", "join", "leave", "until", "places")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOIN_FIELD_NUMBER: _ClassVar[int]
     LEAVE_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
     PLACES_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     join: _common_pb2.Member
     leave: int
+    until: int
     places: _containers.RepeatedCompositeFieldContainer[Placement]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., join: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., leave: _Optional[int] = ..., places: _Optional[_Iterable[_Union[Placement, _Mapping]]] = ...) -> None: ...
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., join: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., leave: _Optional[int] = ..., until: _Optional[int] = ..., places: _Optional[_Iterable[_Union[Placement, _Mapping]]] = ...) -> None: ...
 
 class CatalogChange(_message.Message):
     __slots__ = ("context", "create", "drop", "edits")
@@ -767,18 +773,62 @@ class MovesPaused(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., writes: _Optional[bool] = ...) -> None: ...
 
 class CopyBegin(_message.Message):
-    __slots__ = ("context", "transfer", "partitions", "map_id", "bytes")
+    __slots__ = ("context", "transfer", "partitions", "map_id", "bytes", "kept")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TRANSFER_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     transfer: str
     partitions: _containers.RepeatedScalarFieldContainer[int]
     map_id: int
     bytes: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transfer: _Optional[str] = ..., partitions: _Optional[_Iterable[int]] = ..., map_id: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
+    kept: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transfer: _Optional[str] = ..., partitions: _Optional[_Iterable[int]] = ..., map_id: _Optional[int] = ..., bytes: _Optional[int] = ..., kept: _Optional[bool] = ...) -> None: ...
+
+class CopyBegun(_message.Message):
+    __slots__ = ("context", "kept")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    kept: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., kept: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class CopyCompare(_message.Message):
+    __slots__ = ("context", "transfer", "map_id", "schema_version", "bits", "buckets", "void", "voided", "take", "floor")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    BITS_FIELD_NUMBER: _ClassVar[int]
+    BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    VOID_FIELD_NUMBER: _ClassVar[int]
+    VOIDED_FIELD_NUMBER: _ClassVar[int]
+    TAKE_FIELD_NUMBER: _ClassVar[int]
+    FLOOR_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    transfer: str
+    map_id: int
+    schema_version: int
+    bits: int
+    buckets: _containers.RepeatedScalarFieldContainer[int]
+    void: _containers.RepeatedScalarFieldContainer[int]
+    voided: bool
+    take: bool
+    floor: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transfer: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., bits: _Optional[int] = ..., buckets: _Optional[_Iterable[int]] = ..., void: _Optional[_Iterable[int]] = ..., voided: _Optional[bool] = ..., take: _Optional[bool] = ..., floor: _Optional[int] = ...) -> None: ...
+
+class CopyCompared(_message.Message):
+    __slots__ = ("context", "digests", "marks")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DIGESTS_FIELD_NUMBER: _ClassVar[int]
+    MARKS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    digests: bytes
+    marks: bytes
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., digests: _Optional[bytes] = ..., marks: _Optional[bytes] = ...) -> None: ...
 
 class CopyRows(_message.Message):
     __slots__ = ("context", "transfer", "map_id", "schema_version", "low", "floor")
