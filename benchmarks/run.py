@@ -31,6 +31,7 @@ NAMES = (
     "spill",
     "exchange",
     "failover",
+    "drain",
     "grid",
     "transactions",
     "migration",
