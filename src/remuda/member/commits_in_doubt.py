@@ -1,13 +1,15 @@
-"""Bulk writes that are prepared on a donor, and how they have ended among the members.
+"""Bulk writes in doubt on a donor or among the members, and how they have ended.
 
 Nothing is decided on a donor. It tells every member that took part what it knows, and adopts what
 one of them knows; where nobody knows, and nobody took part, the write stays in doubt and its
-partitions do not come back.
+partitions do not come back. A write that has ended on the donor may be in doubt among the members:
+its coordinator was cut off, too, before it could tell them. So they say what is prepared there, and
+hear of its end before a copy comes back. Without that they would roll back what the copy has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.commit_work import OUTCOMES
@@ -65,20 +67,34 @@ class CommitsInDoubt:
     def undecided(self) -> list[str]:
         return [taking.participant.job for taking in self._participants.prepared]
 
+    def in_doubt_here(self) -> list[str]:
+        """What is prepared on this member, and not decided."""
+        return self.undecided()
+
+    def to_tell(self, elsewhere: Collection[str]) -> list[str]:
+        """What the members must hear of: what is in doubt here, and what has ended here while it is
+        prepared ``elsewhere``."""
+        ended = []
+        for job in elsewhere:
+            taking = self._participants.known(job)
+            if taking is not None and taking.participant.decided:
+                ended.append(job)
+        return sorted({*self.undecided(), *ended})
+
     def told(self, job: str) -> control_pb2.DonatedJob:
         """What this donor knows of a job."""
         taking = self._participants.known(job)
         assert taking is not None
         machine = taking.participant
-        kept = machine.kept_timestamp
+        outcome, timestamp = machine.outcome
         message = control_pb2.DonatedJob(
             donor=self._core.number,
             job=job,
-            state=OUTCOMES[tx.Outcome.PREPARED if kept is None else tx.Outcome.KEPT],
+            state=OUTCOMES[outcome],
             participants=machine.participants,
         )
-        if kept is not None:
-            message.commit_timestamp = kept
+        if timestamp is not None:
+            message.commit_timestamp = timestamp
         return message
 
     def who_knows(self, job: str) -> list[int]:
@@ -87,12 +103,9 @@ class CommitsInDoubt:
         others = () if taking is None else taking.participant.participants
         return sorted({*others, coordinator_of(job)} - {self._core.number})
 
-    def adopt(self, job: str, answer: control_pb2.CommitStatusReply) -> bool:
-        """Whether the answer of a member says how the job has ended: then it has so here."""
+    def adopt(self, job: str, answer: control_pb2.CommitStatusReply) -> None:
+        """A member answers how the job has ended, if it knows: then it has so here."""
         if answer.state == _State.COMMITTED:
             self._participants.step(job, tx.Adopted(answer.commit_timestamp))
         elif answer.state == _State.ABORTED:
             self._participants.step(job, tx.Adopted(None))
-        else:
-            return False
-        return True

@@ -79,7 +79,10 @@ class Donations:
         wanted = self._wanted(view, donor, message)
         self._choose(view, donor.number, wanted)
         answer = control_pb2.Donation(
-            context=core.context(), view=codec.encode_view(view), wanted=len(wanted)
+            context=core.context(),
+            view=codec.encode_view(view),
+            wanted=len(wanted),
+            jobs=self._jobs.in_doubt_here(),
         )
         answer.catalog.CopyFrom(self._catalog.state())
         staying = tuple(n for n in view.by_number if n not in core.leaving)

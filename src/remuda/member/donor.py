@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -88,7 +88,7 @@ class Donor:
     async def _not_wanted(self) -> bool:
         for host, port in self._addresses():
             try:
-                answer = await self._ask(host, port)
+                answer = await self._ask(host, port, self._copies)
                 self._view = codec.decode_view(answer.view)
                 self._catalog.install(answer.catalog)
                 if not answer.wanted:
@@ -126,11 +126,11 @@ class Donor:
     def _context(self) -> common_pb2.Context:
         return common_pb2.Context(clock=self._core.clock.last, view=self._view.number)
 
-    async def _ask(self, host: str, port: int) -> control_pb2.Donation:
+    async def _ask(self, host: str, port: int, copies: Collection[int]) -> control_pb2.Donation:
         message = control_pb2.Donation(
             context=common_pb2.Context(clock=self._core.clock.last),
             member=codec.encode_member(self._core.info),
-            copies=self._named(self._copies),
+            copies=self._named(copies),
         )
         channel = await self._dial(host, port)
         try:
@@ -223,23 +223,26 @@ class Donor:
     # --- bulk writes in doubt -----------------------------------------------------------------
 
     async def _settled(self) -> bool:
-        """Whether the end of every bulk write that was prepared here is known by now."""
-        for job in self._jobs.undecided():
-            await self._settle(job, self._view)
+        """Whether the end of every bulk write that was prepared here is known by now, and every
+        member knows the end of those that have ended here."""
+        elsewhere: set[str] = set()
+        for member in self._view.members:
+            elsewhere.update((await self._ask(member.host, member.control_port, ())).jobs)
+        for job in self._jobs.to_tell(elsewhere):
+            await self._tell(job, self._view)
         return not self._jobs.undecided()
 
-    async def _settle(self, job: str, view: View) -> None:
-        message = self._jobs.told(job)
-        message.context.CopyFrom(self._context())
+    async def _tell(self, job: str, view: View) -> None:
+        """Every member that took part: what they decide, they decide with the same knowledge."""
         for number in self._jobs.who_knows(job):
             member = view.by_number.get(number)
             if member is None:
                 continue
+            message = self._jobs.told(job)
+            message.context.CopyFrom(self._context())
             channel = await self._dial(member.host, member.control_port)
             try:
                 reply = await channel.request(RpcType.DONATE_JOB, message, timeout=TIMEOUT)
             finally:
                 channel.close()
-            answer = control_pb2.CommitStatusReply.FromString(reply.pbody)
-            if self._jobs.adopt(job, answer):
-                return
+            self._jobs.adopt(job, control_pb2.CommitStatusReply.FromString(reply.pbody))

@@ -336,6 +336,19 @@ class Participant:
         """The participants that are the primary of something that is written."""
         return tuple(sorted({copies[0] for copies in self.parts})) or self.participants
 
+    @property
+    def outcome(self) -> tuple[Outcome, int | None]:
+        """What this member knows once it was asked to prepare or keep, and the commit timestamp."""
+        match self.phase:
+            case ParticipantPhase.COMMITTED:
+                return Outcome.COMMITTED, self.commit_timestamp
+            case ParticipantPhase.ABORTED:
+                return Outcome.ABORTED, None
+            case _ if self.kept_timestamp is None:
+                return Outcome.PREPARED, None
+            case _:
+                return Outcome.KEPT, self.kept_timestamp
+
     def step(self, now: float, event: Event) -> list[Effect]:
         match event:
             case PrepareAsked():
@@ -497,12 +510,14 @@ class Participant:
         return self._conclude()
 
     def _donor_told(self, told: DonorTold) -> list[Effect]:
-        if self.phase is not ParticipantPhase.DECIDING:
+        if self.decided or self.phase is ParticipantPhase.STAGING:
             return []
         if told.outcome is Outcome.COMMITTED:
             return self._resolve(told.timestamp)
         if told.outcome in {Outcome.ABORTED, Outcome.UNKNOWN}:
             return self._resolve(None)
+        if self._promised:
+            return []  # its coordinator decides
         self._donors[told.member] = told
         return self._conclude()
 
