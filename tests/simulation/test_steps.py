@@ -64,6 +64,14 @@ def test_a_job_of_a_map_that_is_dropped_holds_no_takeover_up() -> None:
         crash("restore an increment", step, "one")
 
 
+def test_maps_of_a_restore_that_appear_after_it_has_failed_are_dropped() -> None:
+    """The coordinator of the catalog is lost while it makes the maps of a restore: the restore
+    fails and finds nothing to drop, and the maps appear when the others settle the catalog."""
+    steps = counted("restore an increment").steps
+    installs = [place for place, step in enumerate(steps, 1) if "frame CATALOG_INSTALL" in step]
+    crash("restore an increment", installs[0], "one")
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("size", [1, 3])

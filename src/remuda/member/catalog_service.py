@@ -42,6 +42,8 @@ class CatalogService:
         self.on_dropped: list[Callable[[int], None]] = []
         """Called with the id of a map that has gone, before its storage is freed."""
         self.on_altered: list[Callable[[int], None]] = []
+        self.on_installed: list[Callable[[], None]] = []
+        """A catalog is here that this member did not have."""
         """Called with the id of a map that has another schema now."""
 
     async def create(self, schema: MapSchema, *, if_not_exists: bool) -> MapSchema:
@@ -248,6 +250,8 @@ class CatalogService:
         if core.wal.active:
             core.wal.catalog_changed(state.version, state.SerializeToString())
         log.info("catalog installed", extra=fields(version=catalog.version, maps=len(catalog.maps)))
+        for installed in self.on_installed:
+            installed()
 
 
 def _fill_edit(message: control_pb2.CatalogEdit, edit: Edit) -> None:

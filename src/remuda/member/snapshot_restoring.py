@@ -107,6 +107,9 @@ class SnapshotRestoring:
         self._replays = replays
         self._running: set[str] = set()
         """The ids of the restores of this member."""
+        self._begun = False
+        self._sweeping = False
+        catalog.on_installed.append(self._look_for_left)
 
     async def restore(self, task: SnapshotTask, tree: RestoreSnapshotTree) -> list[RestoredMap]:
         """The maps that are there now (with DRY RUN: that would be). Raises InputError,
@@ -382,24 +385,38 @@ class SnapshotRestoring:
     async def _drop(self, restore: str) -> None:
         await self._sweep(lambda _, found: found == restore)
 
-    def on_view(self, _before: View, view: View) -> None:
+    def on_view(self, _before: View, _view: View) -> None:
         """The lowest member drops what those that were lost have left."""
-        if any(map(is_staged, self._core.catalog.maps)) and self._core.coordinator == (
-            self._core.number
-        ):
-            self._core.spawn(
-                self._sweep(lambda member, _: member not in view.by_number), "staged maps"
-            )
+        self._look_for_left()
 
     def begin(self) -> None:
         """At the start: what a member of the same number has left before."""
-        mine = self._core.number
+        self._begun = True
+        self._look_for_left()
 
-        def stale(member: int, restore: str) -> bool:
-            return member == mine and restore not in self._running
+    def _is_left(self, member: int, restore: str) -> bool:
+        core = self._core
+        if member == core.number:
+            return restore not in self._running
+        return core.coordinator == core.number and member not in core.view.by_number
 
-        if any(map(is_staged, self._core.catalog.maps)):
-            self._core.spawn(self._sweep(stale), "staged maps")
+    def _look_for_left(self) -> None:
+        """Also when the catalog has changed: the edit that makes the maps may be on its way when
+        its restore fails, or its member is lost, and appear afterwards."""
+        staged = filter(is_staged, self._core.catalog.maps)
+        if (
+            self._begun
+            and not self._sweeping
+            and any(self._is_left(*restore_of(s)) for s in staged)
+        ):
+            self._sweeping = True
+            self._core.spawn(self._sweep_left(), "staged maps")
+
+    async def _sweep_left(self) -> None:
+        try:
+            await self._sweep(self._is_left)
+        finally:
+            self._sweeping = False
 
     async def _sweep(self, given_up: Callable[[int, str], bool]) -> None:
         """Drop staged maps, however long it takes."""
