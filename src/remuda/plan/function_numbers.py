@@ -66,13 +66,14 @@ def _rounding(types: Types) -> Signature | None:
 
 
 def with_digits(signature: Signature, digits: int) -> Signature:
-    """The signature of ``round(DECIMAL, digits)`` for known digits: the result has that scale, if
-    it is shorter than the argument's."""
+    """The signature of ``round(DECIMAL, digits)`` for known digits: the result has that scale, as
+    far as its digits before the point leave room for it."""
     argument = signature.arguments[0]
     if argument.kind is not Kind.DECIMAL:
         return signature
     precision, scale = scaled(argument)
-    new_scale = min(scale, max(0, digits))
+    room = max(scale, DECIMAL_PRECISION_MAX - (precision - scale + 1))
+    new_scale = min(room, max(0, digits))
     result = bounded_decimal(precision - scale + 1 + new_scale, new_scale)
     return dataclasses.replace(signature, result=result)
 
@@ -270,6 +271,7 @@ FUNCTIONS: Final = (
     ScalarFunction("random", fixed(DOUBLE), NullRule.NEVER, "from 0 up to 1", folds=False),
     ScalarFunction("setseed", fixed(VARCHAR, DOUBLE), folds=False, raises=True,
                    summary="random of the member that runs it begins anew"),
+    ScalarFunction("row_count", fixed(BIGINT, BIGINT, VARCHAR), raises=True),
     ScalarFunction("num_nulls", _counted_nulls, NullRule.NEVER, "how many arguments are NULL"),
     ScalarFunction("num_nonnulls", _counted_nulls, NullRule.NEVER, "how many are not"),
 )  # fmt: skip

@@ -100,7 +100,14 @@ OPERATORS: Final = frozenset(
 INTERNAL: Final = (
     frozenset(
         {"add_interval", "check_length", "interval_fields", "substring_regex", "substring_similar"}
-        | {"round_fraction", "single_row", "sampled", "session_setting", "current_user"}
+        | {
+            "round_fraction",
+            "row_count",
+            "single_row",
+            "sampled",
+            "session_setting",
+            "current_user",
+        }
     )
     | function_arrays.INTERNAL
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlglot import exp
@@ -15,13 +16,13 @@ from remuda.errors import (
     InvalidRowCount,
     SqlSyntaxError,
 )
-from remuda.plan.expression import Expression, Literal, SortKey
+from remuda.plan.expression import ColumnRef, Expression, Literal, SortKey, walk
 from remuda.plan.logical import Logical, Sort
 from remuda.sql import calls
 from remuda.sql.context import Context, identifier
 from remuda.sql.expressions import Embedding, ExpressionBinder
-from remuda.sql.first_rows import with_ties
-from remuda.sql.scope import Scope
+from remuda.sql.first_rows import limited_by_columns, with_ties
+from remuda.sql.scope import Scope, is_of_this_level
 from remuda.sql.time_precision import type_without_precision
 
 
@@ -135,25 +136,60 @@ def _strong_name(node: exp.Expr | None) -> str | None:
     return None if named == "?column?" else named
 
 
-def limited(
-    context: Context,
-    plan: Logical,
-    keys: tuple[SortKey, ...],
-    node: exp.Expr,
-    plan_of: Callable[[exp.Expr], Logical],
-) -> Logical:
-    """``plan`` under the ORDER BY keys and the LIMIT, OFFSET, FETCH of ``node``; ``plan_of`` binds
-    subqueries in these."""
+@dataclass(frozen=True)
+class RowCounts:
+    """Binds the numbers of rows in LIMIT, OFFSET and FETCH. ``plan_of`` binds subqueries in these,
+    ``level`` has the columns of this query and, in its parents, of those around it."""
+
+    context: Context
+    plan_of: Callable[[exp.Expr], Logical]
+    level: Scope
+
+    def bound(self, node: exp.Expr, clause: str) -> Expression | None:
+        """A BIGINT; None for NULL, which stands for no limit."""
+        self._refuse_own_columns(node, clause)
+        binder = ExpressionBinder(
+            self.context, self.level, Embedding(self.context, clause, self.plan_of)
+        )
+        bound = binder.bind(node)
+        value = binder.convert.assigned(bound, BIGINT, node, f"argument of {clause}")
+        if isinstance(value, Literal):
+            if value.value is None:
+                return None
+            if isinstance(value.value, int) and value.value < 0:
+                kind = InvalidOffset if clause == "OFFSET" else InvalidRowCount
+                raise self.context.error(kind, f"{clause} must not be negative", node)
+        return value
+
+    def _refuse_own_columns(self, node: exp.Expr, clause: str) -> None:
+        outside = node.walk(prune=lambda part: isinstance(part, exp.Query))
+        for part in outside:
+            if not isinstance(part, exp.Column) or isinstance(part.this, exp.Star):
+                continue
+            alone = self.level.parent is None
+            if alone or is_of_this_level(self.context, self.level, part):
+                raise self.context.error(
+                    InvalidColumnReference, f"argument of {clause} must not contain variables", part
+                )
+
+
+def limited(counts: RowCounts, plan: Logical, keys: tuple[SortKey, ...], node: exp.Expr) -> Logical:
+    """``plan`` under the ORDER BY keys and the LIMIT, OFFSET, FETCH of ``node``."""
+    context = counts.context
     limit = offset = None
     ties = False
     if (clause := node.args.get("limit")) is not None:
-        limit = _limit(context, clause, plan_of)
+        limit = _limit(counts, clause)
         ties = _has_ties(context, clause, keys, limit)
     if (clause := node.args.get("offset")) is not None:
         context.only(clause, "expression")
-        offset = _count(context, clause.args["expression"], "OFFSET", plan_of)
+        offset = counts.bound(clause.args["expression"], "OFFSET")
     if not keys and limit is None and offset is None:
         return plan
+    if any(has_columns(count) for count in (limit, offset)):
+        if ties:
+            raise context.unsupported("WITH TIES by columns of a query around it", node)
+        return limited_by_columns(context, plan, keys, limit, offset)
     if ties and limit is not None:
         return with_ties(context, plan, keys, limit, offset)
     return Sort(plan.output, plan, keys, limit, offset)
@@ -184,39 +220,22 @@ def _has_ties(
     return True
 
 
-def _limit(
-    context: Context, clause: exp.Expr, plan_of: Callable[[exp.Expr], Logical]
-) -> Expression | None:
+def has_columns(count: Expression | None) -> bool:
+    """Whether LIMIT or OFFSET depend on a row of a query around this one."""
+    return count is not None and any(isinstance(part, ColumnRef) for part in walk(count))
+
+
+def _limit(counts: RowCounts, clause: exp.Expr) -> Expression | None:
+    context = counts.context
     options = clause.args.get("limit_options")
     if options is not None:
         context.only(options, "rows", "with_ties")
     if isinstance(clause, exp.Fetch):
         context.only(clause, "direction", "count", "limit_options")
         count = clause.args.get("count")
-        return Literal(BIGINT, 1) if count is None else _count(context, count, "FETCH", plan_of)
+        return Literal(BIGINT, 1) if count is None else counts.bound(count, "FETCH")
     context.only(clause, "expression", "limit_options")
     value = clause.args["expression"]
     if isinstance(value, exp.Var) and str(value.this).upper() == "ALL":
         return None
-    return _count(context, value, "LIMIT", plan_of)
-
-
-def _count(
-    context: Context, node: exp.Expr, clause: str, plan_of: Callable[[exp.Expr], Logical]
-) -> Expression | None:
-    outside = node.walk(prune=lambda part: isinstance(part, exp.Query))
-    column = next((part for part in outside if isinstance(part, exp.Column)), None)
-    if column is not None:
-        raise context.error(
-            InvalidColumnReference, f"argument of {clause} must not contain variables", column
-        )
-    binder = ExpressionBinder(context, Scope(), Embedding(context, clause, plan_of))
-    bound = binder.bind(node)
-    value = binder.convert.assigned(bound, BIGINT, node, f"argument of {clause}")
-    if isinstance(value, Literal):
-        if value.value is None:
-            return None
-        if isinstance(value.value, int) and value.value < 0:
-            kind = InvalidOffset if clause == "OFFSET" else InvalidRowCount
-            raise context.error(kind, f"{clause} must not be negative", node)
-    return value
+    return counts.bound(value, "LIMIT")

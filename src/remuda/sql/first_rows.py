@@ -1,11 +1,11 @@
-"""DISTINCT ON and WITH TIES: the first rows of groups, and of all, by the numbers that window
-functions give them."""
+"""DISTINCT ON, WITH TIES and LIMIT by columns: the first rows of groups, and of all, by the numbers
+that window functions give them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from remuda.datatypes.sql import BIGINT, BOOLEAN
+from remuda.datatypes.sql import BIGINT, BOOLEAN, VARCHAR
 from remuda.plan.expression import (
     Call,
     ColumnId,
@@ -55,6 +55,35 @@ def with_ties(
     condition = conjunction(tuple(conditions))
     assert condition is not None
     return Sort(plan.output, _kept(plan, window, condition), keys)
+
+
+def limited_by_columns(
+    context: Context,
+    plan: Logical,
+    keys: tuple[SortKey, ...],
+    limit: Expression | None,
+    offset: Expression | None,
+) -> Logical:
+    """LIMIT and OFFSET that refer to columns of a query around this one: how many rows stay differs
+    from one row there to the next. NULL stands for no LIMIT and no OFFSET."""
+    number = OutputColumn(context.new_id(), "row_number", BIGINT, nullable=False)
+    call = WindowCall("row_number", (), BIGINT)
+    window = Window((*plan.output, number), plan, (), keys, (call,))
+    skipped: Expression = Literal(BIGINT, 0)
+    if offset is not None:
+        skipped = Call(BIGINT, "coalesce", (_counted(offset, "OFFSET"), skipped))
+    conditions = [_compared(number, ">", skipped)]
+    if limit is not None:
+        behind = Call(BIGINT, "-", (ColumnRef(BIGINT, number.id, number.name), skipped))
+        within = Call(BOOLEAN, "<=", (behind, _counted(limit, "LIMIT")))
+        conditions.append(Call(BOOLEAN, "or", (Call(BOOLEAN, "is_null", (limit,)), within)))
+    condition = conjunction(tuple(conditions))
+    assert condition is not None
+    return Sort(plan.output, _kept(plan, window, condition), keys)
+
+
+def _counted(value: Expression, clause: str) -> Expression:
+    return Call(BIGINT, "row_count", (value, Literal(VARCHAR, clause)))
 
 
 def _sum(limit: Expression, offset: Expression) -> Expression:

@@ -18,7 +18,7 @@ from remuda.plan.expression import Expression, Literal
 from remuda.plan.logical import Logical, OutputColumn, Project, Union, Values
 from remuda.plan.nullability import is_nullable
 from remuda.plan.uses import is_by_chance
-from remuda.sql.clauses import limited
+from remuda.sql.clauses import RowCounts, limited
 from remuda.sql.context import Context, identifier
 from remuda.sql.expressions import Embedding, ExpressionBinder
 from remuda.sql.output import free_columns, one_row
@@ -160,15 +160,12 @@ def _values(context: Context, node: exp.Values, environment: Environment) -> Pen
     if not any(node.args.get(name) for name in _TAIL):
         return values
     plan = values.build()
-    return _Built(
-        limited(
-            context,
-            plan,
-            order_keys(context, plan, node),
-            node,
-            lambda inner: bind_query(context, inner, environment),
-        )
+    counts = RowCounts(
+        context,
+        lambda inner: bind_query(context, inner, environment),
+        Scope(parent=environment.parent),
     )
+    return _Built(limited(counts, plan, order_keys(context, plan, node), node))
 
 
 # --- VALUES ------------------------------------------------------------------------------------

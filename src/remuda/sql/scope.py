@@ -114,6 +114,13 @@ def resolve_column(context: Context, scope: Scope, node: exp.Column) -> Expressi
     return row
 
 
+def is_of_this_level(context: Context, scope: Scope, node: exp.Column) -> bool:
+    """Whether ``node`` names a column of this query, and not one of a query around it."""
+    qualifier = node.args.get("table")
+    alias = None if qualifier is None else identifier(qualifier)
+    return _find(context, scope, alias, identifier(node.this), node) is not None
+
+
 def whole_row(scope: Scope, alias: str) -> Expression | None:
     """The row of the relation ``alias``, here or in an enclosing query, as one value; None
     without such a relation. It is NULL where an outer join found no row."""

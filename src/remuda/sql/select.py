@@ -37,6 +37,7 @@ from remuda.plan.logical import Filter, Logical, OutputColumn
 from remuda.sql import array_queries, calls, operators, unicode_strings
 from remuda.sql.aggregates import bind_aggregate
 from remuda.sql.clauses import (
+    RowCounts,
     default_name,
     limited,
     matching_output,
@@ -483,7 +484,8 @@ class SelectBinder:
         else:
             plan = self.plan_of_items()
         keys = self.sort_keys(plan.output)
-        plan = limited(self.context, plan, keys, self.node, self._outer_query)
+        counts = RowCounts(self.context, self._outer_query, self.scope)
+        plan = limited(counts, plan, keys, self.node)
         if self.hidden:
             visible = plan.output[: len(self.items)]
             plan = project(

@@ -28,7 +28,7 @@ from remuda.plan.logical import (
     SetOperation,
     Union,
 )
-from remuda.sql.clauses import limited, matching_output, ordinal_of, refuse_constant
+from remuda.sql.clauses import RowCounts, limited, matching_output, ordinal_of, refuse_constant
 from remuda.sql.context import Context, identifier
 from remuda.sql.expressions import ExpressionBinder, Forbidding
 from remuda.sql.output import distinct
@@ -76,13 +76,12 @@ def bind_set_operation(
     if unique or word != "UNION":
         _require_equality(context, targets, places[0])
     plan = _operation(context, node, branches[0].names, plans, unique)
-    return limited(
+    counts = RowCounts(
         context,
-        plan,
-        order_keys(context, plan, node),
-        node,
         lambda inner: analyze(context, inner, environment).build(),
+        Scope(parent=environment.parent),
     )
+    return limited(counts, plan, order_keys(context, plan, node), node)
 
 
 def _common_types(

@@ -11,7 +11,13 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import Kind
-from remuda.errors import DivisionByZero, InvalidBucketArgument, NumericOverflow
+from remuda.errors import (
+    DivisionByZero,
+    InvalidBucketArgument,
+    InvalidOffset,
+    InvalidRowCount,
+    NumericOverflow,
+)
 from remuda.execution.arrays import Data, array_from, data_of
 from remuda.execution.evaluate.decimals import scale_of
 from remuda.execution.evaluate.kernel import Kernel, column
@@ -175,6 +181,22 @@ def _bucket_of(value: Any, low: Any, high: Any, count: int) -> int:
     return min(whole, count - 1) + 1
 
 
+def _row_count(_call: Call) -> Kernel:
+    """``(count, 'LIMIT')``: the count, unless it is negative."""
+
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        counts = column(values[0], rows)
+        invalid = invalid_mask(counts)
+        negative = data_of(counts) < 0
+        if (negative if invalid is None else negative & ~invalid).any():
+            clause = str(values[1].as_py() if isinstance(values[1], pa.Scalar) else values[1][0])
+            kind = InvalidOffset if clause == "OFFSET" else InvalidRowCount
+            raise kind(f"{clause} must not be negative")
+        return counts
+
+    return kernel
+
+
 INTEGER_FUNCTIONS: Final[dict[str, Callable[[Call], Kernel]]] = {
     **dict.fromkeys(_OPERATIONS, _bitwise),
     **dict.fromkeys(("<<", ">>"), _shifted),
@@ -182,6 +204,7 @@ INTEGER_FUNCTIONS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "lcm": _exact_rows(math.lcm),
     "div": _whole_quotient,
     "factorial": _exact_rows(_factorial),
+    "row_count": _row_count,
     "scale": _scale,
     "min_scale": _needed_scale,
     "trim_scale": lambda _: lambda values, _rows: values[0],
