@@ -160,7 +160,7 @@ TYPES: Final = {
     "bigint": ("64 bits", "CAST(1 AS BIGINT)"),
     "decimal": ("exact, up to 38 digits", "1.50"),
     "real": ("32 bits, floating", "CAST(1 AS REAL)"),
-    "double": ("64 bits, floating", "1e0"),
+    "double": ("64 bits, floating", "1e0::float8"),
     "char": (
         "text of at most n characters; blanks at its end mean nothing",
         "CAST('a' AS CHAR(2))",

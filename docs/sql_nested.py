@@ -142,6 +142,9 @@ columns they have at most 20 digits after the point (exp and power: 16), so quot
 CAST to DOUBLE PRECISION helps. Arrow and Spark see decimals of one scale ([decision
 0052](decisions/0052-digits-of-inexact-numbers.md)).
 
+A number with an exponent is a DECIMAL, too (`1e3` is 1000), or DOUBLE PRECISION if 38 digits are
+not enough (`1e100`). DECIMAL has no NaN and no infinities: DOUBLE PRECISION has.
+
 **Digits of seconds**: times keep microseconds, which is what TIMESTAMP(6) and more digits mean,
 too. `x::TIMESTAMP(3)`, `TIME(0)`, `INTERVAL(1)` and `current_timestamp(0)` round; columns of fewer
 digits are refused.

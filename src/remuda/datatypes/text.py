@@ -76,21 +76,24 @@ def decimal_to_unscaled(value: Decimal, target: SqlType) -> int:
     """``value`` rounded to the scale of ``target``; NumericOverflow beyond its precision."""
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise NumericOverflow(f"{value} cannot be converted to {type_name(target)}")
+        raise NumericOverflow(
+            f"{value} cannot be converted to {type_name(target)}",
+            hint="DECIMAL has finite values alone; DOUBLE PRECISION has NaN and infinities.",
+        )
     precision, scale = target.precision or 0, target.scale or 0
     if value and value.adjusted() + 1 > precision - scale:
-        raise _field_overflow(target)
+        raise field_overflow(target)
     if value and value.adjusted() < -scale - 1:
         return 0
     unscaled = int("".join(map(str, digits)))
     unscaled = rescale(-unscaled if sign else unscaled, max(0, -exponent), scale)
     unscaled *= int(10 ** max(0, exponent))
     if abs(unscaled) >= 10**precision:
-        raise _field_overflow(target)
+        raise field_overflow(target)
     return unscaled
 
 
-def _field_overflow(target: SqlType) -> NumericOverflow:
+def field_overflow(target: SqlType) -> NumericOverflow:
     precision, scale = target.precision or 0, target.scale or 0
     return NumericOverflow(
         "numeric field overflow",
@@ -101,7 +104,8 @@ def _field_overflow(target: SqlType) -> NumericOverflow:
 
 def _bad_text(text: str, target: SqlType) -> InvalidText:
     shown = text if len(text) <= 60 else text[:57] + "..."
-    return InvalidText(f'invalid input syntax for type {type_name(target)}: "{shown}"')
+    name = "numeric" if target.kind is Kind.DECIMAL else type_name(target)
+    return InvalidText(f'invalid input syntax for type {name}: "{shown}"')
 
 
 def _parse_integer(stripped: str, text: str, target: SqlType) -> int:

@@ -23,7 +23,7 @@ from remuda.datatypes.sql import (
     SqlType,
     decimal,
 )
-from remuda.datatypes.text import MICROS_PER_DAY, parse_text, rescale, type_name
+from remuda.datatypes.text import MICROS_PER_DAY, field_overflow, parse_text, rescale, type_name
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InvalidDatetime, NumericOverflow
 from remuda.plan.expression import Literal
@@ -34,7 +34,8 @@ _EXACT = re.compile(r"[0-9]*\.[0-9]*\Z")
 
 
 def number_literal(text: str) -> Literal:
-    """INTEGER, BIGINT, DECIMAL or (with an exponent) DOUBLE, by the form of the literal.
+    """INTEGER, BIGINT or DECIMAL, by the form of the literal; with an exponent DOUBLE, if
+    a DECIMAL has not enough digits.
 
     Raises NumericOverflow for what fits into none of them.
     """
@@ -54,10 +55,27 @@ def number_literal(text: str) -> Literal:
                 f"{DECIMAL_PRECISION_MAX} digits"
             )
         return Literal(decimal(max(1, len(whole) + scale), scale), int(whole + fraction or "0"))
+    exact = _scientific(text)
+    if exact is not None:
+        return exact
     value = float(text)
     if value == float("inf"):
         raise NumericOverflow(f'"{text}" is out of range for type double precision')
     return Literal(DOUBLE, value)
+
+
+def _scientific(text: str) -> Literal | None:
+    """``1.5e3`` is the DECIMAL 1500, as in PostgreSQL, if it has at most 38 digits."""
+    sign, digits, exponent = Decimal(text).as_tuple()
+    assert isinstance(exponent, int)
+    if sign or abs(exponent) > DECIMAL_PRECISION_MAX:
+        return None
+    scale = max(0, -exponent)
+    unscaled = int("".join(map(str, digits))) * int(10 ** max(0, exponent))
+    precision = max(1, len(str(unscaled)), scale)
+    if precision > DECIMAL_PRECISION_MAX:
+        return None
+    return Literal(decimal(precision, scale), unscaled)
 
 
 def negated(literal: Literal) -> Literal | None:
@@ -155,7 +173,7 @@ def _rounded(value: int, source: SqlType, target: SqlType) -> Literal | None:
     if target.kind is Kind.DECIMAL:
         unscaled = rescale(value, scale, target.scale or 0)
         if abs(unscaled) >= 10 ** (target.precision or DECIMAL_PRECISION_MAX):
-            raise NumericOverflow(f"numeric field overflow: value does not fit {target}")
+            raise field_overflow(target)
         return Literal(target, unscaled)
     return None
 

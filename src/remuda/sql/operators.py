@@ -15,9 +15,11 @@ from remuda.datatypes.sql import (
     DECIMAL_PRECISION_MAX,
     INTERVAL,
     NULL,
+    TRIMMED_STEP,
     VARCHAR,
     Kind,
     SqlType,
+    computed_decimal,
     decimal,
 )
 from remuda.errors import (
@@ -378,14 +380,14 @@ def _cast(binder: ExpressionBinder, node: exp.Cast) -> Expression:
 
 
 def _any_decimal(operand: Expression) -> SqlType:
-    """The type of ``CAST(x AS DECIMAL)``: of a literal its digits, else 16 after the point, as
-    quotients have."""
+    """The type of ``CAST(x AS DECIMAL)``: of a literal its digits, else 16 after the point, of
+    which the needed ones are shown."""
     if isinstance(operand, Literal) and isinstance(operand.value, str):
         match = re.fullmatch(r"\s*[+-]?(\d*)\.?(\d*)\s*", operand.value)
         if match is not None and len(match[1]) + len(match[2]) <= DECIMAL_PRECISION_MAX:
             digits = len(match[1].lstrip("0")) + len(match[2])
             return decimal(max(1, digits), len(match[2]))
-    return decimal(DECIMAL_PRECISION_MAX, BARE_SCALE)
+    return computed_decimal(BARE_SCALE, TRIMMED_STEP, 0)
 
 
 def _object_type(to: exp.Expr) -> str:
