@@ -78,6 +78,7 @@ NESTED_FUNCTIONS: Final = {
     "jsonb_pretty": ("length(jsonb_pretty('{\"a\": 1}'))",),
     "jsonb_strip_nulls": ('jsonb_strip_nulls(\'{"a": null, "b": 1}\')',),
     "jsonb_set": ("jsonb_set('{\"a\": [1, 2]}', '{a,0}', '9')",),
+    "jsonb_set_lax": ("jsonb_set_lax('{\"a\": 1, \"b\": 2}', '{a}', NULL, true, 'delete_key')",),
     "jsonb_insert": ("jsonb_insert('{\"a\": [1, 2]}', '{a,0}', '9')",),
     "to_jsonb": ("to_jsonb(ARRAY[1, 2])",),
     "jsonb_build_array": ("jsonb_build_array(1, 'a', NULL)",),

@@ -21,9 +21,9 @@ jsonb_array_length 3207, jsonb_build_array 3271, jsonb_build_object 3273, jsonb_
 jsonb_extract_path_text 3940, jsonb_insert 3579, jsonb_object 3263, jsonb_object_agg 3270,
 jsonb_path_exists 4005, jsonb_path_exists_tz 1177, jsonb_path_match 4009, jsonb_path_match_tz 2030,
 jsonb_path_query_array 4007, jsonb_path_query_array_tz 1180, jsonb_path_query_first 4008,
-jsonb_path_query_first_tz 2023, jsonb_pretty 3306, jsonb_set 3305, jsonb_strip_nulls 3262,
-jsonb_typeof 3210, justify_days 1295, justify_hours 1175, justify_interval 2711, lag 3106,
-last_value 3113, lcm 5046, lead 3109,
+jsonb_path_query_first_tz 2023, jsonb_pretty 3306, jsonb_set 3305, jsonb_set_lax 5054,
+jsonb_strip_nulls 3262, jsonb_typeof 3210, justify_days 1295, justify_hours 1175,
+justify_interval 2711, lag 3106, last_value 3113, lcm 5046, lead 3109,
 left 3060, length 1317, ln 1341, log 1340, log10 1194, lower 870, lpad 873, ltrim 875, make_date
 3846, make_interval 3464, make_time 3847, make_timestamp 3461, make_timestamptz 3462, max 2050,
 md5 2311, min 2051, min_scale 5042, mode 3984, nth_value 3114, ntile 3105, num_nonnulls 440,

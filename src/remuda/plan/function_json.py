@@ -96,6 +96,10 @@ FUNCTIONS: Final = (
     ScalarFunction("jsonb_strip_nulls", fixed(JSON, JSON), summary="objects without null members"),
     ScalarFunction("jsonb_set", fixed(JSON, JSON, TEXTS, JSON, BOOLEAN, optional=1), raises=True,
                    summary="json, path, new value, create what is missing (true)"),
+    ScalarFunction("jsonb_set_lax",
+                   fixed(JSON, JSON, TEXTS, JSON, BOOLEAN, VARCHAR, optional=2), _NEVER,
+                   raises=True, summary="as jsonb_set; for a NULL use_json_null, delete_key, "
+                   "return_target or raise_exception"),
     ScalarFunction("jsonb_insert", fixed(JSON, JSON, TEXTS, JSON, BOOLEAN, optional=1), raises=True,
                    summary="json, path, new value, after the place (false)"),
     ScalarFunction("to_jsonb", _one_anything, summary="any value as JSON"),
@@ -142,6 +146,9 @@ ALIASES: Final[dict[str, str]] = {
     "json_build_object": "jsonb_build_object",
     "json_object": "jsonb_object",
     "jsonb_exists": "?",
+    "jsonb_exists_any": "?|",
+    "jsonb_exists_all": "?&",
+    "jsonb_delete_path": "#-",
 }
 
 OPERATORS: Final = frozenset({"@?", "@@", "->", "->>", "#>", "#>>", "#-", "?", "?|", "?&"})

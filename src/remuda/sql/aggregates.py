@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from remuda.datatypes.coercion import is_comparable
-from remuda.datatypes.sql import BIGINT
+from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, array
 from remuda.datatypes.text import type_name
 from remuda.errors import InvalidColumnReference, TypeMismatch, UndefinedFunction, WrongObjectType
-from remuda.plan.expression import AggregateCall, ArgumentOrder, Expression
+from remuda.plan.expression import AggregateCall, ArgumentOrder, Call, Expression, Literal
 from remuda.plan.functions import AGGREGATE_FUNCTIONS, AggregateFunction
 from remuda.sql.context import Context
 from remuda.sql.conversion import is_untyped
@@ -66,6 +66,8 @@ def bind_aggregate(
         kept = (ArgumentOrder(bound[0], order[0].descending, order[0].nulls_first),)
     elif parts.distinct:
         _check_distinct_order(context, order, bound, parts.order)
+    if function.name == "any_value" and kept:
+        return _all_in_order(binder, bound[0], kept, condition, node)
     if not (function.ordered or parts.within_group):
         kept = ()
     elif parts.distinct and not kept:
@@ -75,6 +77,30 @@ def bind_aggregate(
     return AggregateCall(
         function.name, bound[0], signature.result, parts.distinct, condition, bound[1:], kept
     )
+
+
+def _all_in_order(
+    binder: ExpressionBinder,
+    value: Expression,
+    order: tuple[ArgumentOrder, ...],
+    condition: Expression | None,
+    node: exp.Expr,
+) -> AggregateCall:
+    """The values that are not NULL, in order: ``any_value(x ORDER BY y)`` is the first of them."""
+    if value.type.element is not None:
+        raise binder.context.unsupported("any_value of arrays with ORDER BY", node)
+    known: Expression = Call(BOOLEAN, "is_not_null", (value,))
+    if condition is not None:
+        known = Call(BOOLEAN, "and", (condition, known))
+    return AggregateCall("array_agg", value, array(value.type), filter=known, order=order)
+
+
+def first_of(call: AggregateCall, name: str, reference: Expression) -> Expression:
+    """What the call ``name`` stands for, of the aggregate that is computed for it."""
+    if name == call.function or call.function != "array_agg" or name != "any_value":
+        return reference
+    assert call.type.element is not None
+    return Call(call.type.element, "subscript", (reference, Literal(INTEGER, 1)))
 
 
 def _parts(context: Context, node: exp.Expr) -> _Parts:

@@ -48,10 +48,18 @@ def _substring(binder: ExpressionBinder, node: exp.Substring) -> Expression:
     )
     nodes = [node.this, start] + ([] if length is None else [length])
     bound = [text, first] + ([] if length is None else [binder.bind(length)])
+    # FROM NULL FOR 'x' has an escape character, so it is a pattern.
+    by_pattern = by_pattern or (is_untyped(first) and len(bound) > 2 and _names_an_escape(bound[2]))
     name = "substring"
     if by_pattern:
         name = "substring_regex" if length is None else "substring_similar"
     return binder.convert.call(name, bound, nodes, node, "substring")
+
+
+def _names_an_escape(last: Expression) -> bool:
+    if isinstance(last, Literal) and isinstance(last.value, str):
+        return not last.value.strip().lstrip("+-").isdecimal()
+    return last.type.is_text and not is_untyped(last)
 
 
 def _overlay(binder: ExpressionBinder, node: exp.Overlay) -> Expression:

@@ -35,7 +35,7 @@ from remuda.plan.expression import (
 )
 from remuda.plan.logical import Filter, Logical, OutputColumn
 from remuda.sql import array_queries, calls, operators, unicode_strings
-from remuda.sql.aggregates import bind_aggregate
+from remuda.sql.aggregates import bind_aggregate, first_of
 from remuda.sql.clauses import (
     RowCounts,
     default_name,
@@ -140,7 +140,7 @@ class SelectBinder:
             if crossed is level:
                 break
             crossed.outer |= columns_of(reference)
-        return reference
+        return first_of(call, name, reference)
 
     def _level_of(self, call: AggregateCall) -> Scope:
         """The query that an aggregate belongs to: the innermost one whose columns it is over."""

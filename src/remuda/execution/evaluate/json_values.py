@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -206,6 +206,8 @@ def _without(value: Any, key: str | int | tuple[str | None, ...]) -> Any:
 def _without_path(value: Any, path: tuple[str | None, ...]) -> Any:
     if not isinstance(value, dict | list):
         raise InvalidParameterValue("cannot delete path in scalar")
+    if not value:
+        return value
     return _changed(value, path, 0, lambda _: _MISSING, create=False)
 
 
@@ -242,6 +244,8 @@ def _changed(
 def _set(value: Any, path: tuple[str | None, ...], new: Any, create: bool = True) -> Any:
     if not isinstance(value, dict | list):
         raise InvalidParameterValue("cannot set path in scalar")
+    if not value and not create:
+        return value
     return _changed(value, path, 0, lambda _: new, create)
 
 
@@ -265,6 +269,44 @@ def _insert(value: Any, path: tuple[str | None, ...], new: Any, after: bool = Fa
             "cannot replace existing key", hint="Try using the function jsonb_set to replace it."
         )
     return _changed(value, path, 0, lambda _: new, create=True)
+
+
+_NULL_TREATMENTS: Final = ("raise_exception", "use_json_null", "delete_key", "return_target")
+
+
+def _set_lax(call: Call) -> OwnNulls:
+    """jsonb_set where the new value may be NULL."""
+
+    def change(
+        text: str | None,
+        path: tuple[str | None, ...] | None,
+        new: str | None,
+        *more: Any,
+    ) -> str | None:
+        create = more[0] if more else True
+        treatment = more[1] if len(more) > 1 else "use_json_null"
+        if text is None or path is None or create is None:
+            return None
+        if treatment not in _NULL_TREATMENTS:
+            raise InvalidParameterValue(
+                'null_value_treatment must be "delete_key", "return_target", "use_json_null", or '
+                '"raise_exception"'
+            )
+        value = parse_json(text)
+        if new is not None:
+            return json_text(_set(value, path, parse_json(new), create))
+        if treatment == "raise_exception":
+            raise NullNotAllowed(
+                "JSON value must not be null",
+                detail='Exception was raised because null_value_treatment is "raise_exception".',
+                hint="To avoid, either change the null_value_treatment argument or ensure that an "
+                "SQL NULL is not passed.",
+            )
+        if treatment == "use_json_null":
+            return json_text(_set(value, path, None, create))
+        return json_text(_without_path(value, path) if treatment == "delete_key" else value)
+
+    return by_row(change, call)
 
 
 def _stripped(value: Any) -> Any:
@@ -447,6 +489,7 @@ STRICT_JSON |= {name: _plain(function) for name, function in PATH_FUNCTIONS.item
 OWN_JSON: dict[str, Callable[[Call], OwnNulls]] = {
     "jsonb_build_array": _build_array,
     "jsonb_build_object": _build_object,
+    "jsonb_set_lax": _set_lax,
 }
 JSON_JOIN = _change(_joined, (0, 1))
 JSON_MINUS = _change(_without)
