@@ -172,6 +172,7 @@ CONTROL: Final = {
     ),
     "CATALOG_INSTALL": _request("CatalogState", "Ack", "the catalog of this version"),
     "INDEX_STATUS": _request("IndexStatusRequest", "IndexStatus", "which indexes are built here"),
+    "INDEX_ROOM": _request("IndexRoomRequest", "Ack", "is there memory for new indexes"),
     "MAP_STATISTICS": _request("StatisticsRequest", "StatisticsReply", "what the optimizer needs"),
     "SYSTEM_STATE": _request("SystemStateRequest", "SystemState", "what the relations of sys show"),
     "COMMIT_PREPARE": _request("CommitPrepare", "CommitPrepared", "validate, and vote"),

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.member.conftest import TestCluster
 
-from remuda.errors import StorageFull, TransientError
+import remuda.aio
+from remuda.client import bulk
+from remuda.errors import StorageFull, TransientError, UniqueViolation
 
 InCluster = Callable[..., None]
 TEXT = "x" * 500
@@ -59,6 +62,15 @@ def left(cluster: TestCluster) -> list[str]:
     return found
 
 
+def staged(cluster: TestCluster) -> bool:
+    """Whether rows of jobs lie anywhere."""
+    return any(
+        store._staging.jobs
+        for member in cluster.members
+        for store in (*member.core.stores.values(), *member.core.backup_stores.values())
+    )
+
+
 @pytest.mark.parametrize("full", [1, 2])
 def test_every_kind_of_write_is_refused_by_the_copy_without_room(
     in_cluster: InCluster, full: int
@@ -104,6 +116,134 @@ def test_every_kind_of_write_is_refused_by_the_copy_without_room(
         assert count > 2000
 
     in_cluster(scenario, members=2, backups=1)
+
+
+@pytest.mark.parametrize("full", [1, 2])
+def test_bulk_writes_and_statements_that_copy_rows_leave_nothing(
+    in_cluster: InCluster, full: int
+) -> None:
+    """Tables of clients, jobs as Spark begins them, statements that make or rewrite rows."""
+    rows = pa.table({"id": list(range(3000)), "v": [TEXT] * 3000})
+
+    async def scenario(cluster: Any) -> None:
+        plain = await with_table(cluster)
+        series = f"SELECT g, '{TEXT}' FROM generate_series(10000, 12000) g(g)"
+        await plain.sql(f"INSERT INTO t {series}")
+        before = await plain.sql("SELECT count(*), min(v), max(v) FROM t")
+        async with remuda.aio.connect(cluster.member(1).addresses()["user"]) as client:
+            numbers = client.map("t")
+
+            async def job() -> None:
+                begun = await client.begin_job("t")
+                async with begun:
+                    task = await begun.write(bulk.engine_batches(begun.schema, rows))
+                    await begun.commit([task])
+
+            writes: dict[str, Callable[[], Any]] = {
+                "table": lambda: numbers.put_all(rows),
+                "job": job,
+                "update": lambda: client.sql("UPDATE t SET v = v || 'y'"),
+                "merge": lambda: client.sql(
+                    f"MERGE INTO t USING ({series}) s(id, v) ON t.id = s.id "
+                    "WHEN MATCHED THEN UPDATE SET v = s.v || 'z' WHEN NOT MATCHED THEN "
+                    "INSERT VALUES (s.id, s.v)"
+                ),
+                "conflict": lambda: client.sql(
+                    f"INSERT INTO t {series} ON CONFLICT (id) DO UPDATE SET v = excluded.v || 'x'"
+                ),
+                "create table as": lambda: client.sql(f"CREATE TABLE made AS {series}"),
+            }
+            fill(cluster, full)
+            for name, write in writes.items():
+                with pytest.raises(StorageFull, match=f"member {full} has no room") as refused:
+                    await write()
+                assert refused.value.retryable, name
+            await until(lambda: not staged(cluster))
+            assert await plain.sql("SELECT count(*), min(v), max(v) FROM t") == before
+            assert all(
+                schema.name != "made" for m in cluster.members for schema in m.core.catalog.maps
+            )
+            await client.sql("ALTER TABLE t ADD COLUMN more VARCHAR DEFAULT 'x'")  # takes no memory
+            await client.sql("ALTER TABLE t DROP COLUMN more")
+            empty(cluster, full)
+            for write in writes.values():
+                await write()
+
+    in_cluster(scenario, members=2, backups=1)
+
+
+def test_guards_of_unique_values_use_the_reserve(in_cluster: InCluster) -> None:
+    """Their map is an internal one; the row itself is not."""
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client()
+        await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT UNIQUE)")
+        await client.sql("INSERT INTO t VALUES (1, 1)")
+        fill(cluster, 1)
+        with pytest.raises(StorageFull, match="member 1 has no room for a write"):
+            await client.sql("INSERT INTO t VALUES (2, 2)")
+        empty(cluster, 1)
+        await client.sql("INSERT INTO t VALUES (2, 2)")
+        with pytest.raises(UniqueViolation):
+            await client.sql("INSERT INTO t VALUES (3, 2)")
+
+    in_cluster(scenario, members=1)
+
+
+@pytest.mark.parametrize("full", [1, 2, 3])
+def test_an_index_without_room_is_refused_before_it_is_made(
+    in_cluster: InCluster, full: int
+) -> None:
+    """Member 3 only serves it: each member is asked for what it has, as a primary and a backup."""
+
+    async def scenario(cluster: Any) -> None:
+        client = await with_table(cluster)
+        await client.sql(f"INSERT INTO t SELECT g, '{TEXT}' FROM generate_series(1, 4000) g(g)")
+        await client.sql("CREATE TABLE u (id BIGINT PRIMARY KEY, v VARCHAR)")
+        fill(cluster, full)
+        for text in (
+            "CREATE INDEX i ON t (v)",
+            "CREATE INDEX i ON t USING HASH (v)",
+            "CREATE INDEX i ON t USING BITMAP (v)",
+            "CREATE UNIQUE INDEX i ON t (id, v)",
+            "ALTER TABLE t ADD CONSTRAINT i UNIQUE (id, v)",
+        ):
+            with pytest.raises(StorageFull, match=f"member {full} has no room for an index") as e:
+                await client.sql(text)
+            assert e.value.sqlstate == "53200"
+            assert e.value.retryable
+            assert "storage_memory" in e.value.hint
+        await client.sql("CREATE INDEX j ON u (v)")  # there is nothing to be indexed
+        assert not await client.sql("SELECT indexname FROM pg_indexes WHERE indexname = 'i'")
+        for member in cluster.members:
+            core = member.core
+            assert all(index.name != "i" for m in core.catalog.maps for index in m.indexes)
+            assert all(
+                index.definition.name != "i"
+                for store in (*core.stores.values(), *core.backup_stores.values())
+                for index in store.indexes.by_id.values()
+            )
+        empty(cluster, full)
+        await client.sql("CREATE INDEX i ON t (v)")
+        for member in cluster.members:
+            member.core.room.measure()
+            assert member.core.room.stored.held > 2_000_000  # rows and indexes, of both copies
+
+    in_cluster(scenario, members=3, backups=1)
+
+
+def test_a_map_with_max_bytes_refuses_an_index_that_it_has_no_room_for(
+    in_cluster: InCluster,
+) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await with_table(cluster, "WITH (max_bytes = '4 MB', eviction = 'none')")
+        await client.sql(f"INSERT INTO t SELECT g, '{TEXT}' FROM generate_series(1, 4000) g(g)")
+        cluster.member(1).core.room.measure()
+        with pytest.raises(StorageFull, match='map "t" is full'):
+            await client.sql("CREATE INDEX i ON t (v)")
+        await client.sql("CREATE INDEX i ON t (id)")
+
+    in_cluster(scenario, members=1)
 
 
 def test_asynchronous_backups_without_room_are_waited_for(in_cluster: InCluster) -> None:

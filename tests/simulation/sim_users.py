@@ -15,7 +15,7 @@ from sim_cluster import Simulation
 from sim_loop import Node
 
 import remuda.aio
-from remuda.client import backoff, commit, contact, core, deadline, known_members
+from remuda.client import backoff, contact, core, deadline, known_members
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def users_of(sim: Simulation) -> Iterator[None]:
     clock = SimpleNamespace(monotonic=lambda: sim.loop.now)
     chance = Random(f"{sim.seed}/users")
     with ExitStack() as patches:
-        for module in (commit, contact, core, deadline, known_members):
+        for module in (contact, core, deadline, known_members):
             patches.enter_context(mock.patch.object(module, "time", clock))
         patches.enter_context(mock.patch.object(backoff, "random", chance))
         yield

@@ -142,7 +142,7 @@ class Receiving:
             for batch in (arrow_stream.decode(request.dbody) if request.dbody else ())
         ]
         for each in versions:
-            self._core.room.admit_copy(each.batch)
+            self._core.room.admit_copy(schema, each.batch)
             arrived = await self._offload.result(partial(_arranged, store, each, message.low))
             if self._target(message) != (store, incoming) or store.schema is not schema:
                 raise TransientError(f"transfer {message.transfer} was overtaken")
@@ -189,7 +189,7 @@ class Receiving:
         comparison = self.former.comparison(message.transfer, message.map_id)
         good = transfer.joined(comparison.good(), TOGETHER_ROWS)
         while (each := await self._offload.result(lambda: next(good, None))) is not None:
-            core.room.admit_copy(each.batch)
+            core.room.admit_copy(schema, each.batch)
             arrived = await self._offload.result(partial(store.arrival, [each]))
             if self._target(message) != (store, incoming) or store.schema is not schema:
                 raise TransientError(f"transfer {message.transfer} was overtaken")

@@ -63,6 +63,9 @@ class Definitions:
         verification finds: then the catalog is as it was."""
         if not found.edits:
             return
+        for edit in found.edits:
+            if isinstance(edit, PutMap):
+                await self._indexes.admit(edit.schema)
         edits = settled_edits(found.edits, statement.started)
         await self._catalog.edit(edits, found.version)
         if not found.verify:

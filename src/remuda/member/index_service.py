@@ -29,7 +29,8 @@ from remuda.member.catalog_service import CatalogService
 from remuda.member.core import Core
 from remuda.member.log import fields
 from remuda.member.peers import Peers
-from remuda.rpc.messages import control_pb2
+from remuda.rpc.codec import decode_schema, encode_schema
+from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.session.answers import Answer
@@ -55,6 +56,11 @@ class IndexService:
         self._peers = peers
         self._catalog = catalog
 
+    @property
+    def routes(self) -> dict[int, Callable[[Request], None]]:
+        """Who answers what other members ask."""
+        return {RpcType.INDEX_STATUS: self.on_status, RpcType.INDEX_ROOM: self.on_room}
+
     async def create(
         self,
         found: CreateIndexStatement,
@@ -63,7 +69,7 @@ class IndexService:
     ) -> None:
         """Returns when plans use the index. ``check`` raises when the statement is cancelled, and
         ``verify`` when the rows that are there cannot have the index: then it is dropped again.
-        Raises DuplicateObject, UndefinedMap, UndefinedColumn."""
+        Raises DuplicateObject, UndefinedMap, UndefinedColumn, StorageFull."""
         if found.exists:
             return
         map_id, name = found.schema.map_id, found.definition.name
@@ -74,6 +80,9 @@ class IndexService:
                     raise DuplicateObject(f'index "{name}" exists already')
             return with_index(schema, found.definition)
 
+        schema = self._core.catalog.find_id(map_id)
+        if schema is not None:
+            await self.admit(added(schema))
         await self._change(map_id, added)
         made = self._find(map_id, name)
         try:
@@ -84,6 +93,26 @@ class IndexService:
             await self._withdraw(map_id, made)
             raise
         self._find(map_id, name)
+
+    async def admit(self, schema: MapSchema) -> None:
+        """Ask every member for room for the indexes that ``schema`` has and its map has not, before
+        the catalog has them. Raises StorageFull."""
+        core = self._core
+        known = core.catalog.find_id(schema.map_id)
+        if known is None or {i.name for i in schema.indexes} <= {i.name for i in known.indexes}:
+            return
+        message = control_pb2.IndexRoomRequest(context=core.context(), map=encode_schema(schema))
+        others = [number for number in core.live_members() if number != core.number]
+        core.room.admit_indexes(schema)
+        await asyncio.gather(
+            *(self._peers.request(number, RpcType.INDEX_ROOM, message) for number in others)
+        )
+
+    def on_room(self, request: Request) -> None:
+        message = control_pb2.IndexRoomRequest.FromString(request.pbody)
+        self._core.observe_peer(message.context)
+        self._core.room.admit_indexes(decode_schema(message.map))
+        request.reply(RpcType.INDEX_ROOM, common_pb2.Ack(ok=True))
 
     async def make_ready(self, map_id: int, check: Callable[[], None]) -> None:
         """Returns when plans use all unique indexes of a map that is there."""

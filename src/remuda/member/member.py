@@ -427,7 +427,7 @@ class Member:
             ControlType.QUERY_CHECK: queries.on_check,
             ControlType.QUERY_CHECK_RESPONSE: queries.on_check_response,
             ControlType.FRAGMENT_DONE: queries.on_fragment_done,
-            ControlType.INDEX_STATUS: self.indexes.on_status,
+            **self.indexes.routes,
             ControlType.MAP_STATISTICS: self.statistics.on_request,
             ControlType.SYSTEM_STATE: self.system.on_request,
             ControlType.QUERY_PROFILES: lambda request: core.serve(

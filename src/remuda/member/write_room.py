@@ -27,6 +27,7 @@ from remuda.limits import PARTITIONS
 from remuda.member.log import fields
 from remuda.member.transaction_sets import PartWork, Row, Write
 from remuda.plan.explain import size_text
+from remuda.storage.index_sizes import entries_size
 from remuda.storage.map_store import MapStore
 from remuda.storage.row_sizes import INDEX_ENTRY_SIZE, TUPLE_SIZE, RowSizes, value_size
 from remuda.storage.stored_memory import (
@@ -138,14 +139,14 @@ class WriteRoom:
         total = removals = 0
         maps: dict[int, _MapRoom] = {}
         for map_id, store in self._stores.items():
-            size = store.bytes
+            size = store.bytes + store.indexes.unbuilt
             total += size + store.frames.unarranged_bytes
             removals += store.frames.removal_bytes
             limit = self._map_limit(store.schema)
             if limit is not None:
                 maps[map_id] = _MapRoom(limit, size)
         for store in self._backups.values():
-            total += store.bytes + store.frames.unarranged_bytes
+            total += store.bytes + store.indexes.unbuilt + store.frames.unarranged_bytes
             removals += store.frames.removal_bytes
         self._maps = maps
         self._sizes = {m: known for m, known in self._sizes.items() if m in self._stores}
@@ -237,7 +238,7 @@ class WriteRoom:
         """The same for rows that are staged later: ``under_way`` and ``admit`` follow. Returns
         their bytes."""
         self._require_disk()
-        size = staged_size(batch)
+        size = staged_size(batch, None if removal else schema)
         internal = schema.name.startswith(INTERNAL_MARK)
         use = Use.REMOVAL if removal else Use.INTERNAL if internal else Use.ROWS
         self._require_memory(size, use)
@@ -264,9 +265,9 @@ class WriteRoom:
         if not self._fits(size, Use.ROWS):
             raise self._no_memory(size, Use.ROWS)
 
-    def admit_copy(self, batch: pa.RecordBatch) -> None:
+    def admit_copy(self, schema: MapSchema, batch: pa.RecordBatch) -> None:
         """Before rows of a copy are stored. Raises StorageFull."""
-        size = staged_size(batch)
+        size = staged_size(batch, schema)
         self.require_copy(size)
         self.stored.admit(size)
 
@@ -282,6 +283,23 @@ class WriteRoom:
             room.held += size
         self.stored.admit(size)
 
+    # --- indexes ------------------------------------------------------------------------------
+
+    def admit_indexes(self, schema: MapSchema) -> None:
+        """Before indexes are made that ``schema`` has and the map has not. Raises StorageFull.
+        From then on ``measure`` counts what they lack until they are built."""
+        store, backup = self._stores.get(schema.map_id), self._backups.get(schema.map_id)
+        size = 0 if store is None else store.indexes.expected(schema)
+        all_copies = size + (0 if backup is None else backup.indexes.expected(schema))
+        if not all_copies:
+            return
+        # Runs are merged into larger ones, and both are there for a moment.
+        self._require_memory(2 * all_copies, Use.ROWS, "an index")
+        if schema.map_id in self._maps:
+            self._require_map(schema, size, "index")
+            self._maps[schema.map_id].held += size
+        self.stored.admit(all_copies)
+
     # --- refusals -----------------------------------------------------------------------------
 
     def _fits(self, size: int, use: Use) -> bool:
@@ -290,7 +308,7 @@ class WriteRoom:
         self._measure_again()
         return self.stored.fits(size, use)
 
-    def _require_memory(self, size: int, use: Use) -> None:
+    def _require_memory(self, size: int, use: Use, what: str = "a write") -> None:
         if self._fits(size, use):
             return
         stored = self.stored
@@ -301,23 +319,24 @@ class WriteRoom:
                 "no room for rows: writes are refused",
                 extra=fields(held=stored.held, limit=stored.limit),
             )
-        raise self._no_memory(size, use)
+        raise self._no_memory(size, use, what)
 
-    def _no_memory(self, size: int, use: Use) -> StorageFull:
+    def _no_memory(self, size: int, use: Use, what: str = "a write") -> StorageFull:
         stored = self.stored
         kept = stored.reserve if use is Use.ROWS else 0
         return StorageFull(
-            f"member {self._me} has no room for a write: it holds {size_text(stored.held)} of the "
+            f"member {self._me} has no room for {what}: it holds {size_text(stored.held)} of the "
             f"{size_text(stored.limit)} that it may store",
-            detail=f"The write needs {size} bytes; {stored.held} of {stored.limit} are held"
+            detail=f"The {what.rsplit(maxsplit=1)[-1]} needs {size} bytes; "
+            f"{stored.held} of {stored.limit} are held"
             + (f", and {kept} are kept for removals." if kept else "."),
             hint="Remove entries, drop maps or indexes, add members, or raise storage_memory. "
-            "Nothing was written; writes succeed again when there is room. "
+            "Nothing was changed; the same succeeds when there is room. "
             "Removed rows are freed after about ten seconds.",
             member=str(self._me),
         )
 
-    def _require_map(self, schema: MapSchema, size: int) -> None:
+    def _require_map(self, schema: MapSchema, size: int, what: str = "write") -> None:
         room = self._maps[schema.map_id]
         if room.held + size <= room.limit:
             return
@@ -329,9 +348,9 @@ class WriteRoom:
         raise StorageFull(
             f'map "{schema.name}" is full: member {self._me} holds {size_text(found.held)} of it, '
             f"and its share of max_bytes is {size_text(found.limit)}",
-            detail=f"The write needs {size} bytes; {found.held} of {found.limit} are held.",
+            detail=f"The {what} needs {size} bytes; {found.held} of {found.limit} are held.",
             hint="Remove entries, raise max_bytes, or let entries go by themselves (eviction = "
-            "'LRU'). Nothing was written. Removed rows are freed after about ten seconds.",
+            "'LRU'). Nothing was changed. Removed rows are freed after about ten seconds.",
             member=str(self._me),
         )
 
@@ -350,12 +369,14 @@ class WriteRoom:
         }
 
 
-def staged_size(batch: pa.RecordBatch) -> int:
+def staged_size(batch: pa.RecordBatch, schema: MapSchema | None) -> int:
     """Bytes that rows take while they are staged, and while the commit puts them in order: it
-    copies them before it drops what was staged."""
+    copies them before it drops what was staged. Then come the entries of the indexes of
+    ``schema``; None: there will be none."""
     size: int = batch.nbytes
     rows: int = batch.num_rows
-    return 2 * size + STAGED_ROW_SIZE * rows
+    entries = entries_size(schema, batch) if schema is not None and schema.indexes else 0
+    return 2 * size + STAGED_ROW_SIZE * rows + entries
 
 
 def work_size(work: PartWork) -> int:

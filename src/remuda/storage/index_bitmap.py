@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from remuda.storage.index_keys import NULL, NULL_WORD, Bound, KeyForm, Span
 from remuda.storage.index_runs import IndexRun, WordRun, build
 from remuda.storage.row_set import RowSet
 from remuda.storage.secondary_index import Picks, SecondaryIndex
+
+SET_SIZE: Final = 250
+"""Bytes of a key and of its set, besides what the set contains: Python's and NumPy's objects."""
 
 
 class ChunkBitmaps:
@@ -32,7 +36,7 @@ class ChunkBitmaps:
 
     @property
     def nbytes(self) -> int:
-        return sum(rows.nbytes for rows in self.sets) + 100 * len(self.keys)
+        return sum(rows.nbytes for rows in self.sets) + SET_SIZE * len(self.keys)
 
     def within(self, spans: Sequence[Span]) -> list[RowSet]:
         found: list[RowSet] = []

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from remuda.datatypes.index import IndexDefinition, IndexKind
+from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.errors import SchemaChanged
 from remuda.storage.chunk import Chunk, Offsets
@@ -17,6 +18,7 @@ from remuda.storage.index_bitmap import BitmapIndex
 from remuda.storage.index_hash import HashForm, HashIndex
 from remuda.storage.index_keys import KeyForm
 from remuda.storage.index_scan import IndexCursor, OrderedIndexCursor, match_keys
+from remuda.storage.index_sizes import index_size
 from remuda.storage.index_sorted import SortedIndex, keys_between
 from remuda.storage.layout import Layouts
 from remuda.storage.row_set import RowSet
@@ -53,6 +55,23 @@ class IndexSet:
     @property
     def nbytes(self) -> int:
         return sum(index.nbytes for index in self.by_id.values())
+
+    def expected(self, schema: MapSchema) -> int:
+        """Bytes of the indexes of ``schema``, the next one of the map, that are not here yet."""
+        known = {index.definition.name for index in self.by_id.values()}
+        wanted = [each for each in schema.indexes if each.name not in known]
+        chunks = self._table.snapshot() if wanted else ()
+        return sum(index_size(schema, definition, chunks) for definition in wanted)
+
+    @property
+    def unbuilt(self) -> int:
+        """Bytes that the indexes will take besides ``nbytes`` when all of them are built."""
+        total = 0
+        for index in self.by_id.values():
+            if not index.built:
+                schema, chunks = index.layouts.schema, self._table.snapshot()
+                total += max(0, index_size(schema, index.definition, chunks) - index.nbytes)
+        return total
 
     def define(self, layouts: Layouts) -> None:
         """Have the indexes of the newest schema and no others; new ones are built by ``step``."""

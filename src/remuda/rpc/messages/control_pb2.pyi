@@ -39,6 +39,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CATALOG_CHANGE: _ClassVar[RpcType]
     CATALOG_INSTALL: _ClassVar[RpcType]
     INDEX_STATUS: _ClassVar[RpcType]
+    INDEX_ROOM: _ClassVar[RpcType]
     MAP_STATISTICS: _ClassVar[RpcType]
     SYSTEM_STATE: _ClassVar[RpcType]
     QUERY_PROFILES: _ClassVar[RpcType]
@@ -98,6 +99,7 @@ RECOVER: RpcType
 CATALOG_CHANGE: RpcType
 CATALOG_INSTALL: RpcType
 INDEX_STATUS: RpcType
+INDEX_ROOM: RpcType
 MAP_STATISTICS: RpcType
 SYSTEM_STATE: RpcType
 QUERY_PROFILES: RpcType
@@ -625,6 +627,14 @@ class MapStatistics(_message.Message):
     columns: _containers.RepeatedCompositeFieldContainer[ColumnStatistics]
     schema_version: int
     def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., columns: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ..., schema_version: _Optional[int] = ...) -> None: ...
+
+class IndexRoomRequest(_message.Message):
+    __slots__ = ("context", "map")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAP_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    map: _common_pb2.MapSchema
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ...) -> None: ...
 
 class IndexStatusRequest(_message.Message):
     __slots__ = ("context", "map_id")
