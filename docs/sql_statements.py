@@ -110,8 +110,8 @@ SELECT carrier, count(*) FROM gone GROUP BY carrier"""),
 RECURSION_NOTE: Final = """\
 A recursive CTE has PostgreSQL's form and restrictions. All of its rounds read the timestamp of the
 statement. It may take 100,000 rounds, and its rows count against the memory of the statement.
-DECIMALs whose digits would grow with every round become DECIMAL(38,16). SEARCH or CYCLE may stand
-behind the last query of WITH.
+DECIMALs whose digits would grow with every round become DECIMAL(38,16), quotients have 20 digits
+after the point. SEARCH or CYCLE may stand behind the last query of WITH.
 
 A CTE with a volatile function (random(), gen_random_uuid(), clock_timestamp()) is computed once,
 however often it is read. WITH may hold one INSERT, UPDATE, DELETE or MERGE, in a SELECT that is the

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from remuda.datatypes.coercion import common_type, is_comparable
 from remuda.datatypes.schema import Column
-from remuda.datatypes.sql import VARCHAR, Kind, SqlType
+from remuda.datatypes.sql import QUOTIENT_STEP, VARCHAR, Kind, SqlType, computed_decimal
 from remuda.datatypes.text import type_name
 from remuda.errors import (
     InvalidColumnReference,
@@ -24,6 +24,7 @@ from remuda.errors import (
     TypeMismatch,
     UndefinedFunction,
 )
+from remuda.plan.function_signatures import SCALE_OF_INEXACT
 from remuda.plan.functions import AGGREGATE_FUNCTIONS
 from remuda.plan.logical import Logical, Recursion
 from remuda.sql.calls import function_name
@@ -50,6 +51,8 @@ class Terms(Protocol):
 EXPECTED_ROWS = 1000.0
 WIDE_DECIMAL = SqlType(Kind.DECIMAL, precision=38, scale=16)
 """What a decimal becomes whose digits would grow with every round."""
+_INEXACT_DECIMAL = computed_decimal(SCALE_OF_INEXACT, QUOTIENT_STEP, 0)
+"""The same for quotients and other inexact numbers, which keep PostgreSQL's digits."""
 WIDENINGS_MAX = 4
 
 
@@ -216,8 +219,8 @@ class RecursionBinder:
             elif both is not None and have.is_text and more.is_text:
                 overall.append(VARCHAR)
             elif both is not None and have.kind is Kind.DECIMAL and more.kind is Kind.DECIMAL:
-                overall.append(WIDE_DECIMAL)
-            elif have == WIDE_DECIMAL and more.kind is Kind.DECIMAL:
+                overall.append(_INEXACT_DECIMAL if more.digits else WIDE_DECIMAL)
+            elif have in (WIDE_DECIMAL, _INEXACT_DECIMAL) and more.kind is Kind.DECIMAL:
                 overall.append(have)
             else:
                 raise self._type_mismatch(union, index, have, both or more)
