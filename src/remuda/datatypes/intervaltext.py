@@ -43,15 +43,19 @@ _NAMES: Final = {
     "centuries": "century", "mil": "millennium", "mils": "millennium", "millennia": "millennium",
 }  # fmt: skip
 _WORD = re.compile(
-    r"\s*(?:(?P<clock>[+-]?[0-9]+(?::[0-9]+){1,2}(?:\.[0-9]*)?)"
+    # Other signs only part words, and blanks may follow the sign of a number.
+    r"[\s!\"#$%&'()*,/:;<=>?@\[\\\]^_`{|}~]*(?:(?P<sign>[+-])\s+(?=[0-9.])"
+    r"|(?P<clock>[+-]?[0-9]+(?::[0-9]+){1,2}(?:\.[0-9]*)?)"
     r"|(?P<months>[+-]?[0-9]+-[0-9]+)"
     r"|(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?(?![0-9]))"
-    r"|(?P<unit>[a-z]+)|(?P<at>@))",
+    r"|(?P<unit>[a-z]+)|(?P<end>\Z))",
     re.IGNORECASE,
 )
 _ISO_PART = re.compile(r"([+-]?[0-9]*\.?[0-9]*)([YMWDHS])", re.IGNORECASE)
 _ISO_DATE = re.compile(r"([+-]?[0-9]+)-([+-]?[0-9]+)(?:-([+-]?[0-9]+(?:\.[0-9]*)?))?\Z")
-_ISO_CLOCK = re.compile(r"([0-9]+):([0-9]+):([0-9]+(?:\.[0-9]*)?)\Z")
+_ISO_CLOCK = re.compile(r"([0-9]+):([0-9]+)(?::([0-9]+(?:\.[0-9]*)?))?\Z")
+_ISO_COMPACT_DATE = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})\Z")
+_ISO_COMPACT_CLOCK = re.compile(r"([0-9]{2})([0-9]{2})([0-9]{2}(?:\.[0-9]*)?)\Z")
 _ISO_UNITS: Final = {"Y": "year", "M": "month", "W": "week", "D": "day"}
 _ISO_TIME_UNITS: Final = {"H": "hour", "M": "minute", "S": "second"}
 _ONE = Decimal(1)
@@ -160,8 +164,6 @@ def _parse_words(stripped: str, text: str, fields: tuple[str, ...]) -> bytes:
     negative = bool(words) and words[-1] == ("unit", "ago")
     if negative:
         words.pop()
-    if words and words[0][0] == "at":
-        words.pop(0)
     total = _Sum(text)
     unit = ""
     pending = False  # a unit whose number has not come yet
@@ -200,8 +202,11 @@ def _words(stripped: str, text: str) -> list[tuple[str, str]]:
         if match is None:
             raise bad_interval(text)
         kind = str(match.lastgroup)
-        words.append((kind, match[kind].lower()))
         at = match.end()
+        if kind == "sign":
+            stripped = stripped[:at] + match["sign"] + stripped[at:]
+        elif kind != "end":
+            words.append((kind, match[kind].lower()))
     return words
 
 
@@ -251,21 +256,19 @@ def _parse_iso(rest: str, text: str) -> bytes:
     """``1Y2M3W4DT5H6M7.8S`` or ``0001-02-03T04:05:06``: what stands behind the P."""
     date, mark, time = rest.upper().partition("T")
     total = _Sum(text)
-    if not date and not time:
+    if not date and not mark:
         raise bad_interval(text)
-    if mark and not time:
-        raise bad_interval(text)
-    match = _ISO_DATE.match(date)
+    match = _ISO_DATE.match(date) or _ISO_COMPACT_DATE.match(date)
     if match is not None:
         total.add(_number(match[1], text), "year")
         total.add(_number(match[2], text), "month")
         total.add(_number(match[3] or "0", text), "day")
     else:
         _iso_parts(total, date, _ISO_UNITS)
-    match = _ISO_CLOCK.match(time)
+    match = _ISO_CLOCK.match(time) or _ISO_COMPACT_CLOCK.match(time)
     if match is not None:
         for amount, unit in zip(match.groups(), ("hour", "minute", "second"), strict=True):
-            total.add(_number(amount, text), unit)
+            total.add(_number(amount or "0", text), unit)
     else:
         _iso_parts(total, time, _ISO_TIME_UNITS)
     return total.packed()
@@ -277,7 +280,6 @@ def _iso_parts(total: _Sum, part: str, units: dict[str, str]) -> None:
         unit = units.get(match[2])
         if match.start() != at or unit is None or not any(c.isdigit() for c in match[1]):
             raise bad_interval(total.text)
-        total.mark(unit)
         total.add(_number(match[1], total.text), unit)
         at = match.end()
     if at != len(part):
