@@ -8,7 +8,7 @@ must be an error of the SQL tree. ``Statements`` gives the same statements for t
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Final
 
@@ -259,6 +259,25 @@ def _fitting() -> tuple[
 
 
 FITTING, GIVING = _fitting()
+
+
+def _calls_giving(catalog: Mapping[str, object]) -> dict[str, dict[str, list[tuple[str, ...]]]]:
+    """For each kind the functions of the catalog that give it, with their arguments."""
+    found: dict[str, dict[str, list[tuple[str, ...]]]] = {}
+    for name, function in catalog.items():
+        if getattr(function, "within_group", False):
+            continue
+        for kinds, result in _calls_of(function):
+            kind = None if result is None else _kind_of(result)
+            if kind is not None:
+                found.setdefault(kind, {}).setdefault(name, []).append(kinds)
+    return found
+
+
+CALLS_GIVING: Final = {
+    "aggregate": _calls_giving(AGGREGATE_FUNCTIONS),
+    "window": _calls_giving(WINDOW_FUNCTIONS),
+}
 
 
 class Statements:

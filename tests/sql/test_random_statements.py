@@ -15,6 +15,7 @@ from remuda.errors import RemudaError
 
 sys.path.insert(0, str(Path(__file__).parent))
 from random_statements import SETUP, Statements
+from typed_statements import TypedStatements
 
 SEED = 20_261_122
 IN_DEFAULT_RUN = 500
@@ -38,11 +39,11 @@ def _outcome(client: remuda.Client, text: str) -> str:
     return "ok"
 
 
-def _run(seed: int, count: int) -> Counter[str]:
+def _run(make: type[Statements], seed: int, count: int) -> Counter[str]:
     """How statements ended; fails with those that ended with an internal error."""
     outcomes: Counter[str] = Counter()
     bugs: list[str] = []
-    statements = Statements(seed)
+    statements = make(seed)
     with remuda.start(members=1) as cluster, cluster.connect() as client:
         for text in SETUP:
             client.sql(text).close()
@@ -61,13 +62,18 @@ def _run(seed: int, count: int) -> Counter[str]:
 
 
 def test_random_statements_end_without_internal_errors() -> None:
-    outcomes = _run(SEED, IN_DEFAULT_RUN)
+    outcomes = _run(Statements, SEED, IN_DEFAULT_RUN)
     # Most of the grammar refuses; without those that run, execution would not be tried at all.
     assert outcomes["ok"] > IN_DEFAULT_RUN / 8
     assert len(outcomes) > 10
 
 
+def test_random_statements_of_fitting_types_mostly_run() -> None:
+    outcomes = _run(TypedStatements, SEED, IN_DEFAULT_RUN)
+    assert outcomes["ok"] > IN_DEFAULT_RUN / 2
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("part", range(IN_SOAK // PER_CLUSTER))
 def test_a_million_random_statements(part: int) -> None:
-    _run(SEED + 1 + part, PER_CLUSTER)
+    _run((Statements, TypedStatements)[part % 2], SEED + 1 + part, PER_CLUSTER)

@@ -391,11 +391,12 @@ class OperatorGroups:
 
 
 def literal_rows(limit: Expression | None) -> float | None:
-    """The number of rows of a literal LIMIT; for a parameter, a guess."""
+    """The number of rows of a literal LIMIT; for a parameter, a guess. A negative one gives none
+    here: it is refused when it is run."""
     if limit is None:
         return None
     value = getattr(limit, "value", None)
-    return float(value) if isinstance(value, int) else 1000.0
+    return max(float(value), 0.0) if isinstance(value, int) else 1000.0
 
 
 def _keys_of_groups(

@@ -37,6 +37,12 @@ GROUPING = "grouping"
 """Stands in expressions for GROUPING(...) until the grouping sets are known."""
 
 
+def refuse_grouping(context: Context, key: Expression, node: exp.Expr) -> None:
+    """Raise GroupingError for a key with GROUPING(...), which an output column may bring."""
+    if any(isinstance(part, Call) and part.function == GROUPING for part in walk(key)):
+        raise context.error(GroupingError, "grouping operations are not allowed in GROUP BY", node)
+
+
 class Grouping:
     """Collects keys and calls while the clauses of one SELECT are bound.
 

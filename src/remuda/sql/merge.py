@@ -8,7 +8,7 @@ remove, the columns of RETURNING.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sqlglot import exp
@@ -150,7 +150,7 @@ class _Merge:
                 source.add(context, name, columns, self.node)
         for clause in self.whens:
             seen = scope if clause.matched else target if clause.by_source else source
-            self._bind_clause(clause, seen)
+            self._bind_clause(clause, replace(seen, owner="MERGE"))
         plan, chosen = self._with_choice(plan, mark)
         rows, keys, action = self._rows(chosen), self._keys(), self._action(chosen)
         clause_node = self.node.args.get("returning")

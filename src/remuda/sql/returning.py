@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -35,8 +35,8 @@ def returned(context: Context, outcome: Outcome, clause: exp.Expr | None) -> Out
     node = exp.Select()
     node.args["from_"] = exp.From()  # so that "*" is allowed
     select = SelectBinder(context, node, Environment(), lambda n, e: bind_query(context, n, e))
-    select.plan, select.scope = outcome.plan, outcome.scope
-    select.binder = ExpressionBinder(context, outcome.scope, select)
+    select.plan, select.scope = outcome.plan, replace(outcome.scope, owner="RETURNING")
+    select.binder = ExpressionBinder(context, select.scope, select)
     if clause is not None:
         context.only(clause, "expressions")
         node.args["expressions"] = list(clause.expressions)

@@ -43,7 +43,8 @@ class Scope:
     parent: Scope | None = None
     outer: set[ColumnId] = field(default_factory=set)
     owner: object = None
-    """The binder of the query whose FROM clause this is; None inside of a FROM clause."""
+    """The binder of the query whose FROM clause this is; None inside of a FROM clause; the name of
+    a clause that sees rows one by one, over which subqueries can have no aggregates."""
     hidden: tuple[Scope, ...] = ()
     """Relations nearby that cannot be referred to from here."""
     single: set[str] = field(default_factory=set)

@@ -48,7 +48,7 @@ from remuda.sql.context import Context, identifier
 from remuda.sql.conversion import is_untyped
 from remuda.sql.expressions import ExpressionBinder
 from remuda.sql.first_rows import first_of_each
-from remuda.sql.grouping import GROUPING, Grouping
+from remuda.sql.grouping import GROUPING, Grouping, refuse_grouping
 from remuda.sql.grouping_sets import grouping_sets
 from remuda.sql.nested import field_of
 from remuda.sql.output import distinct, one_row, project
@@ -116,11 +116,13 @@ class SelectBinder:
 
     # --- what expressions ask (Surroundings) ---
 
-    def aggregate(self, name: str, node: exp.Expr, filter_node: exp.Expr | None) -> Expression:
+    def refuse_nested(self, node: exp.Expr) -> None:
         if self.in_aggregate:
-            raise self.context.error(
-                GroupingError, "aggregate function calls cannot be nested", node
-            )
+            message = "aggregate function calls cannot be nested"
+            raise self.context.error(GroupingError, message, node)
+
+    def aggregate(self, name: str, node: exp.Expr, filter_node: exp.Expr | None) -> Expression:
+        self.refuse_nested(node)
         self.in_aggregate = True
         try:
             call = self.aggregate_call(name, node, filter_node)
@@ -129,11 +131,10 @@ class SelectBinder:
         level = self._level_of(call)
         owner = self if level is self.scope else level.owner
         if not isinstance(owner, SelectBinder):
-            raise self.context.error(
-                GroupingError,
-                "aggregate functions are not allowed in FROM clause of their own query level",
-                node,
-            )
+            where = owner if isinstance(owner, str) else "FROM clause of their own query level"
+            message = f"aggregate functions are not allowed in {where}"
+            raise self.context.error(GroupingError, message, node)
+        owner.refuse_nested(node)  # a subquery in the argument of one may make another one of it
         owner.refuse_aggregate(node)
         reference = owner.grouping.reference(call, name)
         for crossed in all_levels(self.scope):
@@ -312,8 +313,7 @@ class SelectBinder:
             raise context.error(
                 GroupingError, f"grouping operations are not allowed in {self.clause}", node
             )
-        if self.in_aggregate:
-            raise context.error(GroupingError, "aggregate function calls cannot be nested", node)
+        self.refuse_nested(node)
         if not 1 <= len(node.expressions) <= GROUPING_ARGUMENTS_MAX:
             raise context.error(
                 SqlSyntaxError,
@@ -336,6 +336,7 @@ class SelectBinder:
 
     def group_key(self, node: exp.Expr) -> Expression:
         settled = self.binder.convert.settled(self.group_element(node), node)
+        refuse_grouping(self.context, settled, node)
         if not is_comparable(settled.type):
             raise self.context.error(
                 TypeMismatch, f"cannot group by type {type_name(settled.type)}", node

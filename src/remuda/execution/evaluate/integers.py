@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -177,6 +178,10 @@ def _bucket_of(value: Any, low: Any, high: Any, count: int) -> int:
         return count + 1
     share = (value - low) * count
     width = high - low
+    if isinstance(share, float) and not (math.isfinite(share) and math.isfinite(width)):
+        # Doubles near the end of their range: exactly, for neither product nor width is one.
+        share = (Fraction(value) - Fraction(low)) * count
+        width = Fraction(high) - Fraction(low)
     whole = int(share / width) if isinstance(share, float) else share // width
     return min(whole, count - 1) + 1
 

@@ -1,0 +1,61 @@
+"""Statements that random ones have found to end with an internal error: how they must end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import remuda
+from remuda.errors import RemudaError
+
+pytestmark = pytest.mark.cluster
+
+NESTED = "42803: aggregate function calls cannot be nested"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[remuda.Client]:
+    with remuda.start(members=1) as cluster, cluster.connect() as found:
+        found.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER, d DOUBLE PRECISION)")
+        found.sql("INSERT INTO t VALUES (1, 5, -1.7e308), (2, 6, 1.7e308)")
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("SELECT id FROM t ORDER BY id LIMIT -3", "2201W: LIMIT must not be negative"),
+        ("SELECT id FROM t ORDER BY id LIMIT (-9223372036854775807 - 1)",
+         "2201W: LIMIT must not be negative"),
+        # An aggregate over columns of an outer query alone belongs to that query.
+        ("SELECT max((SELECT max(a.i) FROM t)) FROM t a", NESTED),
+        ("SELECT max((SELECT x FROM (SELECT (SELECT min(a.i)) AS x FROM t) q LIMIT 1)) FROM t a",
+         NESTED),
+        ("SELECT max((SELECT max(a.i + t.i) FROM t)) FROM t a", [(12,)]),
+        ("SELECT (SELECT max(a.i)) FROM t a", [(6,)]),
+        ("DELETE FROM t WHERE id = -1 RETURNING (SELECT max(t.i) FROM t x)",
+         "42803: aggregate functions are not allowed in RETURNING"),
+        ("UPDATE t SET i = 1 RETURNING (SELECT x FROM (SELECT max(t.i) x FROM t y) q)",
+         "42803: aggregate functions are not allowed in RETURNING"),
+        ("DELETE FROM t WHERE id = -1 RETURNING (SELECT max(x.i + t.i) FROM t x)", []),
+        (("MERGE INTO t USING (VALUES (9)) v(n) ON id = n WHEN MATCHED THEN UPDATE SET i = "
+         "(SELECT max(t.i) FROM t x)"), "42803: aggregate functions are not allowed in MERGE"),
+        ("SELECT ROW(GROUPING(i)) FROM t GROUP BY 1",
+         "42803: grouping operations are not allowed in GROUP BY"),
+        ("SELECT GROUPING(i) AS x FROM t GROUP BY x",
+         "42803: grouping operations are not allowed in GROUP BY"),
+        ("SELECT GROUPING(i) FROM t GROUP BY i ORDER BY 1", [(0,), (0,)]),
+        ("SELECT width_bucket(d, 1e308, 2, 100) FROM t ORDER BY id", [(101,), (0,)]),
+        ("SELECT width_bucket(d, -1.7e308, 1.7e308, 4) FROM t ORDER BY id", [(1,), (5,)]),
+        ("SELECT width_bucket(0.5e308, -1.7e308, 1.7e308::double precision, 4)", [(3,)]),
+    ],
+)  # fmt: skip
+def test_it_ends_as_it_should(
+    client: remuda.Client, text: str, end: str | list[tuple[object, ...]]
+) -> None:
+    try:
+        found: object = client.sql(text).fetchall()
+    except RemudaError as error:
+        found = f"{error.sqlstate}: {error.message}"
+    assert found == end
