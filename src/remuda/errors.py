@@ -521,6 +521,11 @@ class TakenOver(MemberNotReady):
     """A request for partitions that a member takes over, while it serves those that it had."""
 
 
+class MemberSuspected(NotServed):
+    """A member that the request needs is not heard, and no view has dropped it yet. Statements wait
+    until it is heard again or the others have taken over."""
+
+
 class NoLease(NotServed):
     """The member may not serve as a primary: it does not hear from a majority of the members."""
 

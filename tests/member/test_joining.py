@@ -7,7 +7,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import subprocess
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -191,20 +192,50 @@ def test_nobody_is_back_who_is_not_there(monkeypatch: pytest.MonkeyPatch, nobody
     asyncio.run(scenario())
 
 
+def crash(client: Any, processes: list[Any], members: list[Any]) -> None:
+    """Kill a member that the client is not connected to: statements that begin when the others
+    miss it wait until they have taken over."""
+    behind = "SELECT count(*) FROM sys.partitions WHERE state <> 'complete'"
+    wait_for(lambda: client.sql(behind).fetchall() == [(0,)])
+    processes[[member["member"] for member in members].index(3)].kill()
+    wait_for(lambda: alive(client) == 3)
+    client.sql("UPDATE t SET v = v + 1")
+    client.sql("INSERT INTO t SELECT id + 10, 0 FROM t")
+    assert client.sql("SELECT count(*), sum(v) FROM t").fetchall() == [(12, 12)]
+
+
+def alive(client: Any) -> int:
+    """How many members are heard; 0: the question was under way when one was lost."""
+    try:
+        text = "SELECT count(*) FROM sys.members WHERE state = 'alive'"
+        (count,) = client.sql(text).fetchone()
+    except MemberUnavailable:
+        return 0
+    return int(count)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """The suite's timeout bounds it."""
+    while not condition():
+        time.sleep(0.02)
+
+
 @pytest.mark.cluster
 def test_processes_go_on_after_requests_of_others_that_are_not_there(nobody: str) -> None:
-    """Three members as processes of their own hear many such requests; then a fourth one joins."""
+    """Three members as processes of their own hear many such requests; then a fourth one joins, and
+    one is killed."""
     processes: list[subprocess.Popen[str]] = []
     # As the launcher does it: the first member's control socket exists before any process.
     with socket.create_server(("127.0.0.1", 0)) as seed:
         fd, address = seed.fileno(), f"127.0.0.1:{seed.getsockname()[1]}"
         try:
-            three = ("--cluster-size", "3")
+            three = ("--cluster-size", "3", "--heartbeat-interval", "0.3")
             processes.append(spawn(*three, "--control-fd", str(fd), pass_fds=(fd,)))
             processes += [spawn(*three, "--join", address) for _ in range(2)]
             members = [ready(process) for process in processes]
             assert sorted(member["member"] for member in members) == [1, 2, 3]
-            with remuda.connect([member["user"] for member in members]) as client:
+            staying = [member["user"] for member in members if member["member"] != 3]
+            with remuda.connect(staying) as client:
                 client.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
                 for number in range(5):
                     client.sql("INSERT INTO t VALUES (?, 0)", number)
@@ -218,6 +249,7 @@ def test_processes_go_on_after_requests_of_others_that_are_not_there(nobody: str
                 assert client.sql("SELECT sum(v) FROM t").fetchall() == [(6,)]
                 found = client.sql("SELECT member, state FROM sys.members ORDER BY 1").fetchall()
                 assert found == [(number, "alive") for number in (1, 2, 3, 4)]
+                crash(client, processes, members)
         finally:
             for process in processes:
                 process.kill()

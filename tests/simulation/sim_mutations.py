@@ -62,6 +62,12 @@ def any_view_may_start(patch: Patch) -> str:
 
 
 @mutation
+def suspicions_are_not_waited_for(patch: Patch) -> str:
+    patch.setattr(planned_again_module, "SUSPICION_PATIENCE", 0.0)
+    return "statements_wait_until_a_crashed_member_is_dropped"
+
+
+@mutation
 def everybody_is_admitted(patch: Patch) -> str:
     patch.setattr(QueryRegistry, "_refusal", lambda self, event: None)
     return "admission_comes_before_any_start"

@@ -201,6 +201,45 @@ async def a_crash_is_found_by_its_closed_port(play: Play) -> None:
 
 
 @scenario(14, backups=1)
+async def statements_wait_until_a_crashed_member_is_dropped(play: Play) -> None:
+    """They begin when the others miss it, and no view has dropped it yet."""
+    sim = play.sim
+    cores = [sim.members[number].core for number in (1, 2)]
+    client = await play.client(1)
+    await client.run("CREATE TABLE u (id BIGINT PRIMARY KEY, g INT)")
+    await client.run("CREATE TABLE r (id BIGINT PRIMARY KEY) WITH (replicated = true)")
+    begun = [await play.client(number) for number in (1, 2) for _ in STATEMENTS]
+    sim.crash(3)
+    await play.until(lambda: all(3 in core.lost for core in cores), 2.0)
+    assert all(3 in core.view.by_number for core in cores)
+    results = [
+        await client.start(text)
+        for client, text in zip(begun, [*STATEMENTS, *reversed(STATEMENTS)], strict=True)
+    ]
+    await asyncio.sleep(0.2)
+    assert all(3 in core.view.by_number for core in cores)
+    async with asyncio.timeout(15.0):
+        for result in results:
+            await result.done.wait()
+    assert [result.error for result in results] == [None] * len(results)
+    assert await play.gives(client, "SELECT count(*) FROM u") == [(ROWS,)]
+    assert await play.gives(client, "SELECT count(*) FROM r") == [(ROWS,)]
+
+
+STATEMENTS = (
+    "SELECT count(*) FROM t",
+    ORDERED,
+    "UPDATE t SET g = g",
+    "INSERT INTO u SELECT id, g FROM t ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO r SELECT id FROM t ON CONFLICT (id) DO NOTHING",
+    "DELETE FROM t WHERE g = -1",
+    "INSERT INTO u VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5) ON CONFLICT (id) DO NOTHING",
+    "WITH RECURSIVE w(n) AS (SELECT 1 UNION SELECT n + 1 FROM w WHERE n < 3) SELECT 1 FROM w, t",
+    *(f"SELECT g FROM t WHERE id = {key}" for key in range(9)),
+)
+
+
+@scenario(14, backups=1)
 async def a_dropped_member_is_told_the_true_cause(play: Play) -> None:
     """By a member that has not suspected it itself, too."""
     sim = play.sim

@@ -84,7 +84,7 @@ class AdmissionGate:
             return None
         left = statement.timeout - statement.progress.queued
         if left <= 0:
-            raise QueryTimeout("the query's time was over before there was memory for it")
+            raise QueryTimeout("the query's time was over before it could begin")
         return left
 
     def ended(self, query: QueryId) -> None:

@@ -158,7 +158,7 @@ class Changes:
 
     async def truncate(self, schema: MapSchema) -> None:
         core = self._core
-        core.require_all_alive()
+        core.require_all_reached()
         core.store(schema.map_id, schema.version)
 
         async def truncate(_attempt: int) -> int:

@@ -107,7 +107,7 @@ class Commits:
         expected: int | None,
     ) -> int:
         for number in primaries:
-            self._core.require_alive(number)
+            self._core.require_reached(number)
         await self.turn(work.schema.map_id, work.job)
         try:
             return await self.commit_in_turn(work, primaries, partitions, expected)
@@ -128,7 +128,7 @@ class Commits:
         parts = parts_written(self._core.view, work, primaries, chosen)
         coordinator = tx.Coordinator(work.job, tuple(primaries), parts, expected)
         for number in coordinator.participants:
-            self._core.require_alive(number)
+            self._core.require_reached(number)
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         leading = Leading(work, coordinator, done, chosen, self._core.world.clock.monotonic())
         self._leading[work.job] = leading

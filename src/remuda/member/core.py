@@ -21,6 +21,7 @@ from remuda.errors import (
     InternalError,
     MemberGivenUp,
     MemberNotReady,
+    MemberSuspected,
     MemberUnavailable,
     NotServed,
     PartitionsLost,
@@ -54,6 +55,11 @@ T = TypeVar("T")
 DROPPED_NAMES_KEPT = 1000
 CANCEL_AGAIN = 0.1
 """Seconds."""
+SUSPICION_PATIENCE = 15.0
+"""Seconds that a request waits for a member that is not heard, unless it has less time: with the
+defaults, more than it takes until the member is heard again or a view has dropped it."""
+SUSPICION_PAUSE = 0.05
+"""Seconds after which it looks again."""
 
 
 def _nothing(_member: int, _view: int) -> None:
@@ -305,8 +311,27 @@ class Core:
                 hint="Try again in a few seconds, when the others have taken over.",
             )
 
+    def require_reached(self, number: int) -> None:
+        """Before anything is done for a request. Raises MemberSuspected for a member of this view
+        that is not heard: the request may wait for the next one. Otherwise as ``require_alive``."""
+        try:
+            self.require_alive(number)
+        except MemberUnavailable as lost:
+            if number not in self.view.by_number:
+                raise
+            raise MemberSuspected(lost.message, hint=lost.hint, member=lost.member) from lost
+
     def live_members(self) -> tuple[int, ...]:
         return tuple(m.number for m in self.view.members if m.number not in self.lost)
+
+    def require_all_reached(self) -> None:
+        """For requests that need every partition, before anything is done for them. Raises
+        MemberSuspected, PartitionsLost, PartitionsUnreachable."""
+        if self.view.absent:
+            raise self.partitions_absent()
+        if self.lost:
+            for number in self.view.by_number:
+                self.require_reached(number)
 
     def require_all_alive(self) -> None:
         """For requests that need every partition. Raises MemberUnavailable, PartitionsLost,

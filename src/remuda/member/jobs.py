@@ -121,7 +121,7 @@ class Jobs:
         schema = core.schema(message.map)
         if message.HasField("job") and self._begun_elsewhere(call, message.job):
             return
-        core.require_all_alive()
+        core.require_all_reached()
         if len(self._jobs) >= JOBS_MAX:
             raise LimitExceeded(f"member {core.number} coordinates {JOBS_MAX} jobs already")
         job = Job(

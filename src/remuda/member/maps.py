@@ -512,7 +512,7 @@ class Maps:
         message.context.CopyFrom(core.context())
         total = 0
         if not found.schema.replicated:
-            core.require_all_alive()
+            core.require_all_reached()
             for member in core.view.members:
                 if member.number != core.number:
                     body = await self._forwarding.ask(member.number, RpcType.MAP_SIZE, message)

@@ -3,10 +3,11 @@ long as it has changed nothing, and its client knows nothing of a result."""
 
 from __future__ import annotations
 
-from remuda.errors import RemudaError, SchemaChanged, ViewChanged
+from remuda.errors import MemberSuspected, RemudaError, SchemaChanged, ViewChanged
+from remuda.member.core import SUSPICION_PATIENCE, SUSPICION_PAUSE
 from remuda.member.statement import Statement
 
-PLANNED_AGAIN = (SchemaChanged, ViewChanged)
+PLANNED_AGAIN = (SchemaChanged, ViewChanged, MemberSuspected)
 PATIENCE = 5.0
 """Seconds after the first time in which it is run again: by then all members should have the same
 view and the same catalog, and one of a stream of changes should have left a gap."""
@@ -24,7 +25,13 @@ def pause_before_next(statement: Statement, error: RemudaError, now: float) -> f
         return None
     progress = statement.progress
     progress.tries += 1
-    if progress.tries == 1:
+    if isinstance(error, MemberSuspected):
+        if not progress.suspicion_until:
+            patience = statement.timeout or SUSPICION_PATIENCE
+            progress.suspicion_until = now + min(patience, SUSPICION_PATIENCE)
+        progress.queued += SUSPICION_PAUSE
+        return SUSPICION_PAUSE if now < progress.suspicion_until else None
+    if not progress.again_until:
         progress.again_until = now + PATIENCE
     owned = isinstance(error, ViewChanged) and statement.partitions is not None
     again = progress.tries < OWNERS_ATTEMPTS if owned else now < progress.again_until

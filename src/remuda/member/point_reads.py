@@ -66,6 +66,8 @@ class PointReads:
         if owner is None:
             return False
         answer = PointAnswer(core, request, query_id, query, point, values, known_form)
+        if owner in core.lost:
+            return False  # the other path waits
         if owner != core.number:
             core.require_alive(owner)
             self._maps.read_elsewhere(owner, found, keys, answer.send)

@@ -10,7 +10,13 @@ import pyarrow as pa
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import MemberNotReady, QueryCanceled, QueryTimeout, RemudaError
+from remuda.errors import (
+    MemberNotReady,
+    MemberUnavailable,
+    QueryCanceled,
+    QueryTimeout,
+    RemudaError,
+)
 from remuda.execution.context import FragmentProfile, SuppliedRows
 from remuda.execution.evaluate.lookup_keys import lookup_keys
 from remuda.execution.parallel import instance_counts
@@ -79,15 +85,20 @@ class Runs:
         start = self._placed(statement, query, values, page_rows)
         others = {member for member in start.participants if member != core.number}
         if not statement.local and any(supply.recursion for supply in query.supplied):
-            core.require_all_alive()
+            core.require_all_reached()
             others.update(member for member in core.live_members() if member != core.number)
         for member in others:
-            core.require_alive(member)
+            core.require_reached(member)
         await self.gate.pass_(statement, query.plan, (core.number, *sorted(others)))
         start = replace(start, timeout=self.gate.left(statement))
         if query.plan.dependencies:
             await core.until_ready()  # that may have taken long
-        at = await self._read_timestamp(statement, tuple(sorted(others)), query)
+        try:
+            at = await self._read_timestamp(statement, tuple(sorted(others)), query)
+        except MemberUnavailable:
+            for member in others:
+                core.require_reached(member)  # one may just have been lost
+            raise
         statement.check()  # cancelled, or the client went, while others were asked
         start = _in_transaction(statement, replace(start, read_timestamp=at), core)
         if not query.supplied:

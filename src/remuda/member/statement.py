@@ -45,6 +45,8 @@ class Progress:
     """How often it was planned again."""
     again_until: float = 0.0
     """Monotonic seconds, once it was: as long it may be."""
+    suspicion_until: float = 0.0
+    """The same, for a member that is not heard."""
     pauses: Pauses | None = None
     admitted: bool = False
     planning: float = 0.0

@@ -13,13 +13,14 @@ from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.view import View
 from remuda.errors import (
     JobAborted,
+    MemberSuspected,
     NotServed,
     OutcomeUnknown,
     QueryTimeout,
     SerializationFailure,
 )
 from remuda.limits import PARTITIONS
-from remuda.member.core import Core, nothing_done
+from remuda.member.core import SUSPICION_PATIENCE, SUSPICION_PAUSE, Core, nothing_done
 from remuda.member.key_locks import KeyLocks
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
@@ -219,12 +220,7 @@ class Transactions:
         deadline: float | None,
         owner: tx.TransactionId | None,
     ) -> int:
-        view = None
-        while view is not self._core.view:  # REPLICATED maps are written where the members are
-            view = self._core.view
-            work = await self._parts_of(writes, reads, owner)
-        with nothing_done():
-            self._require_primaries(work)
+        work = await self._reachable_parts(writes, reads, owner, deadline)
         left = None
         if deadline is not None:
             left = deadline - self._core.world.clock.monotonic()
@@ -237,6 +233,33 @@ class Transactions:
         if not finished:
             await self._give_up(near, done)
         return self._end_of(near, done)
+
+    async def _reachable_parts(
+        self,
+        writes: WriteSet,
+        reads: ReadSet | None,
+        owner: tx.TransactionId | None,
+        deadline: float | None,
+    ) -> dict[int, PartWork]:
+        """The parts, when all their primaries are heard: one that is not is waited for, until a
+        view has given its partitions to others. Raises what ``_require_primaries`` does."""
+        now = self._core.world.clock.monotonic
+        patience = now() + SUSPICION_PATIENCE
+        until = patience if deadline is None else min(patience, deadline)
+        while True:
+            view = None
+            while view is not self._core.view:  # REPLICATED maps are written where the members are
+                view = self._core.view
+                work = await self._parts_of(writes, reads, owner)
+            try:
+                with nothing_done():
+                    self._require_primaries(work)
+            except MemberSuspected:
+                if now() >= until:
+                    raise
+                await asyncio.sleep(SUSPICION_PAUSE)
+            else:
+                return work
 
     async def _give_up(self, near: Near, done: asyncio.Future[tx.Report]) -> None:
         """The time is over: roll back if that is still possible, and wait a while to be sure."""
@@ -275,7 +298,7 @@ class Transactions:
             owner = self._shell.layout.primary(partition)
             if owner is None:
                 raise self._core.partitions_absent()
-            self._core.require_alive(owner)
+            self._core.require_reached(owner)
         if any(part.writes for part in work.values()):
             self._core.wal.require_room()
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import NotSupported, ViewChanged
+from remuda.errors import MemberUnavailable, NotSupported, ViewChanged
 from remuda.limits import BACKUPS_MAX
 from remuda.member import arrow_stream
 from remuda.member.commits import Commits, Work
@@ -79,7 +79,7 @@ class StagedWrite:
         self._partitions: set[int] = set()
         self.job = commits.new_job()
         if schema.replicated:
-            core.require_all_alive()
+            core.require_all_reached()
 
     async def add(self, batch: pa.RecordBatch, ends: npt.NDArray[np.int64] | None = None) -> None:
         """Stage the rows (engine form) on their owners; ``ends``: when each ends by itself. Raises
@@ -209,12 +209,16 @@ def store_of(core: Core, map_id: int, version: int, *, backup: bool) -> MapStore
 async def stage_there(
     core: Core, peers: Peers, member: int, message: control_pb2.StageRows, body: pa.Buffer
 ) -> None:
-    """Stage rows on another member, also while a view comes. Raises what it refuses them with."""
+    """Stage rows on another member, also while a view comes. Raises what it refuses them with;
+    nothing is written yet, whatever it raises."""
     deadline = core.world.clock.monotonic() + VIEW_TIME
     while True:
-        core.require_alive(member)
+        core.require_reached(member)
         try:
             await peers.request(member, RpcType.STAGE_ROWS, message, [body])
+        except MemberUnavailable:
+            core.require_reached(member)  # it may just have been lost
+            raise
         except ViewChanged:
             if core.world.clock.monotonic() > deadline:
                 raise
