@@ -163,8 +163,8 @@ CONTROL: Final = {
     "WISH": _one_way("MembershipWish", "to the lowest member: a view with, or without, somebody"),
     "MEET": _request(
         "MembershipWish",
-        "Ack",
-        "connect to the process that asks to join: is it the one that it says?",
+        "MembershipWish",
+        "with join: connect to this process, is it the one that it says? Without: who are you?",
     ),
     "CLOCK": _request("Heartbeat", "Heartbeat", "the clock of a participant, to choose T above it"),
     "CATALOG_CHANGE": _request(

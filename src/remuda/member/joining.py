@@ -87,12 +87,16 @@ class Joining:
             self._step(ms.Met(to, info))
 
     def on_meet(self, request: Request) -> None:
-        """The member that proposes views asks whether a process is there."""
+        """With a process: has this member met it? Without: who is this member?"""
         message = control_pb2.MembershipWish.FromString(request.pbody)
+        if not message.HasField("join"):
+            mine = codec.encode_member(self._core.info)
+            request.reply(RpcType.MEET, control_pb2.MembershipWish(join=mine))
+            return
         self._core.observe_peer(message.context)
         info = replace(codec.decode_member(message.join), number=0)
         self._core.serve(request, self._answer_meet(request, info))
 
     async def _answer_meet(self, request: Request, info: MemberInfo) -> None:
         await self._meetings.meet(info)
-        request.reply(RpcType.MEET, common_pb2.Ack(ok=True))
+        request.reply(RpcType.MEET, control_pb2.MembershipWish(context=self._core.context()))

@@ -1,8 +1,8 @@
 """Finding out whether a process that asks to join is where it says that it is (design rule 13).
 
 A request to join is bytes that anybody can send, with any address in them. A member that connects
-to the address and finishes a handshake knows that the process exists, that it can be reached, and
-that it is the very one: its identity is chosen anew whenever a process starts.
+to the address, finishes a handshake and asks who is there knows that the process exists, that it
+can be reached, and that it is the very one: its identity is chosen anew whenever a process starts.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+
+from google.protobuf.message import DecodeError
 
 from remuda.datatypes.view import MemberInfo
 from remuda.errors import MemberUnavailable, ProtocolError, RemudaError
@@ -19,12 +21,14 @@ from remuda.member.peers import dial
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
 
 log = logging.getLogger(__name__)
 
 MEETING_TIMEOUT = 3.0
-"""Seconds for a connection and a handshake: less than a process waits for the answer to its
-request."""
+"""Seconds for a connection and a handshake."""
+ANSWER_TIMEOUT = 1.5
+"""Seconds for the process to say who it is; with the above less than it waits itself."""
 MEETINGS_MAX = 16
 """Connections that are made at a time to look for strangers; further requests are refused."""
 HINT = "The members must be able to connect to the address that the process advertises (host)."
@@ -117,10 +121,13 @@ class Meetings:
             channel = await dial(core, info.host, port, kind, hello, MEETING_TIMEOUT)
         except RemudaError as error:
             return error
-        welcome = channel.handshake
-        assert isinstance(welcome, control_pb2.ControlHandshake)
-        channel.close()
-        try:
-            return codec.decode_member(welcome.member)
-        except ProtocolError as error:
+        try:  # its welcome says nothing where the cluster has a secret: that came before the proof
+            asked = control_pb2.MembershipWish(context=core.context())
+            reply = await channel.request(RpcType.MEET, asked, timeout=ANSWER_TIMEOUT)
+            return codec.decode_member(control_pb2.MembershipWish.FromString(reply.pbody).join)
+        except DecodeError as error:
+            return ProtocolError(f"its answer cannot be read: {error}")
+        except RemudaError as error:
             return error
+        finally:
+            channel.close()
