@@ -64,6 +64,10 @@ def put_all(client: Client, part: int, width: int) -> None:
     client.map("t").put_all(rows(part * ROWS, width))
 
 
+def wide(client: Client, part: int, width: int) -> None:
+    client.map("t").put_all(rows(part * ROWS, width).slice(0, 1000))
+
+
 def put(client: Client, part: int, width: int) -> None:
     """In requests of 50 entries, which are stored row by row."""
     found = rows(part * ROWS, width).slice(0, 20_000)
@@ -82,10 +86,27 @@ def insert(client: Client, part: int, width: int) -> None:
     client.sql(f"INSERT INTO t SELECT g, g * 7, {text} FROM {series}").close()
 
 
+def scattered(client: Client, part: int, width: int) -> None:
+    """A thousand rows into each of many maps."""
+    for number in range(20):
+        client.map(f"many_{part}_{number}").put_all(rows(0, width).slice(0, 1000), key="id")
+
+
+def updated(client: Client, part: int, width: int) -> None:
+    """Every row gets a new value, in place."""
+    if part == 0:
+        put_all(client, 0, width)
+    client.sql("UPDATE t SET n = n + 1, v = ?", f"{part:0{width}}").close()
+
+
 LOADS: dict[str, tuple[Callable[[Client, int, int], None], int, str]] = {
     "put_all, 16 bytes": (put_all, 16, ""),
     "put_all, 1,000 bytes": (put_all, 1000, ""),
     "put_all, two indexes": (put_all, 16, "nv"),
+    "put_all, 16 bytes, bitmap of many values": (put_all, 16, "b"),
+    "put_all, 10,000 bytes, in thousands": (wide, 10_000, ""),
+    "many maps of 1,000 rows": (scattered, 16, ""),
+    "UPDATE of all rows, 100 bytes": (updated, 100, ""),
     "single writes, 16 bytes": (put, 16, ""),
     "single writes, 1,000 bytes": (put, 1000, ""),
     "the same keys, 100 bytes": (again, 100, ""),
@@ -100,7 +121,8 @@ def measure(name: str) -> str:
         [pid] = cluster.pids
         client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT, v VARCHAR)").close()
         for column in indexed:
-            client.sql(f"CREATE INDEX t_{column} ON t ({column})").close()
+            on = "t USING BITMAP (n)" if column == "b" else f"t ({column})"
+            client.sql(f"CREATE INDEX t_{column} ON {on}").close()
         idle, empty, highest = resident(pid), stored(client), 0
         with watched(pid) as peaks:
             part, limit = 0, time.monotonic() + 60

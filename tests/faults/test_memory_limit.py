@@ -62,7 +62,7 @@ def test_no_member_is_killed_while_clients_write_until_they_are_refused() -> Non
             [sys.executable, str(SCRIPT), str(group), str(outside)],
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
         killed = dict(line.split() for line in counts.read_text(encoding="ascii").splitlines())
@@ -72,6 +72,7 @@ def test_no_member_is_killed_while_clients_write_until_they_are_refused() -> Non
     limits = [limit for _, limit, _ in found["members"]]
     assert all(0 < limit < LIMIT // 2 for limit in limits)
     assert all(held <= limit for held, limit, _ in found["members"])
-    assert sum(refused for _, _, refused in found["members"]) >= 2
+    assert sum(refused for _, _, refused in found["members"]) >= 4
     assert min(found["taken"]) >= 1
+    assert min(found["others"]) >= 1  # indexes, and rounds of updates
     assert found["rows"] == found["taken"][1] * 40
