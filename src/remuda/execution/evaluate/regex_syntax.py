@@ -3,7 +3,9 @@
 What differs between the two: the ends ``^ $`` and the dot where there are newlines, POSIX classes,
 the escapes for ends of words, and which match is preferred. Of several matches that begin at one
 place PostgreSQL takes the longest (the shortest, if the first quantifier is a non-greedy one),
-where Python takes the first that it finds: see ``Pattern.search``.
+where Python takes the first that it finds: see ``Pattern.search``. A departure: of several ways to
+cut the whole match into groups, Python's first one is taken, and not that with the longest first
+group (``(fo|foo)(bar|obar)`` on ``foobar`` gives ``fo`` and ``obar``).
 """
 
 from __future__ import annotations
@@ -124,6 +126,11 @@ class _Translation:
         self.re2: list[str] | None = []
         self.quantified = False
         self.first_greedy: bool | None = None
+        self.before_groups: list[bool | None] = []
+        """The preferences of what stands before each open group, and before the last closed one."""
+        self.before_last: bool | None = None
+        self.after_group = False
+        self.lazy = False
         self.alternates = False
         self.looks_around = False
         self.classes = False
@@ -185,7 +192,7 @@ class _Translation:
             expression,
             self._for_re2(),
             longest=self.width
-            if plain and self.alternates and self.first_greedy is not False
+            if plain and (self.alternates or self.lazy) and self.first_greedy is not False
             else 0,
             shortest=plain and self.first_greedy is False,
             any_text=not (self.ignore_case or self.classes),
@@ -215,7 +222,7 @@ class _Translation:
         if character in "*+?" or (character == "{" and self._next().isdecimal()):
             self._quantifier(character)
             return
-        self.quantified = False
+        self.quantified = self.after_group = False
         self.width = min(self.width + 1, _LONGEST)
         match character:
             case "\\":
@@ -228,9 +235,11 @@ class _Translation:
                 self.open_groups -= 1
                 if self.open_groups < 0:
                     raise _invalid("parentheses () not balanced")
+                self._leave_group()
                 self._emit(")")
             case "|":
                 self.alternates = True
+                self.first_greedy = True  # the whole that it is in prefers the longest
                 self._emit("|")
             case "$":
                 self.looks_around = True
@@ -269,13 +278,25 @@ class _Translation:
         if not greedy:
             written += "?"
             self.at += 1
-        if self.first_greedy is None and not re.fullmatch(r"\{(\d+)(,\1)?\}\??", written):
-            self.first_greedy = greedy
+        self.lazy |= not greedy
+        if not re.fullmatch(r"\{\d+\}\??", written):
+            # The quantifier of a group decides, and not what is inside of it.
+            before = self.before_last if self.after_group else self.first_greedy
+            self.first_greedy = greedy if before is None else before
+        self.after_group = False
         self.quantified = True
         self._emit(written)
 
+    def _leave_group(self) -> None:
+        self.before_last = self.before_groups.pop()
+        if self.before_last is not None:
+            self.first_greedy = self.before_last
+        self.after_group = True
+
     def _group(self) -> None:
         self.open_groups += 1
+        self.before_groups.append(self.first_greedy)
+        self.first_greedy = None
         for start in ("?:", "?=", "?!", "?<=", "?<!"):
             if self.text.startswith(start, self.at):
                 self.at += len(start)
