@@ -158,8 +158,8 @@ class Queries:
             if message.writes:
                 start = replace(start, overlay=decode_writes(self._core, message))
         except RemudaError as error:
+            self._refuse_start(query, sender, error)  # raises for a sender that is no member
             request.fail(error)
-            self._refuse_start(query, sender, error)
             return
         self.happened(
             events.StartReceived(
