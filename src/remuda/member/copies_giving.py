@@ -213,7 +213,9 @@ class Giving:
             return None  # first it must be known who is there
         if self._commits.in_doubt:
             return None  # it would wait for a bulk write that waits for a copy to come back
-        together, doubtful = self._together, self._transactions.shell.in_doubt()
+        together, doubtful = self._together, frozenset[int]()
+        if core.view.unreachable:
+            doubtful = self._transactions.shell.parts.in_doubt()
         return movement.next_move(
             core.view,
             core.number,

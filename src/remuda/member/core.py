@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -37,6 +37,7 @@ from remuda.member.access import Access
 from remuda.member.constraints import Constraints
 from remuda.member.defences import no_defences
 from remuda.member.departure import Departure
+from remuda.member.doubts import Doubts
 from remuda.member.given_away import GivenAway
 from remuda.member.log import fields
 from remuda.member.readiness import READY_TIMEOUT, Readiness
@@ -118,6 +119,7 @@ class Core:
         self.leaving: frozenset[int] = frozenset()
         """Members that want to leave, and are to keep nothing."""
         self.given_away = GivenAway()
+        self.doubts = Doubts()
         self.dropped: dict[int, str] = {}
         """The names of maps that were dropped, the last ones."""
         self.clock = HybridClock()
@@ -372,6 +374,20 @@ class Core:
             hint="Try again: a member that was cut off gives back what it has. If its process has"
             " ended, its rows come back when all members are stopped and started with their"
             " data_dir; ALTER CLUSTER ACCEPT LOST PARTITIONS gives them up.",
+        )
+
+    def in_doubt(self, name: str, partitions: Collection[int] = ()) -> PartitionsUnreachable:
+        """The error of requests that would wait for a write of map ``name`` in doubt: it has a part
+        in these unreachable partitions (none: in some)."""
+        general = self._partitions_unreachable()
+        which = ", ".join(map(str, sorted(partitions)))
+        return PartitionsUnreachable(
+            f'an entry of map "{name}" is written by a transaction whose end is not known: '
+            + (f"it has a part in partition {which}, which" if which else "a part of it")
+            + " cannot be reached",
+            detail=general.detail,
+            member=general.member,
+            hint=general.hint,
         )
 
     @property

@@ -97,11 +97,17 @@ class LocalSources:
 
     def ready(self, map_id: int, at: int) -> bool:
         """Not before all rows are here that this view has given to this member: who reads at a
-        timestamp of its own (a transaction, Spark) has not asked whether they are."""
-        if self._core.readiness.placing:
+        timestamp of its own (a transaction, Spark) has not asked whether they are. Raises
+        PartitionsUnreachable where it would wait for a write in doubt."""
+        core = self._core
+        if core.readiness.placing:
             return False
-        store = self._core.stores.get(map_id)
-        return store is None or not store.pending_at_or_below(at)
+        store = core.stores.get(map_id)
+        if store is None or not store.pending_at_or_below(at):
+            return True
+        if core.doubts.at_or_below(map_id, at):
+            raise core.in_doubt(store.schema.name)
+        return False
 
     def scan(self, of: ScanOf) -> TableCursor:
         store = self._core.readable(of.map_id, of.schema_version)

@@ -121,6 +121,7 @@ class SmallWrites:
             return True
         for key in write.keys:
             if shell.pending.holder((map_id, key), write=True) is not None:
+                self._transactions.require_decidable(write.schema, [key])
                 write.obstacle = "another write of the same key is being committed"
                 shell.pending.when_free(map_id, key, again)
                 return True

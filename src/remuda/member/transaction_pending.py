@@ -204,6 +204,10 @@ class PendingParts:
                 return address
         return None
 
+    def holders(self, held: Held) -> list[Address]:
+        """The parts that read or write the key."""
+        return list(self._keys.get(held, ()))
+
     def settling(self, work: PartWork, me: Address) -> Held | None:
         """A key that stands in the way of a part, and is held by a transaction that is waited for
         (``goes_first``)."""

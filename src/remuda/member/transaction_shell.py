@@ -554,9 +554,10 @@ class TransactionShell:
         self._run(self._parts.take(given))
         return True
 
-    def in_doubt(self) -> frozenset[int]:
-        """See ``Parts.in_doubt``."""
-        return self._parts.in_doubt() if self._core.view.unreachable else frozenset()
+    @property
+    def parts(self) -> Parts:
+        """To be asked only: this shell steps it."""
+        return self._parts
 
     def ends(self) -> dict[Address, int | None]:
         """See ``Parts.ends``."""

@@ -60,6 +60,7 @@ class Transactions:
         """Of transactions that lock keys before they write them."""
         self._shell.validation.locked_by = self.locks.holder
         self._shell.on_tick.append(self.locks.on_tick)
+        self._shell.on_tick.append(self._note_doubts)
         self._busy = (
             self._shell.pending.parts,
             *self._shell.admission.closing,
@@ -93,6 +94,18 @@ class Transactions:
         self._shell.on_view(before, after)
         self.locks.on_view()
         self.copies_changed()
+
+    def _note_doubts(self, _now: float) -> None:
+        """Readers who wait for something in doubt ask again, and hear that."""
+        pending, lowest = self._shell.pending, dict[int, int]()
+        if self._core.view.unreachable:
+            for address, part in pending.parts.items():
+                if self._shell.parts.away(address):
+                    for map_id in part.map_ids:
+                        lowest[map_id] = min(part.timestamp, lowest.get(map_id, part.timestamp))
+        for map_id in self._core.doubts.note("transactions", lowest):
+            for listener in pending.on_lower:
+                listener(map_id)
 
     def map_resolved(self, _map_id: int) -> None:
         """A bulk write of the map was decided here."""
@@ -161,6 +174,16 @@ class Transactions:
     def awaited_key(self, map_id: int, keys: Iterable[Key], at: int) -> Key | None:
         """One of the keys whose value at ``at`` depends on a write that is not decided yet."""
         return self._shell.pending.awaited_key(map_id, keys, at)
+
+    def require_decidable(self, schema: MapSchema, keys: Iterable[Key]) -> None:
+        """Before a request waits for keys. Raises PartitionsUnreachable for one that is held by a
+        transaction with a part in an unreachable partition: the wait may be long."""
+        if not self._core.view.unreachable:
+            return
+        for key in keys:
+            for address in self._shell.pending.holders((schema.map_id, key)):
+                if away := self._shell.parts.away(address):
+                    raise self._core.in_doubt(schema.name, away)
 
     def oldest(self) -> int:
         """Nothing may still commit below it."""

@@ -74,6 +74,13 @@ class PartTable:
             if any(unreachable(other) for other in part.partitions)
         )
 
+    def away(self, address: Address) -> tuple[int, ...]:
+        """The unreachable partitions that the transaction of an undecided part waits for."""
+        part = self._parts.get(address)
+        if part is None or part.ended:
+            return ()
+        return tuple(sorted(filter(self.layout.unreachable, part.partitions)))
+
     def _primary(self, address: Address) -> bool:
         return self.layout.primary(address[1]) == self.me
 
