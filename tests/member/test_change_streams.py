@@ -17,7 +17,7 @@ import remuda.aio
 from remuda.config import MemberConfig
 from remuda.datatypes.timestamp import from_micros
 from remuda.errors import ChangesExpired, DuplicateColumn, InputError, UndefinedMap
-from remuda.member import change_logs, member
+from remuda.member import change_logs, upkeep
 from remuda.member.member import Member
 from remuda.storage.map_store import MapStore
 from remuda.world import system_world
@@ -34,7 +34,7 @@ def connect(cluster: TestCluster) -> Any:
 @pytest.fixture
 def short_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the option, versions go soon."""
-    monkeypatch.setattr(member, "VERSIONS_KEPT", from_micros(100_000))
+    monkeypatch.setattr(upkeep, "VERSIONS_KEPT", from_micros(100_000))
     monkeypatch.setattr(change_logs, "KEPT", from_micros(100_000))
 
 

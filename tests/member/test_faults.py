@@ -27,8 +27,8 @@ from remuda.errors import (
     SerializationFailure,
     ViewChanged,
 )
-from remuda.member import member as member_module
 from remuda.member import queries as queries_module
+from remuda.member import upkeep
 from remuda.member.hop import Hop
 from remuda.member.membership_messages import encode_agreement
 from remuda.member.point_reads import PointAnswer
@@ -497,7 +497,7 @@ def test_query_checks_go_on_after_a_bug(
 
 
 def test_upkeep_goes_on_after_a_bug(in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(member_module, "EXPIRY_INTERVAL", 0.0)
+    monkeypatch.setattr(upkeep, "EXPIRY_INTERVAL", 0.0)
 
     async def scenario(cluster) -> None:
         calls: list[None] = []

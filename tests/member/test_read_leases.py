@@ -13,7 +13,7 @@ from remuda.client.asynchronous.client import Client
 from remuda.client.asynchronous.connect import connect
 from remuda.client.tool_access import core_of
 from remuda.errors import InputError, LimitExceeded, SnapshotTooOld
-from remuda.member import member, read_leases, transaction_pins
+from remuda.member import read_leases, transaction_pins, upkeep
 
 InCluster = Callable[..., None]
 
@@ -48,8 +48,8 @@ def test_versions_are_kept_while_a_read_lasts(
             assert await read_lease(client, "job 1", at + 5, member=1) == at, "the first one counts"
             await until(lambda: all(m.open.pins.oldest_read() == at for m in members))
             await client.sql("UPDATE m SET v = 2")
-            monkeypatch.setattr(member, "VERSIONS_KEPT", 0)
-            assert [m._horizon() for m in members] == [at] * 3
+            monkeypatch.setattr(upkeep, "VERSIONS_KEPT", 0)
+            assert [m.upkeep.horizon() for m in members] == [at] * 3
             stores = [store for m in members for store in m.core.stores.values()]
             old = await client.query("SELECT sum(v) FROM m", at=at)
             assert [tuple(row) for row in await old.fetchall()] == [(100,)]

@@ -9,8 +9,7 @@ import pytest
 from transacting import Session
 
 from remuda.errors import SerializationFailure, SnapshotTooOld
-from remuda.member import member as member_module
-from remuda.member import transaction_pins
+from remuda.member import transaction_pins, upkeep
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.transaction_errors import (
@@ -33,7 +32,7 @@ async def sessions(cluster: Any, count: int = 2) -> list[Session]:
 def test_all_members_keep_the_versions_of_a_snapshot(
     in_cluster: Any, monkeypatch: pytest.MonkeyPatch, pinned: bool
 ) -> None:
-    monkeypatch.setattr(member_module, "VERSIONS_KEPT", 0)
+    monkeypatch.setattr(upkeep, "VERSIONS_KEPT", 0)
     monkeypatch.setattr(transaction_pins, "PIN_AFTER", -(2**40) if pinned else 2**62)
     monkeypatch.setattr(transaction_pins, "PIN_INTERVAL", 0.01)
 
@@ -47,7 +46,7 @@ def test_all_members_keep_the_versions_of_a_snapshot(
             while not all(member.open.pins.oldest_read() for member in others):
                 await asyncio.sleep(0.001)
         await other.sql("UPDATE t SET v = v + 1")
-        kept = [member._horizon() <= transaction.snapshot for member in cluster.members]
+        kept = [member.upkeep.horizon() <= transaction.snapshot for member in cluster.members]
         assert kept == [True, pinned, pinned]
         if pinned:
             assert await own.sql("SELECT sum(v), count(*) FROM t") == [(0, 40)]

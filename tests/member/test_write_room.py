@@ -292,7 +292,7 @@ def test_what_is_removed_makes_room_though_the_member_is_full(in_cluster: InClus
 def test_a_write_that_was_refused_succeeds_when_removed_rows_have_gone(
     in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remuda.member.member.VERSIONS_KEPT", 0)
+    monkeypatch.setattr("remuda.member.upkeep.VERSIONS_KEPT", 0)
 
     async def scenario(cluster: Any) -> None:
         client = await with_table(cluster)

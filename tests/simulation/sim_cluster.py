@@ -27,6 +27,7 @@ from remuda.config import MemberConfig
 from remuda.errors import RemudaError
 from remuda.execution.memory import MemoryAccount
 from remuda.limits import QUERY_CHECK_INTERVAL
+from remuda.member import upkeep
 from remuda.member.member import Member
 from remuda.query.wire import decode_query_id
 from remuda.rpc.connection import ChannelKind
@@ -397,7 +398,7 @@ def simulation(
         patches.callback(logger.removeHandler, handler)
         patch = mock.patch.object
         patches.enter_context(patch(MemoryAccount, "__init__", counted))
-        patches.enter_context(patch(member_module, "UPKEEP_INTERVAL", 0.5))
+        patches.enter_context(patch(upkeep, "INTERVAL", 0.5))
         patches.enter_context(patch(registry_module, "CANCELLED_SURROGATE_TTL", 20.0))
         patches.enter_context(patch(member_module, "Pool", SimulatedPool))
         if short is not None:

@@ -13,7 +13,6 @@ from google.protobuf.message import Message
 
 from remuda.cluster.membership import Reached
 from remuda.config import MemberConfig, check_exposure
-from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError
 from remuda.execution.pool import Pool
@@ -25,7 +24,7 @@ from remuda.member.commits import Commits
 from remuda.member.copies import Copies
 from remuda.member.copies_giving import Giving
 from remuda.member.copies_receiving import Receiving
-from remuda.member.core import Call, Core, attempt, bug
+from remuda.member.core import Call, Core
 from remuda.member.defences import defences
 from remuda.member.donations import Donations
 from remuda.member.donor import Donor
@@ -44,7 +43,6 @@ from remuda.member.map_eviction import MapEviction
 from remuda.member.map_expiry import MapExpiry
 from remuda.member.maps import Maps
 from remuda.member.membership import Membership
-from remuda.member.memory_return import MemoryReturn
 from remuda.member.offload import Offload
 from remuda.member.open_work import OpenWork
 from remuda.member.passwords import Passwords
@@ -66,6 +64,7 @@ from remuda.member.system_relations import SystemRelations
 from remuda.member.system_state import SystemState
 from remuda.member.transaction_service import TransactionService
 from remuda.member.transactions import Transactions
+from remuda.member.upkeep import Upkeep
 from remuda.member.users_file import UsersFile
 from remuda.member.writes import on_stage_rows
 from remuda.rpc import codec
@@ -79,11 +78,6 @@ from remuda.rpc.transport import Channel, Server, listen
 from remuda.world import World
 
 log = logging.getLogger(__name__)
-
-UPKEEP_INTERVAL = 0.05
-VERSIONS_KEPT = from_micros(10_000_000)
-"""Versions of the last ten seconds are kept for readers on other members."""
-EXPIRY_INTERVAL = 5.0
 
 
 class Member:
@@ -141,7 +135,7 @@ class Member:
         self._member_routes = MemberRoutes()
         self._servers: dict[ChannelKind, Server] = {}
         self._pool: Pool | None = None
-        self._upkeep: asyncio.Task[None] | None = None
+        self._keeping_up: asyncio.Task[None] | None = None
         self._evicting: asyncio.Task[None] | None = None
         self._end: asyncio.Task[None] | None = None
         self.on_given_up: list[Callable[[str], None]] = []
@@ -236,9 +230,21 @@ class Member:
         self.open.pins.start()
         self.receiving.begin()
         self.giving.begin()
-        self._upkeep = self.core.spawn(self._keep_up(), "upkeep")
+        self._keep_up()
         self._evicting = self.core.spawn(self.eviction.run(), "eviction")
         log.info("serving", extra=fields(**self.addresses()))
+
+    def _keep_up(self) -> None:
+        """From now on, for what is stored."""
+        reads = self.statements.oldest_read, self.queries.oldest_read, self.open.pins.oldest_read
+        self.upkeep = Upkeep(
+            self.core,
+            self._offload,
+            self._retention,
+            oldest_reads=(*reads, self.transactions.oldest),
+            expire_jobs=self.jobs.expire,
+        )
+        self._keeping_up = self.core.spawn(self.upkeep.run(), "upkeep")
 
     async def _listen(self) -> None:
         config, network = self.core.config, self.core.world.network
@@ -343,7 +349,7 @@ class Member:
             self.open.close()
         self.commits.close()
         self.jobs.close()
-        for task in (self._upkeep, self._evicting):
+        for task in (self._keeping_up, self._evicting):
             if task is not None:
                 task.cancel()
         self.peers.close()
@@ -538,7 +544,7 @@ class Member:
         self.commits.view_installed(view)
         self.queries.view_installed()
 
-    # --- state and upkeep ---------------------------------------------------------------------
+    # --- state ---------------------------------------------------------------------------------
 
     def gauges(self) -> dict[str, int]:
         """What this member holds right now; all zero (but channels and clients) when it is idle."""
@@ -567,34 +573,3 @@ class Member:
         for name, value in sorted(self.gauges().items()):
             state.gauges.add(name=name, value=value)
         call.reply(UserType.MEMBER_STATE, state)
-
-    async def _keep_up(self) -> None:
-        """Slices of storage upkeep between requests; one slice takes a few milliseconds."""
-        loop, memory = asyncio.get_running_loop(), MemoryReturn(self.core, self._offload)
-        expiry = loop.time() + EXPIRY_INTERVAL
-        while True:
-            more = False
-            horizon = self._horizon()
-            for map_id, store in [*self.core.stores.items(), *self.core.backup_stores.items()]:
-                try:
-                    more = store.maintain(self._retention.horizon(store, horizon)) or more
-                except Exception as error:  # noqa: BLE001 (one map's upkeep must not end all others')
-                    bug(error, f"upkeep of map {map_id}")
-                await asyncio.sleep(0)
-            attempt("return of memory", memory.check)
-            attempt("measuring of what is stored", self.core.room.look)
-            if loop.time() >= expiry:
-                attempt("expiry of jobs", self.jobs.expire)
-                expiry = loop.time() + EXPIRY_INTERVAL
-            await asyncio.sleep(0.001 if more else UPKEEP_INTERVAL)
-
-    def _horizon(self) -> int:
-        """Nobody reads below it any more."""
-        now = from_micros(self.core.world.clock.wall_micros()) - VERSIONS_KEPT
-        reads = (
-            self.statements.oldest_read(),
-            self.queries.oldest_read(),
-            self.open.pins.oldest_read(),
-            self.transactions.oldest(),
-        )
-        return min(now, *(read for read in reads if read is not None), now)
