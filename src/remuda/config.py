@@ -43,6 +43,10 @@ class MemberConfig:
     user_port: int = _setting(0, "port of the user channel; 0 = any free")
     control_port: int = _setting(0, "port of the control channel; 0 = any free")
     data_port: int = _setting(0, "port of the data channel; 0 = any free")
+    metrics_port: int = _setting(
+        0, "port of the pages /metrics, /health and /ready; 0 = any free, -1 = none"
+    )
+    metrics_host: str = _setting("127.0.0.1", "address on which these pages are served")
     join: str = _setting(
         "", "HOST:PORT of the first member's control channel; empty = be the first"
     )
@@ -194,6 +198,8 @@ class MemberConfig:
         for name in ("user_port", "control_port", "data_port"):
             if not 0 <= getattr(self, name) <= 65535:
                 raise InputError(f"{name} must be 0 to 65535, not {getattr(self, name)}")
+        if not -1 <= self.metrics_port <= 65535:
+            raise InputError(f"metrics_port must be -1 to 65535, not {self.metrics_port}")
         for name in (
             "join_timeout",
             "heartbeat_interval",

@@ -16,6 +16,7 @@ PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
 NAMES = {
     "dbapi-compliance": "dbapi20",
     "google-crc32c": "google_crc32c",
+    "prometheus-client": "prometheus_client",
     "protobuf": "google.protobuf",
     "pyyaml": "yaml",
     "pytest-xdist": "xdist",

@@ -16,7 +16,7 @@ from typing import Any
 from remuda.client.embedded import START_TIMEOUT, Cluster, start
 from remuda.config import member_config
 from remuda.errors import NotSupported
-from remuda.limits import CONTROL_PORT, DATA_PORT, USER_PORT
+from remuda.limits import CONTROL_PORT, DATA_PORT, METRICS_PORT, USER_PORT
 
 _WATCH_INTERVAL = 0.5
 _DEFAULTS: dict[str, Any] = {
@@ -25,6 +25,7 @@ _DEFAULTS: dict[str, Any] = {
     "user_port": USER_PORT,
     "control_port": CONTROL_PORT,
     "data_port": DATA_PORT,
+    "metrics_port": METRICS_PORT,
 }
 
 
@@ -43,6 +44,12 @@ def add_to(commands: Any) -> None:
         "--control-port", type=int, metavar="PORT", help=f"members ({CONTROL_PORT})"
     )
     parser.add_argument("--data-port", type=int, metavar="PORT", help=f"data ({DATA_PORT})")
+    parser.add_argument(
+        "--metrics-port",
+        type=int,
+        metavar="PORT",
+        help=f"/metrics, /health and /ready of each member ({METRICS_PORT}); -1 = none",
+    )
     parser.add_argument(
         "--http-port",
         type=int,
@@ -178,7 +185,7 @@ def _announce(cluster: Cluster, http: str) -> None:
     for member in cluster.members:
         print(
             f"member {member.number}: clients {member.user}, members {member.control}, "
-            f"data {member.data}"
+            f"data {member.data}" + (f", metrics {member.metrics}" if member.metrics else "")
         )
     if http:
         print(f"REST: http://{http}/query.json")

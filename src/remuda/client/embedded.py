@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from remuda.client.address import format_address
 from remuda.client.member_command import member_command, safe_environment
@@ -91,6 +92,7 @@ def start(
     user_port: int = 0,
     control_port: int = 0,
     data_port: int = 0,
+    metrics_port: int = 0,
     log_dir: str | os.PathLike[str] | None = None,
     config: str | os.PathLike[str] | None = None,
     settings: Mapping[str, object] | None = None,
@@ -99,17 +101,19 @@ def start(
     """Start member processes on this machine that form one cluster; returns when all serve.
 
     Ports of 0 are any free ones; else member 1 gets the given ports, member 2 each port plus 10,
-    and so on. ``log_dir`` keeps the members' logs (``member-1.log``, ...); without it they are
-    removed with the cluster. ``config`` is a TOML file, and ``settings`` are values by name, with
-    settings for all members (``remuda member --help`` lists them). A member that does not start
-    within ``timeout`` seconds raises MemberUnavailable with the end of its log, and leaves no
-    process behind; wrong settings raise InputError.
+    and so on. With a ``metrics_port`` of -1 they have no pages for operators. ``log_dir`` keeps the
+    members' logs (``member-1.log``, ...); without it they are removed with the cluster. ``config``
+    is a TOML file, and ``settings`` are values by name, with settings for all members (``remuda
+    member --help`` lists them). A member that does not start within ``timeout`` seconds raises
+    MemberUnavailable with the end of its log, and leaves no process behind; wrong settings raise
+    InputError.
     """
     if not isinstance(members, int) or not 1 <= members <= MEMBERS_MAX:
         raise InputError(f"a cluster has 1 to {MEMBERS_MAX} members, not {members!r}")
     if not timeout > 0:
         raise InputError(f"timeout must be above 0 seconds, not {timeout:g}")
-    merged = _check_settings(config, settings, members, (user_port, control_port, data_port), host)
+    ports = user_port, control_port, data_port, metrics_port
+    merged = _check_settings(config, settings, members, ports, host)
     logs, scratch = _log_directory(log_dir)
     deadline = time.monotonic() + timeout
     processes: list[_MemberProcess] = []
@@ -118,7 +122,7 @@ def start(
             plan = _Plan(
                 members=members,
                 host=host,
-                ports=(user_port, control_port, data_port),
+                ports=ports,
                 logs=logs,
                 options=_options(config, settings, timeout, members),
                 data=merged.data_dir,
@@ -136,6 +140,16 @@ def start(
     ready.sort(key=lambda member: member.number)
     processes.sort(key=lambda process: process.number)
     return Cluster(processes, ready, _client_options(merged))
+
+
+Ports: TypeAlias = tuple[int, int, int, int]
+"""Of users, control, data and metrics."""
+
+
+def ports_of(first: Ports, index: int) -> Ports:
+    """Those of the member after ``index`` others: 0 stays any free one, -1 none."""
+    user, control, data, metrics = (p + _PORT_STEP * index if p > 0 else p for p in first)
+    return user, control, data, metrics
 
 
 class _MemberProcess:
@@ -202,7 +216,7 @@ class _Plan:
 
     members: int
     host: str
-    ports: tuple[int, int, int]  # user, control, data; 0 = any free one
+    ports: Ports
     logs: Path
     options: list[str]
     data: str
@@ -212,7 +226,7 @@ class _Plan:
 
     def command(self, index: int, log: Path, lifeline: int) -> list[str]:
         """The first member gets the bound control socket that the others join."""
-        user, control, data = (port + _PORT_STEP * index if port else 0 for port in self.ports)
+        user, control, data, metrics = ports_of(self.ports, index)
         if index == 0:
             place = ["--control-fd", str(self.control.fileno())]
         else:
@@ -226,6 +240,7 @@ class _Plan:
             "--host", self.host,
             "--user-port", str(user),
             "--data-port", str(data),
+            "--metrics-port", str(metrics),
             "--parent-pipe", str(lifeline),
             "--log-file", str(log),
             *place,
@@ -237,12 +252,12 @@ def _check_settings(
     config: str | os.PathLike[str] | None,
     settings: Mapping[str, object] | None,
     members: int,
-    ports: tuple[int, int, int],
+    ports: Ports,
     host: str,
 ) -> MemberConfig:
     """Tell what is wrong with the settings here: a member could only fail to start."""
-    highest = [port + _PORT_STEP * (members - 1) if port else 0 for port in ports]
-    names = ("user_port", "control_port", "data_port")
+    highest = ports_of(ports, members - 1)
+    names = ("user_port", "control_port", "data_port", "metrics_port")
     merged = member_config(
         flags=dict(settings or {})
         | dict(zip(names, highest, strict=True))

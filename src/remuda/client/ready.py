@@ -16,12 +16,13 @@ _LINE_MAX = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A member that serves; addresses are host:port."""
+    """A member that serves; addresses are host:port, ``metrics`` empty if it has no such pages."""
 
     number: int
     user: str
     control: str
     data: str
+    metrics: str = ""
 
 
 def parse_ready(line: bytes) -> tuple[Ready | None, str]:
@@ -29,10 +30,8 @@ def parse_ready(line: bytes) -> tuple[Ready | None, str]:
     try:
         message = json.loads(line)
         if message["ready"]:
-            return (
-                Ready(message["member"], message["user"], message["control"], message["data"]),
-                "",
-            )
+            user, control, data = (message[kind] for kind in ("user", "control", "data"))
+            return Ready(message["member"], user, control, data, message.get("metrics", "")), ""
         return None, str(message["error"])
     except (ValueError, KeyError, TypeError):
         return None, f"it printed {line[:200]!r} instead of its ready line"

@@ -40,6 +40,8 @@ from remuda.member.departure import Departure
 from remuda.member.doubts import Doubts
 from remuda.member.given_away import GivenAway
 from remuda.member.log import fields
+from remuda.member.metrics.measures import Measures
+from remuda.member.metrics.unexpected_errors import UNEXPECTED_ERRORS
 from remuda.member.readiness import READY_TIMEOUT, Readiness
 from remuda.member.wal import NoWal
 from remuda.member.write_room import WriteRoom
@@ -123,6 +125,8 @@ class Core:
         self.dropped: dict[int, str] = {}
         """The names of maps that were dropped, the last ones."""
         self.clock = HybridClock()
+        self.measures = Measures(world.clock)
+        """What its parts count and time."""
         self.room = WriteRoom(
             config,
             world.clock,
@@ -534,6 +538,7 @@ def bug(error: Exception, what: str) -> RemudaError:
     the fault of its sender."""
     if isinstance(error, DecodeError | UnicodeDecodeError):
         return ProtocolError(f"{what} cannot be read: {error}")
+    UNEXPECTED_ERRORS.met()
     log.error("bug in %s", what, exc_info=error)
     return InternalError(f"{type(error).__name__}: {error}", detail=f"while a member served {what}")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from remuda.catalog.catalog import NAME_LENGTH_MAX
 from remuda.catalog.system_relations import PUBLIC
 from remuda.limits import FRAME_SIZE_MAX, ROW_SIZE_MAX, STATEMENT_LENGTH_MAX
 from remuda.member.core import Call
+from remuda.member.release import remuda_version
 from remuda.rpc.messages import user_metadata_pb2 as meta
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcEndpointInfos, RpcType
@@ -21,13 +21,6 @@ from remuda.session.drill_capabilities import (
     keywords,
 )
 from remuda.sql.drill_schema import DRILL_RELEASE
-
-
-def remuda_version() -> str:
-    try:
-        return version("remuda")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def server_infos() -> RpcEndpointInfos:

@@ -43,6 +43,7 @@ from remuda.member.map_eviction import MapEviction
 from remuda.member.map_expiry import MapExpiry
 from remuda.member.maps import Maps
 from remuda.member.membership import Membership
+from remuda.member.metrics.wing import Metrics
 from remuda.member.offload import Offload
 from remuda.member.open_work import OpenWork
 from remuda.member.passwords import Passwords
@@ -89,6 +90,7 @@ class Member:
         self._offload = Offload(world.workers)
         self._planner = Offload(world.workers, "planner")
         self._password_checks = Offload(world.workers, "passwords")
+        self.metrics = Metrics(self.core)
         self.peers = Peers(self.core)
         self.membership = Membership(self.core, self.peers)
         self.catalog = CatalogService(self.core, self.peers)
@@ -206,6 +208,7 @@ class Member:
             self.core, self.peers, self.system, self.statements.history, self.statements.running
         )
         self.system.subscriptions = self.subscriptions.describe
+        self.metrics.serve(self.gauges, self.subscriptions.describe)
         SystemRelations(
             self.core,
             self.system,
@@ -250,6 +253,7 @@ class Member:
         config, network = self.core.config, self.core.world.network
         protection = self.core.defences = defences(config, self.core.world)
         verifier = self._know_users() if config.users_file else None
+        await self.metrics.start(protection.listening.get(ChannelKind.USER), verifier)
         greeted = {
             ChannelKind.USER: self._user_connected,
             ChannelKind.DATA: self._data_connected,
@@ -295,10 +299,10 @@ class Member:
         return Passwords(file, self._password_checks, core.world).verify
 
     def addresses(self) -> dict[str, str]:
-        return {
-            kind.value: f"{server.address[0]}:{server.address[1]}"
-            for kind, server in self._servers.items()
-        }
+        """Of its channels and of its pages for operators, as HOST:PORT; of what is served."""
+        places = self._servers.items()
+        found = {kind.value: f"{each.address[0]}:{each.address[1]}" for kind, each in places}
+        return found | ({"metrics": self.metrics.address} if self.metrics.address else {})
 
     async def leave(self) -> None:
         """Leave the cluster in order (``cluster.leaving``); ``stop`` comes after it."""
@@ -353,6 +357,7 @@ class Member:
             if task is not None:
                 task.cancel()
         self.peers.close()
+        self.metrics.close()
         for server in self._servers.values():
             await server.close(error)
         await core.cancel_tasks()

@@ -77,6 +77,8 @@ class QueryHistory:
                 ),
             )
         facts = self._facts(statement, rows, size)
+        seconds = facts.planning + facts.queued + facts.execution
+        self._core.measures.statements.ended(seconds, facts.queued, rows, error)
         facts.error = error
         facts.state = _state(error)
         runs = tuple(statement.progress.runs)

@@ -270,7 +270,7 @@ class Recovery:
         assert folder.state is not None
         assert opened is not None
         if self._group is None:
-            self._group = GroupCommit(opened.files, opened.writer, self._flushing, self._failed)
+            self._group = self._group_commit(opened)
         group, state, view = self._group, folder.state, codec.decode_view(decided.view)
         before = state.view
         if decided.catalog.version > made.catalog.version:
@@ -343,7 +343,18 @@ class Recovery:
         state = FolderState(Identity(cluster, member), core.number, view, generation=generation)
         opened = self._opened = self._open_log(folder, state)
         folder.save(state)
-        return GroupCommit(opened.files, opened.writer, self._flushing, self._failed)
+        return self._group_commit(opened)
+
+    def _group_commit(self, opened: OpenedLog) -> GroupCommit:
+        core = self._core
+        return GroupCommit(
+            opened.files,
+            opened.writer,
+            self._flushing,
+            self._failed,
+            clock=core.world.clock,
+            durations=core.measures.log_writes,
+        )
 
     def _keep_former(self, old: FolderState | None) -> None:
         """What the folder has may be most of what this member is given now."""

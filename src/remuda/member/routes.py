@@ -58,25 +58,31 @@ class UserRoutes:
         """Whether all handlers are here; a member that joins is in the view a moment earlier."""
         self._readiness = core.readiness
         self._departure = core.departure
+        self._began = core.measures.operations.begin
 
     @property
     def supported(self) -> list[int]:
         return sorted([*self.calls, *self.requests])
 
     def handle(self, request: Request) -> None:
+        if request.coordination_id != 0:
+            request.when_answered(self._began(request.rpc_type))
+        self._handle(request)
+
+    def _handle(self, request: Request) -> None:
         handler = self.calls.get(request.rpc_type)
         if handler is None or self._departure.closed or not self._core.serving:
             guarded(request, self._serve)
             return
         if request.rpc_type in self.primary and self._waits(request.rpc_type):
-            self._core.serve(request, self._when_ready(request, self.handle))
+            self._core.serve(request, self._when_ready(request, self._handle))
             return
         try:  # ``guarded`` written out: the hot path
             if self._access.active:
                 self._access.check_call(request)
             handler(request)
         except TakenOver:
-            self._core.serve(request, self._when_ready(request, self.handle))
+            self._core.serve(request, self._when_ready(request, self._handle))
         except RemudaError as error:
             request.fail(error)
         except Exception as error:  # noqa: BLE001 (the boundary: see ``guarded``)

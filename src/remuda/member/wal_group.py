@@ -11,10 +11,12 @@ from functools import partial
 from remuda.errors import DiskFull, RemudaError
 from remuda.member.core import attempt
 from remuda.member.log_room import TRY_EVERY, LogRoom
+from remuda.member.metrics.families import Histogram
 from remuda.member.offload import Offload
 from remuda.storage.format.records import Closed, Record
 from remuda.storage.log.files import LogFiles
 from remuda.storage.log.writer import AppendTo, Flush, LogWriter
+from remuda.world import Clock
 
 
 class GroupCommit:
@@ -27,7 +29,11 @@ class GroupCommit:
         writer: LogWriter,
         offload: Offload,
         failed: Callable[[RemudaError], None],
+        *,
+        clock: Clock,
+        durations: Histogram,
     ) -> None:
+        """``durations`` gets the seconds that each group took to be written and synced."""
         self.writer = writer
         self.bytes = 0
         """Of all that was flushed."""
@@ -35,6 +41,8 @@ class GroupCommit:
         self._files = files
         self._offload = offload
         self._failed = failed
+        self._clock = clock
+        self._durations = durations
         self._waiting: deque[tuple[int, Callable[[], object]]] = deque()
         self._scheduled = False
         self._saves: list[Callable[[], None]] = []
@@ -112,6 +120,7 @@ class GroupCommit:
         self, saves: Sequence[Callable[[], None]], flush: Flush, start: int = 0
     ) -> Callable[[], None]:
         """On the thread."""
+        began = self._clock.monotonic()
         try:
             for work in saves:
                 work()
@@ -124,7 +133,8 @@ class GroupCommit:
         except RemudaError as error:
             return partial(self._broken, error)
         size = sum(each.size for each in flush.operations if isinstance(each, AppendTo))
-        return partial(self._flushed, size, self.room.free())
+        seconds = self._clock.monotonic() - began
+        return partial(self._flushed, size, seconds, self.room.free())
 
     def _wait_for_room(self, full: DiskFull, flush: Flush, place: int) -> None:
         self.waits_for_room = True
@@ -156,7 +166,8 @@ class GroupCommit:
         if self._closed is not None and not self._closed.done():
             self._closed.set_result(None)
 
-    def _flushed(self, size: int, free: tuple[int, int] | None) -> None:
+    def _flushed(self, size: int, seconds: float, free: tuple[int, int] | None) -> None:
+        self._durations.observe(seconds)
         self.waits_for_room = False
         self.room.on_free(free)
         self.bytes += size

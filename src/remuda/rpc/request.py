@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from google.protobuf.message import Message
@@ -17,6 +17,8 @@ Buffers: TypeAlias = Sequence[Buffer]
 """A dbody in pieces (bytes or views of bytes), written one after the other."""
 Body: TypeAlias = Message | bytes
 """A pbody: a message, or one that has been serialized already."""
+OnAnswer: TypeAlias = Callable[[RemudaError | None], None]
+"""Called once when a request is answered, with the error or None."""
 
 
 def serialized(body: Body) -> bytes:
@@ -29,7 +31,15 @@ class Request:
     ``one_way``: the peer expects no answer; ``reply`` and ``fail`` then send nothing.
     """
 
-    __slots__ = ("_answered", "channel", "coordination_id", "dbody", "pbody", "rpc_type")
+    __slots__ = (
+        "_answered",
+        "_on_answer",
+        "channel",
+        "coordination_id",
+        "dbody",
+        "pbody",
+        "rpc_type",
+    )
 
     def __init__(self, channel: Channel, frame: Frame) -> None:
         self.channel = channel
@@ -38,6 +48,7 @@ class Request:
         self.pbody = frame.pbody
         self.dbody = frame.dbody
         self._answered = False
+        self._on_answer: OnAnswer | None = None
 
     @property
     def user(self) -> str:
@@ -52,12 +63,18 @@ class Request:
     def answered(self) -> bool:
         return self._answered
 
+    def when_answered(self, on_answer: OnAnswer) -> None:
+        """Call ``on_answer`` once, with the answer; never if the connection ends before it."""
+        self._on_answer = on_answer
+
     def reply(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None:
         """Send the answer. FrameTooLarge when it does not fit a frame: ``fail`` may follow then."""
         assert not self._answered, "a request is answered once"
         if self.coordination_id != 0:
             self.channel.respond(self.coordination_id, rpc_type, body, dbody)
         self._answered = True
+        if self._on_answer is not None:
+            self._on_answer(None)
 
     def fail(self, error: RemudaError) -> None:
         """Send RESPONSE_FAILURE; the peer raises an error of the same class."""
@@ -65,3 +82,5 @@ class Request:
         if self.coordination_id != 0:
             self.channel.respond_failure(self.coordination_id, error)
         self._answered = True
+        if self._on_answer is not None:
+            self._on_answer(error)

@@ -1,0 +1,63 @@
+"""Upkeep of what a member stores, in slices between requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from remuda.datatypes.timestamp import from_micros
+from remuda.member.change_retention import ChangeRetention
+from remuda.member.core import Core, attempt, bug
+from remuda.member.memory_return import MemoryReturn
+from remuda.member.offload import Offload
+
+INTERVAL = 0.05
+VERSIONS_KEPT = from_micros(10_000_000)
+"""Versions of the last ten seconds are kept for readers on other members."""
+EXPIRY_INTERVAL = 5.0
+
+
+class Upkeep:
+    """``oldest_reads`` are asked for the timestamps that somebody still reads, ``expire_jobs`` is
+    called every ``EXPIRY_INTERVAL`` seconds."""
+
+    def __init__(
+        self,
+        core: Core,
+        offload: Offload,
+        retention: ChangeRetention,
+        *,
+        oldest_reads: Sequence[Callable[[], int | None]],
+        expire_jobs: Callable[[], object],
+    ) -> None:
+        self._core = core
+        self._memory = MemoryReturn(core, offload)
+        self._retention = retention
+        self._oldest_reads = oldest_reads
+        self._expire_jobs = expire_jobs
+
+    async def run(self) -> None:
+        """Until it is cancelled. One slice takes a few milliseconds."""
+        core, loop = self._core, asyncio.get_running_loop()
+        expiry = loop.time() + EXPIRY_INTERVAL
+        while True:
+            more = False
+            horizon = self.horizon()
+            for map_id, store in [*core.stores.items(), *core.backup_stores.items()]:
+                try:
+                    more = store.maintain(self._retention.horizon(store, horizon)) or more
+                except Exception as error:  # noqa: BLE001 (one map's upkeep must not end all others')
+                    bug(error, f"upkeep of map {map_id}")
+                await asyncio.sleep(0)
+            attempt("return of memory", self._memory.check)
+            attempt("measuring of what is stored", core.room.look)
+            if loop.time() >= expiry:
+                attempt("expiry of jobs", self._expire_jobs)
+                expiry = loop.time() + EXPIRY_INTERVAL
+            await asyncio.sleep(0.001 if more else INTERVAL)
+
+    def horizon(self) -> int:
+        """Nobody reads below it any more."""
+        now = from_micros(self._core.world.clock.wall_micros()) - VERSIONS_KEPT
+        reads = [oldest() for oldest in self._oldest_reads]
+        return min(now, *(read for read in reads if read is not None), now)
