@@ -47,7 +47,7 @@ from remuda.member.wal import NoWal
 from remuda.member.write_room import WriteRoom
 from remuda.rpc.messages import common_pb2
 from remuda.rpc.point_encoding import encode_context
-from remuda.rpc.transport import Body, Buffers, Request
+from remuda.rpc.transport import Body, Buffers
 from remuda.storage.expiring_rows import estimated_rows
 from remuda.storage.map_store import MapStore
 from remuda.world import World
@@ -581,25 +581,3 @@ def attempt(what: str, action: Callable[[], object]) -> None:
         action()
     except Exception as error:  # noqa: BLE001 (the boundary, see bug)
         bug(error, what)
-
-
-def guarded(request: Request, serve: Callable[[Request], None]) -> None:
-    """Call a synchronous handler; whatever it raises becomes the typed failure."""
-    try:
-        serve(request)
-    except RemudaError as error:
-        if request.one_way:  # nobody is told: the log is all that there is
-            log.warning(
-                "message refused",
-                extra=fields(
-                    type=request.rpc_type,
-                    peer=request.channel.peer,
-                    error=error.message,
-                    kind=type(error).__name__,
-                ),
-            )
-            if isinstance(error, MemberGivenUp):
-                request.channel.close()  # it asks why, and learns
-        request.fail(error)
-    except Exception as error:  # noqa: BLE001 (the boundary: a bug must not end the connection)
-        request.fail(bug(error, f"request {request.rpc_type}"))

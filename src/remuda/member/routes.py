@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from remuda.errors import MemberNotReady, NotSupported, RemudaError, TakenOver
+from remuda.errors import MemberGivenUp, MemberNotReady, NotSupported, RemudaError, TakenOver
 from remuda.member.calls import ForwardedCall
-from remuda.member.core import Call, Core, bug, guarded
+from remuda.member.core import Call, Core, bug
+from remuda.member.log import fields
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType as UserType
 from remuda.rpc.transport import Request
@@ -39,6 +40,28 @@ PRIMARY_CALLS = frozenset(
 KEYED_CALLS = frozenset({UserType.MAP_GET, UserType.MAP_PUT, UserType.MAP_REMOVE})
 """Those of them whose handlers raise TakenOver for the keys that must wait: others go on while this
 member takes partitions over."""
+
+
+def guarded(request: Request, serve: Callable[[Request], None]) -> None:
+    """Call a synchronous handler; whatever it raises becomes the typed failure."""
+    try:
+        serve(request)
+    except RemudaError as error:
+        if request.one_way:  # nobody is told: the log is all that there is
+            log.warning(
+                "message refused",
+                extra=fields(
+                    type=request.rpc_type,
+                    peer=request.channel.peer,
+                    error=error.message,
+                    kind=type(error).__name__,
+                ),
+            )
+            if isinstance(error, MemberGivenUp):
+                request.channel.close()  # it asks why, and learns
+        request.fail(error)
+    except Exception as error:  # noqa: BLE001 (the boundary: a bug must not end the connection)
+        request.fail(bug(error, f"request {request.rpc_type}"))
 
 
 class UserRoutes:
