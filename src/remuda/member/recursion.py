@@ -86,8 +86,8 @@ class Evaluation:
         rows = _new_rows(recursion)
         found, latest = self._stored(recursion, held), self._stored(recursion, held)
         await self._gather(recursion.base, tables, held, (found, latest), rows)
-        changing = [inner for inner in step.supplied if inner not in stable]
-        if latest and _runs_in_rounds(step) and len(changing) == 1:
+        changing = {inner.relation for inner in step.supplied if inner not in stable}
+        if latest and _runs_in_rounds(step) and changing == {recursion.working}:
             working = WorkingTable(recursion.working, latest)
             rounds = Rounds(
                 recursion.name, working, rows, found.rows, supply.enough, ITERATIONS_MAX
