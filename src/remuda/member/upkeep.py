@@ -41,20 +41,25 @@ class Upkeep:
         core, loop = self._core, asyncio.get_running_loop()
         expiry = loop.time() + EXPIRY_INTERVAL
         while True:
-            more = False
-            horizon = self.horizon()
-            for map_id, store in [*core.stores.items(), *core.backup_stores.items()]:
-                try:
-                    more = store.maintain(self._retention.horizon(store, horizon)) or more
-                except Exception as error:  # noqa: BLE001 (one map's upkeep must not end all others')
-                    bug(error, f"upkeep of map {map_id}")
-                await asyncio.sleep(0)
+            more = await self._slices()
             attempt("return of memory", self._memory.check)
             attempt("measuring of what is stored", core.room.look)
             if loop.time() >= expiry:
                 attempt("expiry of jobs", self._expire_jobs)
                 expiry = loop.time() + EXPIRY_INTERVAL
             await asyncio.sleep(0.001 if more else INTERVAL)
+
+    async def _slices(self) -> bool:
+        """One of each store; whether there is more to do. Nothing here names a store between two
+        calls: that would keep the rows of a map that was dropped."""
+        core, more, horizon = self._core, False, self.horizon()
+        for map_id, store in [*core.stores.items(), *core.backup_stores.items()]:
+            try:
+                more = store.maintain(self._retention.horizon(store, horizon)) or more
+            except Exception as error:  # noqa: BLE001 (one map's upkeep must not end all others')
+                bug(error, f"upkeep of map {map_id}")
+            await asyncio.sleep(0)
+        return more
 
     def horizon(self) -> int:
         """Nobody reads below it any more."""

@@ -21,14 +21,14 @@ from remuda.storage import late_rows, transfer, validation
 from remuda.storage.accesses import Accesses
 from remuda.storage.ahead import Ahead, Work, matches
 from remuda.storage.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Row, Times
-from remuda.storage.chunk_table import ChunkTable, TableView
+from remuda.storage.chunk_table import ChunkTable
 from remuda.storage.closing import close_everything, close_existing
 from remuda.storage.counters import MapCounters
 from remuda.storage.hash_order import hash_order
 from remuda.storage.index_set import IndexSet
 from remuda.storage.key_index import DELTA_ENTRIES_MAX, NOWHERE, RUNS_MAX, KeyIndex
 from remuda.storage.keys import Key, KeyRule
-from remuda.storage.layout import Layouts
+from remuda.storage.pinning import Pinning
 from remuda.storage.readable import ReadableSchemas
 from remuda.storage.removals import Removals
 from remuda.storage.scan import ScanCursor, count_shown
@@ -67,10 +67,11 @@ class MapStore:
         self._layouts = self._readable.newest
         self._table = ChunkTable(schema)
         self._index = KeyIndex()
-        self.indexes = IndexSet(self._layouts, self._table, self._pin)
         self._staging = Staging(schema.name, self._keys)
         self._removals = Removals(self._keys)
         self._upkeep = Upkeep(self._table, self._index, self._keys)
+        self._pinning = Pinning(self._readable, self._table, self._upkeep)
+        self.indexes = IndexSet(self._layouts, self._table, self._pinning.pin)
         self.frames = StagedFrames(self._staging, self._removals)
         self._ahead = Ahead(self._keys, self._table, self._index, self._staging, self._removals)
         self.kept_from = FOREVER
@@ -526,15 +527,8 @@ class MapStore:
     ) -> ScanCursor:
         """The rows at ``at`` of some partitions (None = all), projected to columns by position in a
         version of the schema that ``reads`` allows (0: the newest)."""
-        view, layouts = self._pin(at, version)
+        view, layouts = self._pinning.pin(at, version)
         return ScanCursor(view.chunks, view.tail, at, positions, partitions, layouts)
-
-    def _pin(self, at: int, version: int) -> tuple[TableView, Layouts]:
-        layouts = self._readable.under(version)
-        view = self._table.view  # first: what is collected after this line is still in it
-        if at < self._upkeep.floor:
-            raise validation.too_old(self.schema, at, self.floor)
-        return view, layouts
 
     def size(self, at: int, partitions: frozenset[int] | None = None) -> int:
         """The number of rows at ``at``."""
