@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -96,6 +97,33 @@ def test_from_the_command_line(
     assert "would go" in run("drop", "shell", "--dry-run")[1]
     assert run("drop", "shell")[0] == 0
     assert run("drop", "shell")[0] == 1
+
+
+@pytest.mark.cluster
+def test_the_rows_of_increments_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = {"snapshot_store": str(tmp_path / "store"), "data_dir": str(tmp_path / "data")}
+    with start(members=1, settings=settings) as running:
+        with running.connect() as client:
+            client.sql("CREATE TABLE m (k INTEGER PRIMARY KEY)")
+            client.sql("INSERT INTO m SELECT n FROM generate_series(1, 1500) AS g (n)")
+            client.snapshots.create("s", increment=True)
+            client.sql("INSERT INTO m SELECT n FROM generate_series(2001, 3200) AS g (n)")
+            client.sql("DELETE FROM m WHERE k <= 40")
+            made = client.snapshots.create("s", increment=True)
+            assert (made.kind, made.maps, made["rows"], made.removed) == ("increment", 1, 1200, 40)
+        assert main(["snapshot", "list", "--connect", running.address]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        text = "SELECT kind, maps, rows, removed FROM sys.snapshots ORDER BY cut"
+        assert main(["sql", "-c", text, "--format", "json", "--connect", running.address]) == 0
+        assert json.loads(capsys.readouterr().out) == [
+            {"kind": "base", "maps": 1, "rows": 1500, "removed": 0},
+            {"kind": "increment", "maps": 1, "rows": 1200, "removed": 40},
+        ]
+    head, _, *cuts = [[cell.strip() for cell in line.split("|")] for line in lines]
+    assert [dict(zip(head, each, strict=True))["rows"] for each in cuts] == ["1,500", "1,200"]
+    assert [dict(zip(head, each, strict=True))["removed"] for each in cuts] == ["0", "40"]
 
 
 def test_texts() -> None:

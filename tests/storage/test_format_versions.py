@@ -39,7 +39,7 @@ from remuda.spark.stream_offsets import Offset
 from remuda.spark.tables import keeping_options, options_of
 from remuda.storage.format import sealing, segment
 from remuda.storage.format.headline import with_headline
-from remuda.storage.format.manifest import Manifest, decode_manifest, encode_manifest
+from remuda.storage.format.manifest import Manifest, MapChanges, decode_manifest, encode_manifest
 from remuda.storage.format.record_codec import decode_record
 from remuda.storage.format.records import Closed
 from remuda.storage.format.sealing import ObjectKey, unseal
@@ -291,3 +291,22 @@ def test_a_log_with_a_segment_of_a_later_release_is_refused_and_left() -> None:
         with pytest.raises(UnknownFormat, match=r"0000000001.segment: the segment .* format 77"):
             open_log(disk, folder, IDENTITY, SyncMode.FSYNC)
         assert disk.read(path) == kept
+
+
+@pytest.mark.parametrize("kind", ["base", "increment"])
+def test_a_manifest_of_format_1_is_read(kind: str) -> None:
+    """As the release wrote it that knew no other; it has no counts of an increment's rows."""
+    data = (Path(__file__).parent / f"format_1_{kind}.manifest").read_bytes()
+    read = decode_manifest(data)
+    assert read.changes is None
+    assert (read.is_base, len(read.maps), len(read.objects)) == (kind == "base", kind == "base", 1)
+    assert encode_manifest(read, 1) == data
+    assert decode_manifest(encode_manifest(read)) == read
+    counted = replace(read, changes=(MapChanges(3, "m", 5, 2),))
+    assert decode_manifest(encode_manifest(counted)) == counted
+    head, _, body = encode_manifest(counted).partition(b"\n")
+    with pytest.raises(DataCorrupted, match="fields that this version does not know"):
+        decode_manifest(head.replace(b" 2 ", b" 1 ") + b"\n" + body)
+    head, _, body = data.partition(b"\n")
+    with pytest.raises(DataCorrupted, match="fields that this version does not know"):
+        decode_manifest(head.replace(b" 1 ", b" 2 ") + b"\n" + body)

@@ -4,6 +4,7 @@ changed byte; what is interrupted is not there; nothing that a kept cut needs is
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from remuda.storage.format.headline import sha256
 from remuda.storage.format.manifest import decode_manifest, encode_manifest
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.log.replay import JobCommit, Step
+from remuda.storage.snapshot import writing
 from remuda.storage.snapshot.chain import load
 from remuda.storage.snapshot.cut_records import CutRecord, encode_record, record_key
 from remuda.storage.snapshot.expiring import (
@@ -42,6 +44,20 @@ SEEDS = 4
 def counter_key(secret: bytes = b"k" * 32) -> ObjectKey:
     numbers = iter(range(10**9))
     return ObjectKey(secret, lambda: next(numbers).to_bytes(12))
+
+
+def test_a_chain_of_format_1_is_restored_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "encode_manifest", partial(encode_manifest, number=1))
+        grid = filled(2, steps=15)
+    assert grid.store.get(manifest_key(NAME, 5)).startswith(b"remuda-snapshot 1 ")
+    grid.work(15)
+    assert grid.increment() == 6
+    assert grid.store.get(manifest_key(NAME, 6)).startswith(b"remuda-snapshot 2 ")
+    for version, timestamp in grid.cuts.items():
+        assert grid.restored(version=version) == grid.state(timestamp)
+    report = verify(grid.store, NAME)
+    assert report.ok, report.findings
 
 
 @pytest.mark.parametrize("encrypted", [False, True])

@@ -258,7 +258,7 @@ logs: member int, sync text, records bigint, durable bigint, waiting bigint, byt
     archive_failures bigint
 indexes: name text, map text, kind text, columns text, state text, bytes bigint
 snapshots: snapshot text, cut bigint, kind text, created moment, timestamp bigint, maps int,
-    rows bigint, objects int, bytes bigint, key text, problem text
+    rows bigint, removed bigint, objects int, bytes bigint, key text, problem text
 restorable: snapshot text, first moment, last moment
 snapshot_tasks: member int, kind text, snapshot text, cut bigint, started moment, attempt int,
     objects bigint, objects_total bigint, rows bigint, bytes bigint

@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from remuda.cli import snapshot_bulk
 from remuda.cli.connecting import add_connect, client_of
@@ -204,9 +204,15 @@ def _print_gone(rows: Sequence[Row], options: argparse.Namespace) -> None:
     )
 
 
+_CUTS: Final = (
+    *("snapshot", "cut", "kind", "created", "maps"),
+    *("rows", "removed", "bytes", "key", "problem"),
+)
+
+
 def _print_cuts(rows: Sequence[Row]) -> None:
     _print(
-        ("snapshot", "cut", "kind", "created", "maps", "rows", "bytes", "key", "problem"),
+        _CUTS,
         [
             (
                 row.snapshot,
@@ -214,14 +220,14 @@ def _print_cuts(rows: Sequence[Row]) -> None:
                 row.kind or "",
                 "" if row.created is None else f"{row.created.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
                 "" if row.maps is None else row.maps,
-                "" if row["rows"] is None else f"{row['rows']:,}",
+                *("" if count is None else f"{count:,}" for count in (row["rows"], row.removed)),
                 "" if row.bytes is None else size_text(row.bytes),
                 row.key or "",
                 row.problem or "",
             )
             for row in rows
         ],
-        (_LEFT, _RIGHT, _LEFT, _LEFT, _RIGHT, _RIGHT, _RIGHT, _LEFT, _LEFT),
+        (_LEFT, _RIGHT, _LEFT, _LEFT, _RIGHT, _RIGHT, _RIGHT, _RIGHT, _LEFT, _LEFT),
     )
 
 

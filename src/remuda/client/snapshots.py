@@ -36,8 +36,10 @@ class Snapshots:
 
     def list(self) -> Rows:
         """Every cut of every snapshot: ``snapshot``, ``cut``, ``kind``, ``created``, ``timestamp``,
-        ``maps``, ``rows``, ``objects``, ``bytes``, ``key``, and ``problem`` if it cannot be
-        restored."""
+        ``maps``, ``rows``, ``removed``, ``objects``, ``bytes``, ``key``, and ``problem`` if it
+        cannot be restored. Of an increment, ``maps`` are those that were written to since the cut
+        before, ``rows`` were written and ``removed`` were taken away; NULL where the release that
+        made it did not count them."""
         return self._rows("SHOW SNAPSHOTS")
 
     def describe(self, name: str) -> Rows:

@@ -13,7 +13,7 @@ member has heard of. A cut that is not finished on every member is in no manifes
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from remuda.errors import InputError, NotSupported, TransientError, ViewChanged
 from remuda.member.commits import Commits
 from remuda.member.core import Core
 from remuda.member.cut_watch import CutWatch, first_open
+from remuda.member.increment_counts import changes_of
 from remuda.member.peers import Peers
 from remuda.member.routes import RequestHandler
 from remuda.member.snapshot_storage import SnapshotStorage
@@ -29,11 +30,13 @@ from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.storage.format import records as log
-from remuda.storage.format.manifest import SegmentObject
+from remuda.storage.format.manifest import Manifest, MemberLog, SegmentObject
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.format.segment import Identity
 from remuda.storage.log.files import LogFiles
 from remuda.storage.log.reader import LogReader
+from remuda.storage.log.replay import ToCut
+from remuda.storage.log.tally import Stretch, Tally
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.storage.snapshot.writing import put_segment, segment_key, spans_of_increment
 
@@ -62,6 +65,15 @@ class Cut:
     members: tuple[CutMember, ...]
 
 
+@dataclass(frozen=True)
+class StoredLog:
+    """A member's part in an increment. ``changes`` by map id; None: the member runs a release that
+    does not count them."""
+
+    segments: tuple[SegmentObject, ...]
+    changes: Mapping[int, Tally] | None
+
+
 class Cuts:
     def __init__(
         self, core: Core, peers: Peers, commits: Commits, storage: SnapshotStorage
@@ -76,8 +88,8 @@ class Cuts:
         self._watch: CutWatch | None = None
         """Since the clock was asked for."""
         self._forget: asyncio.TimerHandle | None = None
-        self._finished: control_pb2.CutDone | None = None
-        """This member's part in cut ``version``, once it is in the log."""
+        self._finished: ToCut | None = None
+        """Cut ``version`` as this member's log has it, once it is there."""
         self._stored: Mapping[str, SegmentObject] = {}
         """The segments of the last increment, by key: the first of the next one is among them."""
 
@@ -134,19 +146,22 @@ class Cuts:
         return Cut(version, timestamp, cluster, tuple(members))
 
     async def store(
-        self, name: str, cut: Cut, needs: dict[str, int]
-    ) -> dict[int, tuple[SegmentObject, ...]]:
-        """Have every member put what its log has since the cut before into the object store; by
-        log identity, ``needs`` is that of the cut before. Raises InputError where an increment
+        self, parent: Manifest, cut: Cut, logs: Sequence[MemberLog]
+    ) -> dict[int, StoredLog]:
+        """Have every member put what its log has since the cut before, ``parent``, into the object
+        store, and count it; by member. ``logs``: of this cut. Raises InputError where an increment
         would not be restorable."""
         core = self._core
+        needs = {each.identity: each.needs for each in parent.logs}
 
-        async def member(each: CutMember) -> tuple[SegmentObject, ...]:
+        async def member(each: MemberLog) -> StoredLog:
             message = control_pb2.CutStore(
                 context=core.context(),
-                snapshot=name,
+                snapshot=parent.name,
                 version=cut.version,
                 needs=needs[each.identity],
+                above=parent.timestamp,
+                partitions=each.partitions,
             )
             if each.member == core.number:
                 stored = await self._store(message)
@@ -156,17 +171,12 @@ class Cuts:
                 )
                 stored = control_pb2.CutStored.FromString(reply.pbody)
                 core.observe(stored.context)
-            return tuple(
-                SegmentObject(s.key, s.sha256, s.size, s.number, s.first, s.last)
-                for s in stored.segments
-            )
+            return _stored_log(stored)
 
         # All are waited for: none must put a segment when spare ones were taken away.
-        outcomes = await asyncio.gather(
-            *(member(each) for each in cut.members), return_exceptions=True
-        )
-        found: dict[int, tuple[SegmentObject, ...]] = {}
-        for each, outcome in zip(cut.members, outcomes, strict=True):
+        outcomes = await asyncio.gather(*(member(each) for each in logs), return_exceptions=True)
+        found: dict[int, StoredLog] = {}
+        for each, outcome in zip(logs, outcomes, strict=True):
             if isinstance(outcome, BaseException):
                 raise outcome
             found[each.member] = outcome
@@ -263,10 +273,10 @@ class Cuts:
         await wal.safe()
         # What was before the cut before this one may go; this one's increment is still to come.
         wal.keep_from = needs
-        self._finished = control_pb2.CutDone(
-            context=core.context(), start=start, finish=finish, needs=needs
+        self._finished = ToCut(
+            message.version, timestamp, start, finish, frozenset(before), frozenset(after)
         )
-        return self._finished
+        return control_pb2.CutDone(context=core.context(), start=start, finish=finish, needs=needs)
 
     async def settled(self, timestamp: int) -> None:
         """Return when nothing can commit at or below the timestamp any more: the clock is above
@@ -313,14 +323,18 @@ class Cuts:
             raise InputError(
                 f"cut {message.version} was not finished on member {self._core.number}"
             )
-        finish, known = finished.finish, self._stored
+        known = self._stored
 
         def put(store: ObjectStore, key: ObjectKey | None) -> list[SegmentObject]:
-            return self._put(store, key, message, finish=finish, known=known, place=folder)
+            return self._put(store, key, message, finish=finished.finish, known=known, place=folder)
 
         stored = await self._storage.work(put)
         self._stored = {each.key: each for each in stored}
         answer = control_pb2.CutStored()
+        if message.HasField("above"):
+            for map_id, (rows, removed) in (await self._count(wal, message, finished)).items():
+                answer.changes.add(map_id=map_id, put=rows, removed=removed)
+            answer.counted = True
         for each in stored:
             answer.segments.add(
                 key=each.key,
@@ -332,6 +346,16 @@ class Cuts:
             )
         answer.context.CopyFrom(self._core.context())
         return answer
+
+    async def _count(
+        self, wal: MemberWal, message: control_pb2.CutStore, cut: ToCut
+    ) -> dict[int, Tally]:
+        folder, identity = self._place(wal)
+        files = LogFiles(self._core.world.disk, folder)
+        stretch = Stretch(message.needs, message.above, cut, frozenset(message.partitions))
+        return await self._storage.aside(
+            lambda: changes_of(stretch, files, identity, wal.packings, self._core.number)
+        )
 
     def _put(
         self,
@@ -356,6 +380,14 @@ class Cuts:
             data = files.read(span.number)
             found.append(put_segment(store, name, identity.member.hex(), span, data, key=key))
         return found
+
+
+def _stored_log(message: control_pb2.CutStored) -> StoredLog:
+    segments = [
+        SegmentObject(s.key, s.sha256, s.size, s.number, s.first, s.last) for s in message.segments
+    ]
+    changes = {each.map_id: Tally(each.put, each.removed) for each in message.changes}
+    return StoredLog(tuple(segments), changes if message.counted else None)
 
 
 def all_keep_logs(clocks: dict[int, control_pb2.CutClock]) -> bool:

@@ -30,6 +30,7 @@ from remuda.errors import (
 from remuda.limits import PARTITIONS
 from remuda.member.core import Core
 from remuda.member.cuts import Cut, Cuts, all_keep_logs
+from remuda.member.increment_counts import changed_maps
 from remuda.member.log import fields
 from remuda.member.membership import Membership
 from remuda.member.snapshot_catalog import catalog_text, read_catalog
@@ -174,26 +175,29 @@ class SnapshotMaking:
             return replace(await self._base(task, cut.timestamp), logs=logs, cluster=cut.cluster)
         assert known is not None
         task.begin(len(logs))
-        needs = {each.identity: each.needs for each in parent.logs}
         try:
-            stored = await self._cuts.store(task.snapshot, cut, needs)
+            stored = await self._cuts.store(parent, cut, logs)
         except InputError as error:  # a log does not reach back: what was restorable must stay so
             task.note = _gap_behind(parent, str(error))
             await self._storage.work(
                 lambda store, _: writing.remove_spare_segments(store, task.snapshot, task.cut)
             )
             return replace(await self._base(task, cut.timestamp), logs=logs, cluster=cut.cluster)
-        for segments in stored.values():
-            task.done(0, sum(each.size for each in segments))
+        for part in stored.values():
+            rows = sum(tally.put for tally in (part.changes or {}).values())
+            task.done(rows, sum(each.size for each in part.segments))
         manifest = self._manifest(task.snapshot, task.cut, cut.timestamp, self._core.catalog, [])
         return replace(
             manifest,
             maps=(),
-            logs=tuple(replace(each, segments=stored[each.member]) for each in logs),
+            logs=tuple(replace(each, segments=stored[each.member].segments) for each in logs),
             cluster=cut.cluster,
             is_base=False,
             parent=parent.version,
             parent_sha256=known.digest,
+            changes=changed_maps(
+                self._core.catalog.shown, [part.changes for part in stored.values()]
+            ),
         )
 
     def _logs(self, cut: Cut) -> tuple[MemberLog, ...]:

@@ -22,6 +22,7 @@ CUT_COLUMNS = (
     Column("timestamp", BIGINT),
     Column("maps", INTEGER),
     Column("rows", BIGINT),
+    Column("removed", BIGINT),
     Column("objects", INTEGER),
     Column("bytes", BIGINT),
     Column("key", VARCHAR),
@@ -66,13 +67,23 @@ def cut_row(manifest: Manifest, problem: str = "") -> tuple[Any, ...]:
         kind,
         datetime.fromtimestamp(manifest.created / 1e6, UTC),
         manifest.timestamp,
-        len(manifest.maps),
-        sum(each.rows for each in manifest.maps),
+        *_counts(manifest),
         len(manifest.objects),
         sum(each.size for each in manifest.objects),
         manifest.key or None,
         problem or None,
     )
+
+
+def _counts(manifest: Manifest) -> tuple[int | None, int | None, int | None]:
+    """Maps, rows and removed entries: of a base, what it holds; of an increment, the maps that were
+    written to since the cut before, and the changes. None: they were not counted."""
+    if manifest.is_base:
+        return len(manifest.maps), sum(each.rows for each in manifest.maps), 0
+    if manifest.changes is None:
+        return None, None, None
+    changes = manifest.changes
+    return len(changes), sum(e.put for e in changes), sum(e.removed for e in changes)
 
 
 def cut_rows(chain: Chain) -> list[tuple[Any, ...]]:

@@ -1461,24 +1461,42 @@ class CutDone(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., start: _Optional[int] = ..., finish: _Optional[int] = ..., needs: _Optional[int] = ...) -> None: ...
 
 class CutStore(_message.Message):
-    __slots__ = ("context", "snapshot", "version", "needs")
+    __slots__ = ("context", "snapshot", "version", "needs", "above", "partitions")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     NEEDS_FIELD_NUMBER: _ClassVar[int]
+    ABOVE_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     snapshot: str
     version: int
     needs: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., snapshot: _Optional[str] = ..., version: _Optional[int] = ..., needs: _Optional[int] = ...) -> None: ...
+    above: int
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., snapshot: _Optional[str] = ..., version: _Optional[int] = ..., needs: _Optional[int] = ..., above: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CutStored(_message.Message):
-    __slots__ = ("context", "segments")
+    __slots__ = ("context", "segments", "counted", "changes")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     segments: _containers.RepeatedCompositeFieldContainer[LogSegment]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., segments: _Optional[_Iterable[_Union[LogSegment, _Mapping]]] = ...) -> None: ...
+    counted: bool
+    changes: _containers.RepeatedCompositeFieldContainer[MapChanges]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., segments: _Optional[_Iterable[_Union[LogSegment, _Mapping]]] = ..., counted: _Optional[bool] = ..., changes: _Optional[_Iterable[_Union[MapChanges, _Mapping]]] = ...) -> None: ...
+
+class MapChanges(_message.Message):
+    __slots__ = ("map_id", "put", "removed")
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    PUT_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_FIELD_NUMBER: _ClassVar[int]
+    map_id: int
+    put: int
+    removed: int
+    def __init__(self, map_id: _Optional[int] = ..., put: _Optional[int] = ..., removed: _Optional[int] = ...) -> None: ...
 
 class LogSegment(_message.Message):
     __slots__ = ("key", "sha256", "size", "number", "first", "last")

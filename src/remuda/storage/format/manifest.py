@@ -15,6 +15,8 @@ from remuda.storage.format.headline import below_headline, with_headline
 
 _NAME: Final = "remuda-snapshot"
 _IDENTITY: Final = re.compile("[0-9a-f]{32}")
+_WITH_CHANGES: Final = 2
+"""The first format that counts the rows of an increment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,17 @@ class MapEntry:
     map_id: int
     name: str
     rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class MapChanges:
+    """What an increment holds of a map: ``put`` rows that were written, and ``removed`` entries
+    that were taken away, since the cut before. One that was written twice counts twice."""
+
+    map_id: int
+    name: str
+    put: int
+    removed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +89,8 @@ class Manifest:
     ``parent``, the cut before, with the SHA-256 of its manifest, and the segments of all data
     members from ``needs`` of the parent to ``finish`` of its own. A base may be both: then the
     moments before it stay restorable, from an earlier base. ``catalog`` is opaque here; ``created``
-    in microseconds since 1970; ``key`` names the encryption key ("": none)."""
+    in microseconds since 1970; ``key`` names the encryption key ("": none). ``changes``: of an
+    increment, the maps that were written to; None: nobody has counted, as in format 1."""
 
     name: str
     version: int
@@ -92,6 +106,7 @@ class Manifest:
     parent: int | None = None
     parent_sha256: str = ""
     key: str = ""
+    changes: tuple[MapChanges, ...] | None = None
 
     @property
     def objects(self) -> tuple[DataObject | SegmentObject, ...]:
@@ -108,14 +123,18 @@ class Manifest:
         return f"cut {self.version} at {self.timestamp}: {kind}, {size} bytes"
 
 
-def encode_manifest(manifest: Manifest) -> bytes:
-    body = json.dumps(asdict(manifest), sort_keys=True, indent=1).encode() + b"\n"
-    return with_headline(_NAME, MANIFEST, body)
+def encode_manifest(manifest: Manifest, number: int | None = None) -> bytes:
+    """``number``: the format it has, if not the latest one. Format 1 has no ``changes``."""
+    fields = asdict(manifest)
+    if number is not None and number < _WITH_CHANGES:
+        del fields["changes"]
+    body = json.dumps(fields, sort_keys=True, indent=1).encode() + b"\n"
+    return with_headline(_NAME, MANIFEST, body, number)
 
 
 def decode_manifest(data: bytes) -> Manifest:
     """Raises ``UnknownFormat``, and ``DataCorrupted`` unless every byte is as it was written."""
-    _, body = below_headline(data, _NAME, MANIFEST)
+    number, body = below_headline(data, _NAME, MANIFEST)
     try:
         manifest = _manifest(json.loads(body))
     except (ValueError, TypeError, KeyError) as problem:
@@ -123,7 +142,7 @@ def decode_manifest(data: bytes) -> Manifest:
     identities = [manifest.cluster, *(log.identity for log in manifest.logs)]
     if not all(_IDENTITY.fullmatch(each) for each in identities):
         raise DataCorrupted("the manifest names an identity that is none")
-    if encode_manifest(manifest) != data:
+    if encode_manifest(manifest, number) != data:
         raise DataCorrupted("the manifest has fields that this version does not know")
     return manifest
 
@@ -143,4 +162,7 @@ def _manifest(fields: dict[str, Any]) -> Manifest:
         DataObject(**{**each, "partitions": tuple(each["partitions"])}) for each in fields["data"]
     ]
     maps = [MapEntry(**each) for each in fields["maps"]]
-    return Manifest(**{**fields, "logs": tuple(logs), "data": tuple(data), "maps": tuple(maps)})
+    counted = fields.get("changes")
+    changes = None if counted is None else tuple(MapChanges(**each) for each in counted)
+    parts = {"logs": tuple(logs), "data": tuple(data), "maps": tuple(maps), "changes": changes}
+    return Manifest(**{**fields, **parts})
