@@ -244,11 +244,11 @@ async def a_dropped_member_is_told_the_true_cause(play: Play) -> None:
     """By a member that has not suspected it itself, too."""
     sim = play.sim
     sim.split({3}, 12.0)
-    await play.until(lambda: sim.members[1].core.view.number == 2, 8.0)
-    for number in (1, 2):
-        view = sim.members[number].core.view
-        assert "no heartbeat" in view.cause_of_departure(3)
-        assert "has left" not in sim.members[number].core.lost[3]
+    cores = [sim.members[number].core for number in (1, 2)]
+    await play.until(lambda: all(core.view.number == 2 for core in cores), 8.0)
+    for core in cores:
+        assert "no heartbeat" in core.view.cause_of_departure(3)
+        assert "has left" not in core.lost[3]
     reasons: list[str] = []
     sim.members[3].on_given_up.append(reasons.append)
     await play.until(lambda: sim.members[3].core.stopping, 30.0)
