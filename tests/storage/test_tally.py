@@ -54,6 +54,26 @@ def test_two_increments_count_together_what_one_over_both_counts() -> None:
             assert both.get(MAP, Tally(0, 0))[kind] == sum(parts)
 
 
+def test_entries_of_some_partitions_are_all_but_the_parts_of_others() -> None:
+    grid = filled(2)
+    for member in grid.members:
+        reader, wanted = member.opened.reader, frozenset(member.partitions[:1])
+        every = list(reader.entries(5))
+        kept = [
+            each
+            for each in every
+            if not isinstance(each.record, log.Prepared | log.Committed | log.RolledBack)
+            or each.record.part.partition in wanted
+        ]
+        assert list(reader.entries(5, partitions=wanted)) == kept
+        assert 0 < len(kept) < len(every)
+        cut = find_cut(every, grid.version)
+        assert cut is not None
+        stretch = Stretch(1, 0, cut, wanted)
+        whole = tally(stretch, reader.entries(1), rows_in)
+        assert tally(stretch, reader.entries(1, partitions=wanted), rows_in) == whole
+
+
 def test_a_log_that_ends_before_the_cut_is_not_counted() -> None:
     grid = filled(1)
     member = grid.members[0]

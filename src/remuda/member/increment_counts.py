@@ -4,7 +4,8 @@ primary it is, and the member that makes the cut adds that up by map."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,36 +19,15 @@ from remuda.storage.format import records as log
 from remuda.storage.format.manifest import MapChanges
 from remuda.storage.format.segment import Identity
 from remuda.storage.keys import KeyRule
-from remuda.storage.log.reader import LogReader, SegmentSource
+from remuda.storage.log.reader import LogReader, SegmentSource, Tail
 from remuda.storage.log.replay import Staged
-from remuda.storage.log.spans import Span
 from remuda.storage.log.tally import Stretch, Tally, tally
+from remuda.storage.log.writer import LogEnd
 from remuda.storage.snapshot.writing import spans_of_increment
 
-
-class _Complete:
-    """The segments of ``spans``, as ``LogReader`` wants them. The one that is being written is not
-    among them: its end changes while it is read."""
-
-    def __init__(self, source: SegmentSource, spans: Sequence[Span]) -> None:
-        self._source = source
-        self._numbers = [span.number for span in spans]
-
-    @property
-    def sector(self) -> int:
-        return self._source.sector
-
-    def numbers(self) -> list[int]:
-        return list(self._numbers)
-
-    def read(self, number: int) -> bytes:
-        return self._source.read(number)
-
-    def head(self, number: int) -> bytes:
-        return self._source.head(number)
-
-    def name(self, number: int) -> str:
-        return self._source.name(number)
+_COMPLETE: Final = Tail(LogEnd(), 0, 0, 0)
+"""No segment is cut off: those of an increment are complete. The one behind them, whose end changes
+while it is read, is not looked at."""
 
 
 def changes_of(
@@ -55,8 +35,8 @@ def changes_of(
 ) -> dict[int, Tally]:
     """By map id. Raises DataCorrupted for a damaged log, of which no increment can be restored;
     InputError when it does not reach back. Any thread."""
-    spans = spans_of_increment(source, stretch.needs, stretch.cut.finish, member=member)
-    entries = LogReader(_Complete(source, spans), identity).entries(stretch.needs)
+    spans_of_increment(source, stretch.needs, stretch.cut.finish, member=member)
+    entries = LogReader(source, identity).entries(stretch.needs, _COMPLETE, stretch.partitions)
     return tally(stretch, entries, lambda record: _rows_in(record, packings, stretch.partitions))
 
 

@@ -3,6 +3,7 @@ fields change gets a new number, so old logs stay readable. (5 was never written
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -23,6 +24,8 @@ from remuda.storage.format.fields import (
 
 COMMITTED: Final = 2
 """The kind of nearly all records."""
+_part: Final = struct.Struct("<3q")
+"""A ``PART``, with which the records of a part begin."""
 APART: Final = 64 * 1024
 """Fields of at least so many bytes are not copied."""
 PART: Final = composed(log.PartId, began=INTEGER, near=INTEGER, partition=INTEGER)
@@ -151,6 +154,9 @@ def kinds_of(records: Collection[type[log.Record]]) -> frozenset[int]:
     return frozenset(_KINDS[each] for each in records)
 
 
+_OF_PARTS: Final = kinds_of((log.Prepared, log.Committed, log.RolledBack))
+
+
 def encode_record(record: log.Record) -> tuple[int, bytes]:
     """The kind number and the payload."""
     if type(record) is log.Committed:
@@ -167,6 +173,15 @@ def encode_apart(record: log.Record) -> tuple[int, bytes, bytes]:
     _LAYOUTS[kind].write(out, record)
     rest = out.pop() if len(out[-1]) >= APART else b""
     return kind, b"".join(out), rest
+
+
+def partition_of(kind: int, payload: bytes) -> int | None:
+    """The partition of a record of a part, and nothing else of it; None: another kind of record, or
+    one that ends too early."""
+    if kind not in _OF_PARTS or len(payload) < _part.size:
+        return None
+    partition: int = _part.unpack_from(payload)[2]
+    return partition
 
 
 def decode_record(kind: int, payload: bytes) -> log.Record:

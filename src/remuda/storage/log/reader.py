@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from remuda.errors import DataCorrupted, UnknownFormat
-from remuda.storage.format.record_codec import decode_record, kinds_of
+from remuda.storage.format.record_codec import decode_record, kinds_of, partition_of
 from remuda.storage.format.records import Record
 from remuda.storage.format.segment import (
     HEADER_SIZE,
@@ -112,9 +112,15 @@ class LogReader:
             return Tail(end, number, keep, lost + len(data) - keep, unborn)
         return Tail(LogEnd(), 0, 0, lost, unborn)
 
-    def entries(self, start: int = 0, tail: Tail | None = None) -> Iterator[Entry]:
-        """The records from sequence ``start`` on, up to ``tail``. Raises ``DataCorrupted`` where
-        the log is damaged, and when it begins behind ``start``."""
+    def entries(
+        self,
+        start: int = 0,
+        tail: Tail | None = None,
+        partitions: Collection[int] | None = None,
+    ) -> Iterator[Entry]:
+        """The records from sequence ``start`` on, up to ``tail``; without those of parts in other
+        ``partitions``, if there are any. Raises ``DataCorrupted`` where the log is damaged, and
+        when it begins behind ``start``."""
         tail = tail or self.tail()
         numbers = [number for number in self.source.numbers() if number not in tail.unborn]
         if not numbers and start > FIRST_RECORD:
@@ -138,7 +144,7 @@ class LogReader:
             sequence, checksum = header.first - 1, header.previous
             for frame in self._frames(header, data, stop):
                 sequence, checksum = frame.sequence, frame.checksum
-                if sequence >= start:
+                if sequence >= start and (partitions is None or _is_in(frame, partitions)):
                     yield self._entry(number, frame)
             before = LogEnd(number, sequence, checksum)
 
@@ -268,6 +274,12 @@ class LogReader:
             detail=f"{self.source.name(number)}: {why}",
             hint=_RESTORE,
         )
+
+
+def _is_in(frame: Frame, partitions: Collection[int]) -> bool:
+    """Whether a record is of a part in one of the partitions, or of no part."""
+    partition = partition_of(frame.kind, frame.payload)
+    return partition is None or partition in partitions
 
 
 def _is_unborn(data: bytes) -> bool:

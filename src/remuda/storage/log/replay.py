@@ -156,11 +156,13 @@ class Ending:
 @dataclass(slots=True)
 class Replay:
     """Over an image at timestamp ``above``, towards ``goal``; ``answers_for``: the partitions whose
-    parts are wanted (None: all)."""
+    parts are wanted (None: all). ``sparse``: entries of other parts may be left out, since the
+    reader has seen that no record is missing."""
 
     above: int
     goal: Goal
     answers_for: Collection[int] | None = None
+    sparse: bool = False
     _last: int | None = None
     _prepared: dict[log.PartId, log.Prepared] = field(default_factory=dict)
     _rows: dict[str, dict[tuple[str, int], Staged]] = field(default_factory=dict)
@@ -186,7 +188,7 @@ class Replay:
 
     def on_entry(self, entry: Entry) -> Step | None:
         """What to apply for it. Raises ``DataCorrupted`` for an entry that cannot follow."""
-        if self._last is not None and entry.sequence != self._last + 1:
+        if self._last is not None and entry.sequence != self._last + 1 and not self.sparse:
             raise DataCorrupted(f"record {entry.sequence} of the log follows record {self._last}")
         self._last = entry.sequence
         match entry.record:

@@ -39,9 +39,10 @@ class Stretch:
 def tally(
     stretch: Stretch, entries: Iterable[Entry], rows_in: Callable[[Staged], int]
 ) -> dict[int, Tally]:
-    """By map id. ``entries``: from ``stretch.needs`` on; ``rows_in``: how many rows or keys of a
-    staged record count. Raises DataCorrupted, and InputError when the log ends before the cut."""
-    replay = Replay(stretch.above, stretch.cut, stretch.partitions)
+    """By map id. ``entries``: from ``stretch.needs`` on, perhaps without the parts of other
+    partitions; ``rows_in``: how many rows or keys of a staged record count. Raises DataCorrupted,
+    and InputError when the log ends before the cut."""
+    replay = Replay(stretch.above, stretch.cut, stretch.partitions, sparse=True)
     sizes: dict[tuple[str, str, int], int] = {}
     put: Counter[int] = Counter()
     removed: Counter[int] = Counter()
@@ -49,11 +50,13 @@ def tally(
         record = entry.record
         if isinstance(record, Staged):
             sizes[record.job, record.task, record.number] = rows_in(record)
-            record = _emptied(record)
-        match replay.on_entry(entry._replace(record=record)):
+            step = replay.on_entry(entry._replace(record=_emptied(record)))
+        else:
+            step = replay.on_entry(entry)
+        match step:
             case PartCommit(changes=changes):
-                put.update(change.map_id for change in changes if change.row is not None)
-                removed.update(change.map_id for change in changes if change.row is None)
+                for change in changes:
+                    (removed if change.row is None else put)[change.map_id] += 1
             case JobCommit(map_id=map_id, rows=rows):
                 for each in rows:
                     into = put if isinstance(each, log.StagedRows) else removed
