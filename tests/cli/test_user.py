@@ -89,7 +89,7 @@ def test_files_that_are_wrong(file, monkeypatch, capsys, tmp_path):
     assert user(monkeypatch, file, "grant", "ann", "read", "--all") == 1
     file.write_text("{}")
     assert user(monkeypatch, file, "add", "ann", stdin="x") == 1
-    assert 'must hold one object, "users"' in capsys.readouterr().err
+    assert 'and one object, "users", and nothing else' in capsys.readouterr().err
     assert file.read_text() == "{}"
     assert user(monkeypatch, tmp_path / "none" / "users.json", "add", "ann", stdin="x") == 1
     assert "cannot be changed: No such file" in capsys.readouterr().err
