@@ -197,6 +197,13 @@ def test_an_object_that_does_not_fit_makes_no_map(client: Any) -> None:
         client.describe("new")
 
 
+@pytest.mark.parametrize("schema", ["t", None, {"id": "bigint"}])
+def test_a_map_of_no_schema(client: Any, schema: Any) -> None:
+    with pytest.raises(errors.InputError, match=r"create_map takes a MapSchema, not") as caught:
+        client.create_map(schema)
+    assert "CREATE TABLE" in caught.value.hint
+
+
 @pytest.mark.parametrize("name", ["", "x" * 300, None, 5, "a\udcff"], ids=repr)
 def test_names_of_maps(client: Any, name: Any) -> None:
     with pytest.raises(errors.InputError):

@@ -38,7 +38,7 @@ from remuda.client.values import (
 )
 from remuda.datatypes.map_options import changed
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import RemudaError
+from remuda.errors import InputError, RemudaError
 from remuda.transaction.states import State
 
 T = TypeVar("T")
@@ -307,6 +307,11 @@ class Client:
         """Create a map; the schema as the cluster has it then. DuplicateMap. ``options`` are those
         of ``CREATE TABLE ... WITH``: ``ttl="10 s"``, ``max_idle``, ``eviction``, ...;
         InvalidDefinition if they cannot be."""
+        if not isinstance(schema, MapSchema):
+            raise InputError(
+                f"create_map takes a MapSchema, not {type(schema).__name__}",
+                hint="Or say it in SQL: CREATE TABLE name (id BIGINT PRIMARY KEY, ...).",
+            )
         if options:
             schema = replace(schema, options=changed(schema.options, options))
         return (await self._core.call(None, requests.create_map(schema, if_not_exists))).schema
