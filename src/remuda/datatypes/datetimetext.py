@@ -82,7 +82,8 @@ def _moment(text: str, kind: str, example: str) -> _Moment:
         ):  # fmt: skip
             micros = ((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND
             micros += int((plain[7] or "").ljust(6, "0"))
-            east = _read(_plain_zone, plain[8] or "", kind, example)
+            zone = plain[8] or ""
+            east = _read(lambda _: _plain_zone(zone), text, kind, example)
             return days_of(year, month, day), micros, east
     found = _read(moment_of, text, kind, example)
     if found.special.endswith("infinity"):
