@@ -104,10 +104,15 @@ def _product_result(left: SqlType, right: SqlType) -> SqlType:
     return shown_like(bounded_decimal(p1 + p2, scale), left, right)
 
 
+_SCALE_OF_SUMS: Final = 6
+"""Digits behind the point of what is summed up, as a rule. A type of all digits with more of them
+was written by somebody who has large numbers: their quotients need the room before the point."""
+
+
 def _quotient_result(left: SqlType, right: SqlType) -> SqlType:
     (p1, s1), (_, s2) = scaled(left), scaled(right)
     least = max(least_digits(left), least_digits(right))
-    if p1 == DECIMAL_PRECISION_MAX:  # a sum, say, whose type says little about its size
+    if p1 == DECIMAL_PRECISION_MAX and s1 <= _SCALE_OF_SUMS:  # the type says little of the size
         return quotient_decimal(None if s1 else _SUM_OF_BIGINT_DIGITS, least)
     return quotient_decimal(p1 - s1 + s2, least)
 
