@@ -38,7 +38,7 @@ def index_size(schema: MapSchema, definition: IndexDefinition, chunks: Iterable[
             continue
         batch, stored = chunk.batch, chunk.schema
         assert batch is not None, "a chunk that is no tail has columns"
-        if stored.version == schema.version:
+        if stored.columns == schema.columns:  # not by version: ``schema`` may still be a draft
             places = schema.position
         else:
             by_id = {column.id: place for place, column in enumerate(stored.columns)}
