@@ -30,6 +30,7 @@ from remuda.errors import (
 from remuda.member import queries as queries_module
 from remuda.member import upkeep
 from remuda.member.hop import Hop
+from remuda.member.jobs import Jobs
 from remuda.member.membership_messages import encode_agreement
 from remuda.member.point_reads import PointAnswer
 from remuda.member.writes import StagedWrite
@@ -497,16 +498,16 @@ def test_query_checks_go_on_after_a_bug(
 
 
 def test_upkeep_goes_on_after_a_bug(in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[None] = []
+
+    def fragile(_: Jobs) -> None:
+        calls.append(None)
+        broken()
+
     monkeypatch.setattr(upkeep, "EXPIRY_INTERVAL", 0.0)
+    monkeypatch.setattr(Jobs, "expire", fragile)
 
-    async def scenario(cluster) -> None:
-        calls: list[None] = []
-
-        def fragile() -> None:
-            calls.append(None)
-            broken()
-
-        cluster.member(1).jobs.expire = fragile
+    async def scenario(_cluster) -> None:
         await until(lambda: len(calls) > 1)
 
     in_cluster(scenario, 1)

@@ -46,6 +46,7 @@ def test_an_accepted_loss_leaves_empty_partitions(
         assert empty
         with pytest.raises(PartitionsUnreachable):
             await client.sql("SELECT count(*) FROM t")
+        await until(lambda: not any(m.gauges()["promoting"] for m in cluster.members))
         left = sum(store.rows for m in cluster.members for store in m.core.stores.values())
         result = await client.run(ACCEPT)
         assert (result.affected, result.tag) == (empty, "ALTER CLUSTER")

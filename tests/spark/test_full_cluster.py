@@ -42,7 +42,9 @@ def test_a_frame_that_does_not_fit(spark: Any, small: Any, tmp_path: Any) -> Non
         fails(lambda: write(large, address, "full_t", write="insert"))
         fails(lambda: load(spark, str(tmp_path / "rows"), address=address, map="full_t"))
         assert client.map("full_t").size() == 0
-        held = client.sql("SELECT max(storage_held) FROM sys.members").scalar()
-        assert held < 1_000_000  # nothing is staged any more
+        # Nothing stays staged; what tasks had on its way when their job was aborted goes, too. The
+        # suite's timeout bounds it.
+        while client.sql("SELECT max(storage_held) FROM sys.members").scalar() > 1_000_000:
+            pass
         write(large.where("k < 2000"), address, "full_t")
         assert client.map("full_t").size() == 2000
