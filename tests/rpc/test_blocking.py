@@ -13,6 +13,7 @@ from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
     FrameTooLarge,
+    NotServed,
     ProtocolError,
     QueryTimeout,
     UndefinedMap,
@@ -250,3 +251,17 @@ def test_one_way_requests_of_the_server_need_no_answer():
         incoming = channel.receive(timeout=10)
         assert (incoming.coordination_id, incoming.rpc_type) == (0, 6)
         channel.acknowledge(incoming)
+
+
+def test_an_answer_counts_that_came_together_with_a_goodbye():
+    """Otherwise a write that was carried out would be sent to another member as well."""
+    answer = encode_head(RESPONSE, 2, ECHO, b"\x08\x01")
+    goodbye = encode_head(REQUEST, 0, user_pb2.GOODBYE, b"")
+    with scripted(welcome(), answer + goodbye) as address:
+        assert BlockingChannel(*address, HELLO).request(ECHO, ACK).rpc_type == ECHO
+    with scripted(welcome(), answer + goodbye) as address:
+        channel = BlockingChannel(*address, HELLO)
+        assert channel.send_request(ECHO, ACK) == 2
+        assert channel.receive(timeout=10).coordination_id == 2
+        with pytest.raises(NotServed, match="had not received the request"):
+            channel.receive(timeout=10)

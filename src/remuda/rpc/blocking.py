@@ -188,7 +188,7 @@ class BlockingChannel:
         try:
             deadline = self._listen(timeout) if ends is None else self._listen_until(ends)
             while self._answer is None:
-                if not self._read(deadline):
+                if not self._read_until(deadline, lambda: self._answer is not None):
                     raise QueryTimeout(f"{self.peer} did not answer within {timeout:g} s")
             answer = self._answer
         except BaseException:
@@ -234,7 +234,7 @@ class BlockingChannel:
         self._connection.require_open()
         deadline = self._listen(timeout)
         while not arrived:
-            if not self._read(deadline):
+            if not self._read_until(deadline, lambda: bool(arrived)):
                 raise QueryTimeout(f"{self.peer} sent nothing for {timeout:g} s")
         return arrived.popleft()
 
@@ -278,6 +278,16 @@ class BlockingChannel:
     def _listen_until(self, deadline: float) -> float:
         self._connection.last_heard = _now()
         return deadline
+
+    def _read_until(self, deadline: float | None, came: Callable[[], bool]) -> bool:
+        """``_read``, whose errors count unless what is waited for came together with the end of the
+        connection, as an answer and a goodbye may."""
+        try:
+            return self._read(deadline)
+        except RemudaError:
+            if not came():
+                raise
+            return True
 
     def _read(self, deadline: float | None) -> bool:
         """Receive once, or do what is due after a silence; False when ``deadline`` has passed."""
