@@ -15,7 +15,7 @@ import remuda
 from remuda.client import requests
 from remuda.client.address import format_address, parse_address, parse_addresses
 from remuda.client.arrow_stream import decode_stream, encode_stream, pieces
-from remuda.client.asynchronous.job_writer import FRAME_SIZE
+from remuda.client.asynchronous.job_frames import FRAME_SIZE
 from remuda.client.client import Client
 from remuda.client.ready import parse_ready
 from remuda.client.result_stream import ResultStream

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from sim_mutations import Patch, mutation, nothing
 
+from remuda.client.asynchronous.job_writer import JobWriter
+from remuda.errors import NotServed
 from remuda.execution.context import ScanOf
 from remuda.limits import PARTITIONS
 from remuda.member.copies import Copies
@@ -188,3 +190,14 @@ def receivers_get_what_was_there_only(patch: Patch) -> str:
 
     patch.setattr(JobRows, "_others", others)
     return "rows_that_arrive_while_their_partition_moves"
+
+
+async def _given_up(_writer: JobWriter, _member: int, error: NotServed) -> None:
+    raise error
+
+
+@mutation
+def writers_know_only_the_members_of_their_first_view(patch: Patch) -> str:
+    patch.setattr(JobWriter, "_member_for", lambda _, frame: frame.owner)
+    patch.setattr(JobWriter, "_pass_over", _given_up)
+    return "writers_go_round_a_member_that_has_left"

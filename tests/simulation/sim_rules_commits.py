@@ -366,6 +366,21 @@ async def rows_that_arrive_while_their_partition_moves(play: Play, client: Any) 
     await committed(client, job, tasks, 10 * count)
 
 
+@scenario(22, backups=1)
+@users
+async def writers_go_round_a_member_that_has_left(play: Play, client: Any) -> None:
+    """In the middle of a task, and for a task that begins with the view of when the job began."""
+    sim = play.sim
+    job = await client.begin_job("t", job_id="1-" + "a" * 24)
+    writer = job.writer("0:0")
+    await writer.write(_staged(1000, 200))
+    leaving = sim.loop.create_task(sim.leave(3), context=sim.director.context)
+    await play.until(leaving.done, 60.0)
+    await writer.write(_staged(2000, 200))
+    tasks = [await writer.finish(), await job.write([_staged(3000, 200)], "1:0")]
+    await committed(client, job, tasks, 600)
+
+
 def _owner(play: Play, key: int) -> int:
     core = play.sim.members[1].core
     return core.view.owners[Router(core.catalog.get("t")).partition([key])]

@@ -147,7 +147,7 @@ async def _put_batches(
         if (schema_there.map_id, schema_there.version) != (schema.map_id, schema.version):
             raise SchemaChanged(f'map "{schema.name}" has changed since its rows were made')
         target = JobTarget(job, schema_there, core.view)
-        async with JobWriter(target, "0:0", core.pool, deadline) as writer:
+        async with JobWriter(target, "0:0", core, deadline) as writer:
             for batch in batches:
                 await writer.write(batch)
             task = await writer.finish()

@@ -8,8 +8,10 @@ from typing import Self
 
 import pyarrow as pa
 
+from remuda.client.address import Address
 from remuda.client.asynchronous import job_writer as asynchronous
-from remuda.client.connections import BlockingPorts, Pool
+from remuda.client.connections import BlockingPorts
+from remuda.client.core import Core
 from remuda.client.driving import finish
 from remuda.client.login import NO_SECURITY, Security
 from remuda.client.ports import Settings
@@ -20,12 +22,17 @@ from remuda.datatypes.view import View
 
 @dataclass(frozen=True, slots=True)
 class JobTarget:
-    """Where a job's rows go. Small and picklable: made by the driver, used by its tasks."""
+    """Where a job's rows go. Small and picklable: made by the driver, used by its tasks.
+
+    ``view`` is that of when the job began. Writers begin with it, and learn what has become of its
+    members; ``addresses`` are asked as well when none of these answers.
+    """
 
     job: str
     schema: MapSchema
     view: View
     security: Security = NO_SECURITY
+    addresses: tuple[Address, ...] = ()
 
     def writer(self, task: str) -> JobWriter:
         """A writer for one task attempt; connects when the first rows come."""
@@ -35,16 +42,19 @@ class JobTarget:
 class JobWriter:
     """Sends engine-form batches of one task attempt to their owners. One thread at a time.
 
-    ``write`` blocks when several frames of a member are unanswered. A refusal or a lost connection
-    raises from ``write`` or ``finish``; the attempt is then useless, and its rows are dropped by
-    the members when the job ends.
+    ``write`` blocks when several frames of a member are unanswered. Rows that a leaving member has
+    refused go to another one. Any other refusal, and a connection that is lost while rows are under
+    way, raises from ``write`` or ``finish``; the attempt is then useless, and its rows are dropped
+    by the members when the job ends.
     """
 
     def __init__(self, target: JobTarget, task: str) -> None:
         self.target = target
         self.task = task
-        self._pools: dict[int, Pool] = {}
-        self._writer = asynchronous.JobWriter(target, task, self._pool)
+        settings = Settings(application="job writer", security=target.security)
+        self._core = Core(target.addresses, settings, BlockingPorts())
+        self._core.members.install(target.view)
+        self._writer = asynchronous.JobWriter(target, task, self._core)
 
     @property
     def rows(self) -> int:
@@ -69,8 +79,7 @@ class JobWriter:
     def close(self) -> None:
         """Give up: close the connections at once. Does nothing after ``finish``."""
         self._writer.close()
-        for pool in self._pools.values():
-            pool.close()
+        self._core.close()
 
     def __enter__(self) -> Self:
         return self
@@ -82,11 +91,3 @@ class JobWriter:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def _pool(self, member: int) -> Pool:
-        info = self.target.view.by_number[member]
-        settings = Settings(application="job writer", security=self.target.security)
-        pool = self._pools[member] = BlockingPorts().member(
-            member, info.host, info.user_port, settings
-        )
-        return pool

@@ -213,7 +213,9 @@ class Jobs:
         )
         try:
             core.store(job.schema.map_id, job.schema.version)
-            if expected is None:  # nobody would see that rows are missing
+            if job.schema.replicated:
+                self._require_on_all(job, message)
+            elif expected is None:  # nobody would see that rows are missing
                 for number in named:
                     core.require_alive(number)
             participants = await self._participants(job)
@@ -238,6 +240,18 @@ class Jobs:
             rows //= len(participants)
         self._end(job, rows, done=participants)
         return rows
+
+    def _require_on_all(self, job: Job, message: user_pb2.JobCommit) -> None:
+        """Every member of now has the rows of every task; those that have left do not matter.
+        Raises JobAborted."""
+        for task in message.tasks:
+            for member in self._core.view.members:
+                if task.members and member.number not in task.members:
+                    raise JobAborted(
+                        f"job {job.id} was aborted: {member} has joined since rows of it were "
+                        f'written to the replicated map "{job.schema.name}"',
+                        hint="Write the rows again.",
+                    )
 
     async def _participants(self, job: Job) -> tuple[int, ...]:
         """The primaries of what the job has staged; nothing of it changes hands from now on."""

@@ -376,8 +376,9 @@ class Client:
         when a member is lost.
         """
         job, schema = await begin_job(self._core, map_name, overwrite, label, insert_only, job_id)
-        target = JobTarget(job, schema, self._core.view, self._core.settings.security)
-        return Job(self, job, schema, target, self._core.pool)
+        core = self._core
+        target = JobTarget(job, schema, core.view, core.settings.security, core.addresses)
+        return Job(self, job, schema, target, core)
 
     async def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int:
         """Make the rows of the named task attempts visible together; the number of rows.

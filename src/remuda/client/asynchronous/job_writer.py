@@ -1,68 +1,86 @@
-"""Writes one task of a staged job: rows go straight to their owners, several frames under way."""
+"""Writes one task of a staged job: rows go straight to their owners, several frames under way.
+
+Any member takes any rows, and passes them on to the primaries of now. So when a member leaves, or
+is not reached any more, what it has not taken goes to another one, and so does all that follows.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Iterable
+from collections import defaultdict, deque
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
 from remuda.client import requests
-from remuda.client.arrow_stream import encode_stream, pieces
+from remuda.client.asynchronous.job_frames import FRAMES_IN_FLIGHT, Frame, Gathering, Link
+from remuda.client.core import Core
 from remuda.client.deadline import NEVER, Deadline
-from remuda.client.ports import REQUEST_TIMEOUT, Conversation, MemberPort
-from remuda.client.requests import Call, JobTask
+from remuda.client.requests import JobTask
 from remuda.client.routing import Router
+from remuda.client.tries import LOST, Tries
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import null_in, of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.violations import null_value
 from remuda.errors import (
-    ConnectionBroken,
     InternalError,
-    QueryTimeout,
+    JobAborted,
+    MemberLeaving,
+    NotServed,
+    PartitionsLost,
+    PartitionsUnreachable,
+    RemudaError,
     TypeMismatch,
+    ViewChanged,
 )
-from remuda.limits import ENCODED_BATCH_SIZE_MAX
 
 if TYPE_CHECKING:
     from remuda.client.job_writer import JobTarget
 
-FRAME_SIZE = ENCODED_BATCH_SIZE_MAX * 3 // 4
-"""Rows are gathered per member until they make a frame of about this size. Each costs members
-some milliseconds of Python, whatever is in it."""
-FRAMES_IN_FLIGHT = 4
-"""Unanswered frames per member: with FRAME_SIZE, the bound of a writer's memory per member."""
+_ABSENT = (PartitionsLost, PartitionsUnreachable)
 
 
 class JobWriter:
     """Sends engine-form batches of one task attempt to their owners. One writer at a time.
 
-    ``write`` waits when FRAMES_IN_FLIGHT frames of a member are unanswered. A refusal or a lost
-    connection raises from ``write`` or ``finish``; the attempt is then useless, and its rows are
-    dropped by the members when the job ends.
+    ``write`` waits when FRAMES_IN_FLIGHT frames of a member are unanswered. Frames that a member
+    has refused are sent again, for as long as a request may take. Any other error, and a connection
+    that is lost while rows are under way, raises from ``write`` or ``finish``; the attempt is then
+    useless, and its rows are dropped by the members when the job ends.
     """
 
     def __init__(
-        self,
-        target: JobTarget,
-        task: str,
-        member: Callable[[int], MemberPort],
-        deadline: Deadline = NEVER,
+        self, target: JobTarget, task: str, core: Core, deadline: Deadline = NEVER
     ) -> None:
-        """``member``: the connections to a member, by its number. ``deadline``: of all its rows."""
+        """``core``: of the client that writes. ``deadline``: of all its rows."""
         self.target = target
         self.task = task
         self.rows = 0
-        self._member = member
+        self._core = core
         self._deadline = deadline
         self._schema = engine_schema(target.schema)
-        self._router = Router(target.schema, target.view)
-        self._ports: dict[int, MemberPort] = {}
-        self._links: dict[tuple[int, bool], _Link] = {}
-        """By member, and whether it takes keys of entries to be removed."""
+        self._router: Router | None = None
+        self._gathering: dict[tuple[int, bool], Gathering] = {}
+        """By owner, and whether they are keys of entries to be removed."""
+        self._links: dict[tuple[int, bool], Link] = {}
+        """By the member that takes the frames."""
+        self._sequences: defaultdict[tuple[int, bool], Iterator[int]] = defaultdict(itertools.count)
+        """Of the frames for a member."""
+        self._waiting: deque[Frame] = deque()
+        """Frames that no member has."""
+        self._passed_over: set[int] = set()
+        """Members that have left, or could not be reached: others take what is theirs."""
+        self._uncounted: set[int] = set()
+        """Members that may have taken rows over a connection that has ended."""
+        self._refusal: NotServed | None = None
+        """Why a member was passed over last."""
+        self._stranded: Tries | None = None
+        """While every member is passed over."""
+        self._closed = False
 
     async def write(self, batch: pa.RecordBatch) -> None:
         """Route and send the rows of an engine-form batch. TypeMismatch, NotNullViolation."""
@@ -73,9 +91,7 @@ class JobWriter:
             )
         batch = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
         check_not_null(self.target.schema, batch)
-        self.rows += batch.num_rows
-        for member, part in self._router.split(batch):
-            await (await self._link(member)).add(part)
+        await self._add(batch, removal=False)
 
     async def remove(self, batch: pa.RecordBatch) -> None:
         """Route and send keys of entries that the commit is to remove: engine-form batches of the
@@ -87,27 +103,25 @@ class JobWriter:
         for position in schema.key_positions:
             if rows.column(position).null_count:
                 raise null_value(schema, schema.columns[position])
-        self.rows += batch.num_rows
-        for member, part in self._router.split(rows):
-            link = await self._link(member, removal=True)
-            await link.add(part.select(list(schema.key_positions)))
+        await self._add(rows, removal=True)
 
     async def finish(self) -> JobTask:
         """Send the rest, wait for every answer, and close. The result goes to ``commit``."""
-        for link in self._links.values():
-            await link.flush()
-        for link in self._links.values():
-            await link.settle()  # members take the frames of a task in any order: count them last
-        for link in self._links.values():
-            await link.end()
-        for link in self._links.values():
-            await link.settle()
-            link.release()
+        self._require_open()
+        for gathering in self._gathering.values():
+            if (frame := gathering.take()) is not None:
+                self._waiting.append(frame)
+        await self._send_waiting()
+        await self._settle()  # members take the frames of a task in any order: count them last
+        await self._count()
         members = {member for member, _ in self._links}
+        for link in self._links.values():
+            link.release()
         return JobTask(self.task, tuple(sorted(members)), self.rows)
 
     def close(self) -> None:
         """Give up at once. Does nothing after ``finish``."""
+        self._closed = True
         for link in self._links.values():
             link.close()
 
@@ -122,16 +136,195 @@ class JobWriter:
     ) -> None:
         self.close()
 
-    async def _link(self, member: int, *, removal: bool = False) -> _Link:
-        link = self._links.get((member, removal))
-        if link is None:
-            if member not in self._ports:
-                self._ports[member] = self._member(member)
-            port = self._ports[member]
-            talk, ends = await port.converse(self._deadline), self._deadline
-            link = _Link(port, talk, self.target, self.task, ends, removal=removal)
-            self._links[member, removal] = link
+    # --- inside -------------------------------------------------------------------------------
+
+    async def _add(self, batch: pa.RecordBatch, *, removal: bool) -> None:
+        self._require_open()
+        self.rows += batch.num_rows
+        view = self._core.view
+        whole = self.target.schema.replicated  # who joins later would get a part of the rows only
+        if self._router is None or (self._router.view is not view and not whole):
+            self._router = Router(self.target.schema, view)
+        for owner, part in self._router.split(batch):
+            gathering = self._gathering.get((owner, removal))
+            if gathering is None:
+                gathering = Gathering(self.target.schema, owner, removal=removal)
+                self._gathering[owner, removal] = gathering
+            self._waiting.extend(gathering.add(part))
+        await self._send_waiting()
+
+    async def _send_waiting(self) -> None:
+        while self._waiting:
+            frame = self._waiting[0]
+            link = await self._link(frame)
+            if link is None:  # the next look may find another member, or nobody who needs it
+                continue
+            if link.unanswered >= FRAMES_IN_FLIGHT:
+                await self._receive(link)  # which may end the link
+                continue
+            self._waiting.popleft()
+            try:
+                await link.send(frame)
+            except NotServed:
+                # It has said goodbye, and may have answered other frames before.
+                while link is self._links.get((link.member, link.removal)):
+                    await self._receive(link)
+
+    async def _settle(self) -> None:
+        """Wait until every frame is answered, by whichever member."""
+        while link := next((link for link in self._links.values() if link.unanswered), None):
+            await self._receive(link)
+            await self._send_waiting()
+
+    async def _receive(self, link: Link) -> None:
+        try:
+            frame, error = await link.receive()
+        except NotServed as goodbye:
+            await self._left(link, goodbye)
+            return
+        if error is None:
+            self._stranded = None
+        elif (refusal := self._refused(link, frame, error)) is not None:
+            # What it has taken before is answered yet: the link goes on until then.
+            await self._pass_over(link.member, refusal)
+            self._waiting.append(frame)
+        else:
+            frame.member = link.member  # it may have passed on a part, and knows which
+            await self._again(frame, error)
+            self._waiting.append(frame)
+
+    def _refused(self, link: Link, frame: Frame, error: RemudaError) -> NotServed | None:
+        """``error`` if the member serves no client any more, and another one may take the frame."""
+        if not isinstance(error, MemberLeaving) or self.target.schema.replicated:
+            return None
+        if error.member != str(link.member):
+            return None
+        if frame.member is not None:  # a part of it may be staged, and nobody knows which
+            raise error
+        return error
+
+    async def _link(self, frame: Frame) -> Link | None:
+        """Whoever is to take the frame. None: look again. Raises when nobody does for long."""
+        member = self._member_for(frame)
+        if member is None and self.target.schema.replicated:
+            self._waiting.popleft()  # who has left needs no copy; all others get theirs
+            return None
+        if member is None:
+            await self._return_to_all()
+            return None
+        link = self._links.get((member, frame.removal))
+        if link is not None:
+            return link
+        try:
+            port = self._core.pool(member)
+            talk = await port.converse(self._deadline)
+        except NotServed as error:
+            await self._unreached(frame, member, error)
+            return None
+        place = member, frame.removal
+        link = Link(
+            port, talk, self.target, self.task, self._deadline, *place, self._sequences[place]
+        )
+        self._links[place] = link
         return link
+
+    def _member_for(self, frame: Frame) -> int | None:
+        """Its owner, or else any other member: None if there is none that may be asked."""
+        members = self._core.view.by_number
+        if self.target.schema.replicated:
+            return frame.owner if frame.owner in members else None
+        if frame.member is not None:
+            return frame.member
+        if frame.owner in members and frame.owner not in self._passed_over:
+            return frame.owner
+        others = sorted(set(members) - self._passed_over)
+        return others[frame.owner % len(others)] if others else None
+
+    async def _return_to_all(self) -> None:
+        """Every member is passed over: wait, and try them again. Raises why the last one was."""
+        assert self._refusal is not None
+        self._stranded = self._stranded or self._core.tries(0, self._deadline)
+        await self._stranded.after(self._refusal)
+        self._require_coordinator()
+        self._passed_over.clear()
+
+    async def _left(self, link: Link, error: NotServed) -> None:
+        """A member serves no client any more. It has not taken what it has not answered."""
+        del self._links[link.member, link.removal]
+        link.close()
+        self._uncounted.add(link.member)
+        frames = link.take_unanswered()
+        if self.target.schema.replicated:
+            for frame in frames:  # until a view says that it has left
+                await self._again(frame, error)
+        elif any(frame.member is not None for frame in frames):
+            raise error  # a part of one may be staged, and nobody knows which
+        else:
+            await self._pass_over(link.member, error)
+        self._waiting.extend(frames)
+
+    async def _unreached(self, frame: Frame, member: int, error: NotServed) -> None:
+        """A member takes no connection: nothing was sent to it."""
+        if self.target.schema.replicated:
+            await self._again(frame, error)
+        elif frame.member is not None:
+            raise error
+        else:
+            await self._pass_over(member, error)
+
+    async def _pass_over(self, member: int, error: NotServed) -> None:
+        if self._deadline.passed:
+            raise error
+        self._refusal = error
+        self._passed_over.add(member)
+        with contextlib.suppress(*LOST):  # who is asked next says more
+            await self._core.refresh(self._deadline)
+        self._require_coordinator()
+
+    async def _again(self, frame: Frame, error: RemudaError) -> None:
+        """Wait until the frame may be sent again. Raises ``error`` when it may not."""
+        if isinstance(error, LOST) and not isinstance(error, (NotServed, *_ABSENT)):
+            # A member between has failed. Each copy takes each row of a frame once.
+            error = NotServed(error.message, member=error.member)
+        if not isinstance(error, (NotServed, ViewChanged, *_ABSENT)):
+            raise error
+        if frame.tries is None:
+            frame.tries = self._core.tries(0, self._deadline)
+        await frame.tries.after(error)
+        self._require_coordinator()
+
+    def _require_coordinator(self) -> None:
+        """Raises JobAborted: without the member that began it, a job cannot be committed."""
+        coordinator = requests.job_coordinator(self.target.job)
+        if coordinator is not None and coordinator not in self._core.view.by_number:
+            raise JobAborted(
+                f"job {self.target.job} was aborted: member {coordinator}, which has begun it, "
+                "has left the cluster",
+                hint="Write the rows again.",
+            )
+
+    async def _count(self) -> None:
+        """Have each member compare how many rows it has taken: it fails the task if they differ.
+        Where that says nothing (rows were taken over another connection as well, or the member has
+        left since), the commit does it: it compares the rows of all. A replicated map has all rows
+        on each member, and those that have left count no more."""
+        replicated = self.target.schema.replicated
+        for key, link in list(self._links.items()):
+            if link.member in self._uncounted and not replicated:
+                continue
+            try:
+                await link.end()
+            except LOST:
+                link.close()
+                if replicated:
+                    await self._core.refresh(self._deadline)
+                    if link.member in self._core.view.by_number:
+                        raise
+                    del self._links[key]
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise InternalError("the job writer is closed")
 
 
 def check_not_null(schema: MapSchema, batch: pa.RecordBatch) -> None:
@@ -139,106 +332,3 @@ def check_not_null(schema: MapSchema, batch: pa.RecordBatch) -> None:
     for column, array in zip(schema.columns, batch.columns, strict=True):
         if not column.nullable and array.null_count:
             raise null_in(schema, column, batch)
-
-
-class _Link:
-    """The rows of one task for one member: gathered, framed, numbered, answered."""
-
-    def __init__(
-        self,
-        port: MemberPort,
-        talk: Conversation,
-        target: JobTarget,
-        task: str,
-        deadline: Deadline,
-        *,
-        removal: bool,
-    ) -> None:
-        self._port = port
-        self._talk: Conversation | None = talk
-        self._job = target.job
-        self._task = task
-        self._deadline = deadline
-        self._removal = removal
-        whole = engine_schema(target.schema)
-        places = target.schema.key_positions
-        self._schema = pa.schema([whole.field(i) for i in places]) if removal else whole
-        self._sequence = itertools.count()
-        self._gathered: list[pa.RecordBatch] = []
-        self._gathered_size = 0
-        self._rows = 0
-        self._unanswered = 0
-
-    async def add(self, batch: pa.RecordBatch) -> None:
-        self._rows += batch.num_rows
-        for piece in pieces(batch, FRAME_SIZE):
-            size = piece.nbytes
-            if self._gathered and self._gathered_size + size > FRAME_SIZE:
-                await self.flush()
-            self._gathered.append(piece)
-            self._gathered_size += size
-
-    async def flush(self) -> None:
-        if not self._gathered:
-            return
-        batches = _as_one(self._schema, self._gathered)
-        self._gathered, self._gathered_size = [], 0
-        dbody = encode_stream(self._schema, batches)
-        sequence = next(self._sequence)
-        await self._send(
-            requests.job_write(self._job, self._task, sequence, dbody, removal=self._removal)
-        )
-
-    async def end(self) -> None:
-        """Say how many rows there were: the member fails the task when it counts differently."""
-        await self._send(
-            requests.job_task_end(self._job, self._task, self._rows, removal=self._removal)
-        )
-
-    async def settle(self) -> None:
-        """Wait until every frame is answered."""
-        while self._unanswered:
-            await self._receive()
-
-    def release(self) -> None:
-        """All is answered: others may have the connection."""
-        if self._talk is not None:
-            talk, self._talk = self._talk, None
-            talk.release()
-
-    def close(self) -> None:
-        if self._talk is not None:
-            talk, self._talk = self._talk, None
-            talk.abandon()
-
-    async def _send(self, call: Call[int]) -> None:
-        while self._unanswered >= FRAMES_IN_FLIGHT:
-            await self._receive()
-        try:
-            await self._open().send(call.rpc_type, call.body, call.dbody, self._deadline)
-        except (ConnectionBroken, QueryTimeout) as error:
-            raise self._port.broken(error, self._deadline.seconds) from error
-        self._unanswered += 1
-
-    async def _receive(self) -> None:
-        try:
-            incoming = await self._open().receive(self._deadline.left(REQUEST_TIMEOUT))
-        except (ConnectionBroken, QueryTimeout) as error:
-            waited = self._deadline.seconds if self._deadline.passed else REQUEST_TIMEOUT
-            raise self._port.broken(error, waited) from error
-        if incoming.error is not None:
-            raise incoming.error
-        self._unanswered -= 1
-
-    def _open(self) -> Conversation:
-        if self._talk is None:
-            raise InternalError("the job writer is closed")
-        return self._talk
-
-
-def _as_one(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """The gathered pieces as one batch: members store fewer, larger chunks."""
-    found: list[pa.RecordBatch] = (
-        pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
-    )
-    return found

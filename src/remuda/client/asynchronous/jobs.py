@@ -16,7 +16,7 @@ members.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from remuda.client.asynchronous.job_writer import JobWriter
+from remuda.client.core import Core
 from remuda.client.job_writer import JobTarget
-from remuda.client.ports import MemberPort
 from remuda.client.requests import JobTask
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import RemudaError
@@ -42,11 +42,11 @@ class Job:
     id: str
     schema: MapSchema
     target: JobTarget
-    _pool: Callable[[int], MemberPort]
+    _core: Core
 
     def writer(self, task: str) -> JobWriter:
         """A writer on this loop; ``task`` is ``"partition:attempt"`` and unique in the job."""
-        return JobWriter(self.target, task, self._pool)
+        return JobWriter(self.target, task, self._core)
 
     async def write(self, batches: Iterable[pa.RecordBatch], task: str = "0:0") -> JobTask:
         """Write engine-form batches as one task; errors as ``JobWriter.write``."""
