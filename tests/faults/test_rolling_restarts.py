@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
 import pytest
+import sparking
 from rolling import Fleet, Load, Restart, report
 
 pytestmark = pytest.mark.cluster
 
 LEAVE_TIMEOUT = 30
 """Seconds; the transactions of the load take far less than a quarter of it."""
+
+SPARK_ROWS = 60_000
+"""Of a job that writes or reads a whole table."""
 
 
 def rolling(folder: Path, members: int, restarts: int, pause: float, **settings: object) -> str:
@@ -72,6 +77,54 @@ def test_two_that_leave_at_once_fail_no_request(tmp_path: Path) -> None:
             fleet.until_complete()
         load.end()
     assert not load.failures, report(load, [])
+
+
+@pytest.mark.soak
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(bool(sparking.missing()), reason=sparking.missing())
+def test_spark_jobs_that_run_while_members_leave_end_with_the_right_rows(tmp_path: Path) -> None:
+    """Each member in turn leaves, and comes back, while jobs write and read whole tables."""
+    from remuda.spark import read, write  # noqa: PLC0415 (an optional package)
+    from remuda.spark.session import session  # noqa: PLC0415
+
+    spark = session("leaving", "local[2,4]", quick=True, log=tmp_path / "spark.log")
+    jobs: list[int] = []
+    problems: list[str] = []
+    over = threading.Event()
+
+    def work(addresses: str) -> None:
+        """No job fails. A task that wrote to a member that leaves is tried again, by Spark."""
+        while not over.is_set() and not problems:
+            number = len(jobs)
+            try:
+                frame = spark.range(0, SPARK_ROWS, 1, 4).selectExpr("id", f"{number}L AS n")
+                write(frame, addresses, "spark_rows", key="id")
+                found = read(spark, addresses, "spark_rows")
+                (row,) = found.selectExpr("count(*)", "min(n)", "max(n)", "sum(id)").collect()
+            except Exception as error:  # noqa: BLE001 (whatever it is, the test shows it)
+                problems.append(f"job {number}: " + repr(error))
+                return
+            expected = (SPARK_ROWS, number, number, SPARK_ROWS * (SPARK_ROWS - 1) // 2)
+            if tuple(row) != expected:
+                problems.append(f"job {number}: {tuple(row)}, not {expected}")
+            jobs.append(number)
+
+    with Fleet(tmp_path, 3, {"leave_timeout": LEAVE_TIMEOUT}) as fleet:
+        thread = threading.Thread(target=work, args=(",".join(fleet.addresses),))
+        thread.start()
+        try:
+            for place in range(3):
+                at_first = len(jobs)
+                while len(jobs) == at_first and not problems:
+                    time.sleep(0.1)
+                assert fleet.restart(place).status == 0
+        finally:
+            over.set()
+            thread.join(120)
+    assert not thread.is_alive()
+    assert not problems, problems
+    assert len(jobs) > 3
 
 
 @pytest.mark.soak
