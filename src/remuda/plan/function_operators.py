@@ -105,14 +105,15 @@ def _product_result(left: SqlType, right: SqlType) -> SqlType:
 
 
 _SCALE_OF_SUMS: Final = 6
-"""Digits behind the point of what is summed up, as a rule. A type of all digits with more of them
-was written by somebody who has large numbers: their quotients need the room before the point."""
+"""Digits behind the point of what is summed up, as a rule. The type of a sum, or of another
+computed number, has all digits and says little of its size. A type of all digits with more of them
+behind the point was written by somebody with large numbers: quotients need the room before it."""
 
 
 def _quotient_result(left: SqlType, right: SqlType) -> SqlType:
     (p1, s1), (_, s2) = scaled(left), scaled(right)
     least = max(least_digits(left), least_digits(right))
-    if p1 == DECIMAL_PRECISION_MAX and s1 <= _SCALE_OF_SUMS:  # the type says little of the size
+    if p1 == DECIMAL_PRECISION_MAX and (s1 <= _SCALE_OF_SUMS or left.digits is not None):
         return quotient_decimal(None if s1 else _SUM_OF_BIGINT_DIGITS, least)
     return quotient_decimal(p1 - s1 + s2, least)
 
