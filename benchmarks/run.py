@@ -28,6 +28,7 @@ NAMES = (
     "operators",
     "rpc",
     "planning",
+    "recursion",
     "spill",
     "exchange",
     "failover",
