@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final, NamedTuple
 
@@ -271,3 +272,14 @@ def _quantized(value: Decimal, scale: int) -> Numeric:
 
 def _overflow() -> NumericOverflow:
     return NumericOverflow("value overflows numeric format")
+
+
+EXACT_FUNCTIONS: Final[Mapping[str, Callable[..., Numeric]]] = {
+    "sqrt": square_root,
+    "exp": exponential,
+    "ln": natural_logarithm,
+    "log10": lambda value: logarithm(Numeric(10, 0), value),
+    "log": logarithm,
+    "power": power,
+}
+"""The functions of SQL above, by name."""

@@ -3,34 +3,20 @@ and make the type. Of a column they are not: its type has one scale (decision 00
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from remuda.datatypes.coercion import integer_range
 from remuda.datatypes.numeric import (
+    EXACT_FUNCTIONS,
     Numeric,
     at_scale,
     divide,
-    exponential,
-    logarithm,
-    natural_logarithm,
-    power,
-    square_root,
 )
 from remuda.datatypes.sql import DECIMAL_PRECISION_MAX, Kind, SqlType, decimal
 from remuda.errors import DataError
 from remuda.plan.expression import Call, Cast, Expression, Literal
 
-_TEN: Final = Numeric(10, 0)
-_INEXACT: Final[dict[str, Callable[..., Numeric]]] = {
-    "/": divide,
-    "sqrt": square_root,
-    "exp": exponential,
-    "ln": natural_logarithm,
-    "log10": lambda value: logarithm(_TEN, value),
-    "log": logarithm,
-    "power": power,
-}
+_INEXACT: Final = {"/": divide, **EXACT_FUNCTIONS}
 
 
 def folded_quotient(call: Call) -> Literal | None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.numeric import (
+    EXACT_FUNCTIONS,
     Numeric,
     at_scale,
-    exponential,
-    logarithm,
-    natural_logarithm,
-    power,
-    square_root,
 )
 from remuda.execution.evaluate.kernel import Kernel, column
 from remuda.execution.evaluate.numbers import (
@@ -29,20 +24,10 @@ from remuda.execution.evaluate.numbers import (
 )
 from remuda.plan.expression import Call
 
-_TEN: Final = Numeric(10, 0)
-_FUNCTIONS: Final[dict[str, Callable[..., Numeric]]] = {
-    "sqrt": square_root,
-    "exp": exponential,
-    "ln": natural_logarithm,
-    "log10": lambda value: logarithm(_TEN, value),
-    "log": logarithm,
-    "power": power,
-}
-
 
 def exact_analysis(call: Call) -> Kernel:
     """Each distinct combination of arguments is computed once in a batch."""
-    apply = _FUNCTIONS[call.function]
+    apply = EXACT_FUNCTIONS[call.function]
     scales = [argument.type.scale or 0 for argument in call.arguments]
     scale = call.type.scale or 0
 
