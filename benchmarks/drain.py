@@ -1,4 +1,4 @@
-"""What rolling restarts cost clients: ``./run bench drain``.
+"""Requests that fail, and bytes that move, in rolling restarts: ``./run bench drain``.
 
 Clusters of 3 and of 5 member processes with folders, one backup, and the mixed load of
 ``tests/faults/rolling.py``: entries, statements, transactions, scans, cursors, listeners. Each
