@@ -59,8 +59,8 @@ class Client:
         that begins through the result, with all its tries, connecting included: a member that does
         not answer costs at most one second more. They take the place of ``request_timeout``; a
         ``timeout=`` of ``sql`` goes first. The connections, the session and its transaction are
-        those of this client, and closing one closes both. What times out is a retryable
-        TransientError if nothing can have changed, else OutcomeUnknown. InputError.
+        those of this client, and closing one closes both. A call that times out raises a
+        retryable TransientError if nothing can have changed, else OutcomeUnknown. InputError.
         """
         return Client(self._core.with_timeout(timeout_seconds(seconds)))
 

@@ -81,7 +81,7 @@ class Gathering:
             self._size += size
 
     def take(self) -> Frame | None:
-        """What there is as a frame; None when there is nothing."""
+        """The rows that wait, as a frame; None when none wait."""
         if not self._gathered:
             return None
         # As one batch: members store fewer, larger chunks.
