@@ -232,6 +232,34 @@ def test_an_index_without_room_is_refused_before_it_is_made(
     in_cluster(scenario, members=3, backups=1)
 
 
+def test_single_writes_are_admitted_with_their_index_entries_on_every_copy(
+    in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the next measurement finds them."""
+    monkeypatch.setattr("remuda.member.write_room.MEASURE_EVERY", 1e9)
+
+    async def scenario(cluster: Any) -> None:
+        client = await with_table(cluster)
+        keys = iter(keys_of(cluster, 1, 3))
+
+        async def admitted() -> list[int]:
+            """Of one put, by each member."""
+            schema = await client.schema("t")
+            before = [member.core.room.stored.held for member in cluster.members]
+            await client.put(schema, (next(keys), TEXT))
+            after = [member.core.room.stored.held for member in cluster.members]
+            return [b - a for a, b in zip(before, after, strict=True)]
+
+        plain = await admitted()
+        await client.sql("CREATE INDEX i ON t (v)")
+        await client.sql("CREATE INDEX j ON t (v, id)")
+        indexed = await admitted()
+        assert min(plain) > len(TEXT)
+        assert all(b >= a + 2 * len(TEXT) for a, b in zip(plain, indexed, strict=True))
+
+    in_cluster(scenario, members=2, backups=1)
+
+
 def test_a_map_with_max_bytes_refuses_an_index_that_it_has_no_room_for(
     in_cluster: InCluster,
 ) -> None:

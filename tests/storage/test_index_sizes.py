@@ -12,7 +12,7 @@ from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.storage.index_sizes import entries_size
+from remuda.storage.index_sizes import WriteSizes, entries_size
 from remuda.storage.map_store import MapStore
 
 ROWS = 20_000
@@ -91,6 +91,31 @@ def test_the_size_of_an_index_is_expected_and_found(
     if kind is not IndexKind.BITMAP:  # which keeps bits where they are smaller
         assert expected < took * 1.5 + 100 * 100
     assert entries_size(wanted, batch(0)) * 3 <= expected
+
+
+@pytest.mark.parametrize(("kind", "names"), CASES, ids=[f"{k.value} {n}" for k, n in CASES])
+def test_single_rows_count_with_their_entries_before_these_are_made(
+    kind: IndexKind, names: tuple[str, ...]
+) -> None:
+    """In the tail, where lookups make them, and in sealed chunks, where upkeep makes them."""
+    schema = indexed(SCHEMA, kind, names)
+    store, sizes, rows_alone = MapStore(schema), WriteSizes(schema), WriteSizes(SCHEMA)
+    empty, admitted, entries = store.bytes, 0, 0
+    for key in range(5000):
+        row = (key, key, f"{key:040}", f"value {key}", key * 100)
+        store.set(row, 10)
+        admitted += sizes.of(row)
+        entries += sizes.of(row) - rows_alone.of(row)
+    tail = store._table.tail
+    for index in store.indexes.by_id.values():
+        index.delta(tail, tail.tuples or (), tail.length)
+    assert 0 < store.indexes.nbytes <= entries
+    while store.maintain(5):
+        assert store.indexes.nbytes <= entries
+    store._table.next_tail()
+    while store.maintain(5):
+        assert store.indexes.nbytes <= entries
+    assert store.bytes - empty <= admitted
 
 
 def test_columns_that_were_renamed_added_and_dropped_since_the_rows_were_written() -> None:

@@ -27,9 +27,9 @@ from remuda.limits import PARTITIONS
 from remuda.member.log import fields
 from remuda.member.transaction_sets import PartWork, Row, Write
 from remuda.plan.explain import size_text
-from remuda.storage.index_sizes import entries_size
+from remuda.storage.index_sizes import WriteSizes, entries_size
 from remuda.storage.map_store import MapStore
-from remuda.storage.row_sizes import INDEX_ENTRY_SIZE, TUPLE_SIZE, RowSizes, value_size
+from remuda.storage.row_sizes import INDEX_ENTRY_SIZE, TUPLE_SIZE, value_size
 from remuda.storage.stored_memory import (
     StoredMemory,
     Use,
@@ -87,7 +87,7 @@ class WriteRoom:
         self._me = 0
         self._partitions = PARTITIONS
         self._maps: dict[int, _MapRoom] = {}
-        self._sizes: dict[int, tuple[MapSchema, RowSizes]] = {}
+        self._sizes: dict[int, tuple[MapSchema, WriteSizes]] = {}
         self._measured_at = -MEASURE_EVERY
         self._took = 0.0
         self._full = False
@@ -180,26 +180,28 @@ class WriteRoom:
         stores, size = self._stores, 0
         for write in work.writes:
             if write.row is not None and (store := stores.get(write.map_id)) is not None:
-                sizes = self._sizes_of(store)
-                if store.schema.version == write.schema_version:
-                    size += sizes.of(write.row)
-                else:
-                    size += _any_row_size(write)
+                size += self._size_of(store, write, write.row)
         if not size:
             return
-        size += INDEX_ENTRY_SIZE * len(work.writes)
         if not self.stored.fits(size):
             self._admit_with_reserve(work.writes, size)
         if primary and self._maps:
             self._admit_in_maps(work.writes)
         self.stored.admit(size)
 
-    def _sizes_of(self, store: MapStore) -> RowSizes:
+    def _size_of(self, store: MapStore, write: Write, row: Row) -> int:
+        """Bytes of the row and of its index entries."""
+        schema = store.schema
+        if schema.version == write.schema_version:
+            return self._sizes_of(store).of(row)
+        return (1 + len(schema.indexes)) * (_any_row_size(write) + INDEX_ENTRY_SIZE)
+
+    def _sizes_of(self, store: MapStore) -> WriteSizes:
         """Of the rows of its newest schema."""
         schema = store.schema
         known = self._sizes.get(schema.map_id)
         if known is None or known[0] is not schema:
-            known = self._sizes[schema.map_id] = schema, RowSizes(schema)
+            known = self._sizes[schema.map_id] = schema, WriteSizes(schema)
         return known[1]
 
     def _admit_with_reserve(self, writes: Iterable[Write], size: int) -> None:
@@ -215,7 +217,7 @@ class WriteRoom:
         wanted: dict[int, int] = {}
         for write in writes:
             if write.row is not None and write.map_id in self._maps:
-                size = _any_row_size(write) + INDEX_ENTRY_SIZE
+                size = self._size_of(self._stores[write.map_id], write, write.row)
                 wanted[write.map_id] = wanted.get(write.map_id, 0) + size
         for map_id, size in wanted.items():
             self._require_map(self._stores[map_id].schema, size)
@@ -274,7 +276,7 @@ class WriteRoom:
     def admit_direct(self, store: MapStore, rows: Sequence[Row]) -> None:
         """Before rows go straight into a store that has no backups. Raises StorageFull."""
         sizes = self._sizes_of(store)
-        size = sum([sizes.of(row) for row in rows]) + INDEX_ENTRY_SIZE * len(rows)
+        size = sum([sizes.of(row) for row in rows])
         if not self.stored.fits(size):
             self._require_memory(size, Use.ROWS)
         room = self._maps.get(store.schema.map_id) if self._maps else None

@@ -1,4 +1,5 @@
-"""Estimated memory of secondary indexes that are not built yet."""
+"""Estimated memory of index entries before they are made: of indexes that are about to be built,
+and of rows that are about to be stored."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from remuda.datatypes.index import IndexDefinition, IndexKind, is_word
 from remuda.datatypes.schema import MapSchema
 from remuda.storage.chunk import Chunk
 from remuda.storage.index_bitmap import SET_SIZE
+from remuda.storage.row_sizes import INDEX_ENTRY_SIZE, RowSizes
 
 WORD_ENTRY: Final = 16
 """Bytes of a key of one word, or of the hash of a key, with its slot."""
@@ -27,6 +29,25 @@ SAMPLE: Final = 1000
 """Rows that tell how many different values a column of a chunk has."""
 TAIL_ENTRY: Final = 100
 """Bytes of an entry of a row that lies in a tail."""
+
+
+class WriteSizes(RowSizes):
+    """Sizes in bytes of single rows together with their entries in all indexes of the map. An entry
+    counts with the most that it may take: as one of a tail, and in a bitmap index as a value that
+    no other row has."""
+
+    __slots__ = ()
+
+    def __init__(self, schema: MapSchema) -> None:
+        super().__init__(schema)
+        self.fixed += INDEX_ENTRY_SIZE
+        texts = frozenset(self.positions)
+        for definition in schema.indexes:
+            places = [schema.position[name] for name in definition.names]
+            self.fixed += TAIL_ENTRY + WORD_PART * len(places)
+            if definition.kind is IndexKind.BITMAP:
+                self.fixed += SET_SIZE * len(places)
+            self.positions += [place for place in places if place in texts]
 
 
 def index_size(schema: MapSchema, definition: IndexDefinition, chunks: Iterable[Chunk]) -> int:

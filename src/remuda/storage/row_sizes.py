@@ -28,16 +28,17 @@ _FIXED: Final = frozenset(
 class RowSizes:
     """Sizes in bytes of the rows of one schema."""
 
-    __slots__ = ("_variable", "fixed")
+    __slots__ = ("fixed", "positions")
 
     def __init__(self, schema: MapSchema) -> None:
         columns = schema.columns
         self.fixed = TUPLE_SIZE + VALUE_SIZE * len(columns)
-        self._variable = [p for p, c in enumerate(columns) if c.type.kind not in _FIXED]
+        self.positions = [p for p, c in enumerate(columns) if c.type.kind not in _FIXED]
+        """Columns whose values are measured one by one."""
 
     def variable(self, rows: Iterable[Sequence[Any]]) -> int:
         """What the rows take besides ``fixed``: text, bytes, arrays."""
-        positions = self._variable
+        positions = self.positions
         if not positions:
             return 0
         return sum([value_size(row[position]) for row in rows for position in positions])
@@ -45,7 +46,7 @@ class RowSizes:
     def of(self, row: Sequence[Any]) -> int:
         """Bytes of one row."""
         size = self.fixed
-        for position in self._variable:
+        for position in self.positions:
             size += value_size(row[position])
         return size
 
