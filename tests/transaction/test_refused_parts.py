@@ -69,7 +69,7 @@ def test_the_refusal_is_told_when_no_copy_keeps_the_part_any_more() -> None:
     primary.prepared_here((name, 0), 10)
     primary.on_message(2, tx.BackupPrepared(name, 0))
     told = primary.on_message(3, tx.BackupRefused(name, 0, NO_ROOM))
-    assert tx.ResolveHere(name, 0, None) in told
+    assert tx.ResolveHere(name, 0, None, (0,)) in told
     assert tx.Send(2, tx.BackupFinish(name, 0, None)) in told
     again = primary.on_message(9, tx.Prepare(name, (0,), {0: "work"}))
     assert not any(isinstance(e, tx.Send) and e.to == 9 for e in (*told, *again))

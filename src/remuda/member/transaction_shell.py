@@ -304,8 +304,8 @@ class TransactionShell:
                         readers_wait=self._serves(partition),
                     )
                     self._note_prepared((transaction, partition), cast("PartWork", work), timestamp)
-                case tx.ResolveHere(transaction, partition, timestamp):
-                    self._resolve_here((transaction, partition), timestamp)
+                case tx.ResolveHere():
+                    self._resolve_here(effect)
                 case tx.SettledHere(transaction, partition):
                     self._core.wal.after(partial(self.pending.remove, (transaction, partition)))
                 case tx.HoldHere(transaction, partition, work):
@@ -350,19 +350,18 @@ class TransactionShell:
             hint="Run the transaction again.",
         )
 
-    def _resolve_here(self, address: Address, timestamp: int | None) -> None:
+    def _resolve_here(self, end: tx.ResolveHere) -> None:
+        address, timestamp = (end.transaction, end.partition), end.timestamp
         part, wal = self.pending.part(address), self._core.wal
         if timestamp is None or part is None:
-            if wal.active:
-                known = address in self._parts
-                (wal.part_rolled_back if known else wal.part_let_go)(address)
+            (wal.part_rolled_back if end.partitions else wal.part_let_go)(address)
             self.pending.remove(address)
             return
         self._core.clock.observe(timestamp)
         self._inbox.rows += len(part.work.writes)
         self._applying.apply(address[1], part.work, timestamp)
         if wal.active:
-            wal.part_committed(address, part.work, timestamp, self._parts.partitions(address))
+            wal.part_committed(address, part.work, timestamp, end.partitions)
         wal.after(partial(self.pending.decided, address))
 
     # --- sending ------------------------------------------------------------------------------

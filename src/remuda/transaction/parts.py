@@ -378,7 +378,7 @@ class Parts(PartTable):
         part.answered.clear()
         part.settled = False
         part.rounds = 0
-        return [ResolveHere(*address, timestamp)]
+        return [ResolveHere(*address, timestamp, part.partitions)]
 
     # --- the backup ---------------------------------------------------------------------------
 

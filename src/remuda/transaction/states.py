@@ -288,11 +288,16 @@ class KeepHere(NamedTuple):
 
 class ResolveHere(NamedTuple):
     """Make the part's writes visible at ``timestamp``, or drop them (None). What it has read is not
-    locked any more; what it has written, when it commits, until ``SettledHere``."""
+    locked any more; what it has written, when it commits, until ``SettledHere``.
+
+    ``partitions``: those of the whole transaction; none: this copy of the partition is void,
+    however the part ends. Whoever carries this out may not ask the machine: it may have forgotten
+    the part in the same step."""
 
     transaction: TransactionId
     partition: int
     timestamp: int | None
+    partitions: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return f"resolve here {self.transaction} part {self.partition} {_end(self.timestamp)}"
