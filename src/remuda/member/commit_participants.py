@@ -83,7 +83,9 @@ class CommitParticipants:
         self._settled.setdefault(map_id, []).append(action)
 
     async def settled(self, map_id: int, at: int = FOREVER - 1) -> None:
+        """Raises PartitionsUnreachable when something at or below ``at`` is in doubt."""
         while self.busy(map_id, at):
+            self._core.require_decidable(map_id, at)
             await self.next_decision(map_id)
 
     async def next_decision(self, map_id: int) -> None:
@@ -416,6 +418,7 @@ class CommitParticipants:
             store = core.store(work.schema.map_id, work.schema.version)
             self._require_every_copy(taking, work)
             if store.job_pending:
+                core.require_decidable(work.schema.map_id)
                 # Turns exclude that, but for a moment in which members differ on who gives them.
                 raise ViewChanged(
                     f'another write of map "{work.schema.name}" is being committed',

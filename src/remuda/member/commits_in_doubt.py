@@ -62,6 +62,19 @@ class CommitsInDoubt:
         if self._core.view.awaited and self._participants.known(job) is None:
             self._participants.step(job, tx.Adopted(timestamp))
 
+    def note(self, _now: float) -> None:
+        """Whoever waits for a bulk write that is in doubt asks again, and hears that."""
+        lowest = dict[int, int]()
+        for taking in self._participants.prepared if self._core.view.awaited else ():
+            work, machine = taking.work, taking.participant
+            if work is not None and machine.awaits_a_copy:
+                map_id, at = work.schema.map_id, machine.lowest_timestamp
+                lowest[map_id] = min(at, lowest.get(map_id, at))
+        for map_id in self._core.doubts.note("bulk writes", lowest):
+            self._participants.wake(map_id)
+            for listener in self._participants.on_resolved:
+                listener(map_id)
+
     # --- on a donor ---------------------------------------------------------------------------
 
     def undecided(self) -> list[str]:

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from remuda.catalog.catalog import Catalog
 from remuda.config import MemberConfig, read_labels
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.timestamp import HybridClock, from_micros
+from remuda.datatypes.timestamp import FOREVER, HybridClock, from_micros
 from remuda.datatypes.view import NOBODY, MemberInfo, View
 from remuda.errors import (
     InputError,
@@ -393,6 +393,13 @@ class Core:
             member=general.member,
             hint=general.hint,
         )
+
+    def require_decidable(self, map_id: int, at: int = FOREVER) -> None:
+        """Before a request waits for all that is undecided of a map at or below ``at``. Raises
+        PartitionsUnreachable when some of it is in doubt: the wait may be long."""
+        store = self.stores.get(map_id)
+        if store is not None and self.doubts.at_or_below(map_id, at):
+            raise self.in_doubt(store.schema.name)
 
     @property
     def coordinator(self) -> int:

@@ -105,8 +105,7 @@ class LocalSources:
         store = core.stores.get(map_id)
         if store is None or not store.pending_at_or_below(at):
             return True
-        if core.doubts.at_or_below(map_id, at):
-            raise core.in_doubt(store.schema.name)
+        core.require_decidable(map_id, at)
         return False
 
     def scan(self, of: ScanOf) -> TableCursor:

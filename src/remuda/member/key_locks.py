@@ -225,6 +225,12 @@ class KeyLocks:
         for row in message.keys:
             held = (message.map_id, codec.decode_row(row))
             if pending.holder(held, write=True) is not None:
+                try:
+                    schema = self._transactions.schema(message.map_id)
+                    self._transactions.require_decidable(schema, [held[1]])
+                except RemudaError as error:
+                    answer(error)
+                    return
                 pending.when_free(*held, partial(self._when_decided, message, answer))
                 return
         self._core.timestamp()

@@ -104,7 +104,7 @@ class MapWrites:
                 key = self._transactions.awaited_key(found.schema.map_id, keys, at)
                 if key is None and not found.store.job_pending:
                     break
-                self._transactions.require_decidable(found.schema, keys)
+                core.require_decidable(found.schema.map_id, at)
                 await asyncio.sleep(PAUSE)
                 at = core.timestamp()
             return [found.store.get(key, at) for key in keys]

@@ -157,7 +157,7 @@ class Maps:
                 self.serve(call)
 
         if found.store.job_pending:
-            self._require_decidable(found)
+            self._core.require_decidable(found.schema.map_id)
             self._later(found, again, call)
             return True
         key = self._transactions.awaited_key(found.schema.map_id, keys, at)
@@ -558,17 +558,12 @@ class Maps:
         """Something of the map is undecided at or below ``at``: whether these keys depend on it.
         Raises PartitionsUnreachable when it is in doubt."""
         if found.store.job_pending:
-            self._require_decidable(found)
+            self._core.require_decidable(found.schema.map_id)
             return True
         key = self._transactions.awaited_key(found.schema.map_id, keys, at)
         if key is not None:
             self._transactions.require_decidable(found.schema, [key])
         return key is not None
-
-    def _require_decidable(self, found: OpenMap) -> None:
-        """Raises PartitionsUnreachable when a bulk write of the map is in doubt."""
-        if self._commits.participants.in_doubt:
-            raise self._core.in_doubt(found.schema.name)
 
     def _later(self, found: OpenMap, again: Callable[[], None], call: Call) -> None:
         """Call ``again`` when the prepared write of the map is decided."""

@@ -97,6 +97,7 @@ class Member:
         self.transactions = Transactions(self.core, self.peers)
         self.commits = Commits(self.core, self.peers, self._offload)
         self.commits.participants.small_writes = self.transactions.settled
+        self.transactions.on_tick.append(self.commits.in_doubt.note)
         here = self.commits.participants
         self.copies = Copies(self.core, here, self._offload)
         self.job_rows = JobRows(self.core, self.peers, here)

@@ -116,6 +116,7 @@ class SmallWrites:
         again = partial(self._try, write)
         obstacle = shell.admission.obstacle(write.partition, (map_id,))
         if obstacle is not None:
+            self._core.require_decidable(map_id)
             write.obstacle = obstacle
             shell.admission.when_open(again)
             return True

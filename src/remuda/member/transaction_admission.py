@@ -54,6 +54,8 @@ class Admission:
         """Gets what may be prepared now."""
         self.must_wait: Callable[[Address, PartWork], bool] = lambda _address, _work: False
         """See ``Validation.must_wait``."""
+        self.doubt: Callable[[Address, PartWork], RemudaError | None] = lambda _address, _work: None
+        """Why what a part would wait for may take long: it is in doubt."""
         self._waiters: list[Callable[[], None]] = []
 
     def __len__(self) -> int:
@@ -84,6 +86,10 @@ class Admission:
         address = (message.transaction, partition)
         if address in self._waiting:
             return False
+        doubt = self.doubt(address, work)
+        if doubt is not None:
+            self._refused[address] = doubt
+            return True
         reason = self._reason(address, work)
         if reason is None:
             return True
@@ -140,13 +146,14 @@ class Admission:
             return
         now = self._core.world.clock.monotonic()
         for address, waiting in list(self._waiting.items()):
+            doubt = self.doubt(address, waiting.work)
             reason = self._reason(address, waiting.work)
-            if reason is not None and now < waiting.deadline:
+            if doubt is None and reason is not None and now < waiting.deadline:
                 continue
             if self._waiting.pop(address, None) is None:
                 continue
-            if reason is not None:
-                self._refused[address] = self._too_long(waiting)
+            if doubt is not None or reason is not None:
+                self._refused[address] = doubt or self._too_long(waiting)
             self.take(waiting.sender, waiting.message, {address[1]: waiting.work})
             self._refused.pop(address, None)
 
@@ -177,14 +184,17 @@ class Admission:
 
     async def settled(self, map_id: int) -> None:
         """Return when no part that concerns the map is pending. New ones wait meanwhile, and the
-        caller must prepare its own write before it awaits anything else."""
+        caller must prepare its own write before it awaits anything else. Raises
+        PartitionsUnreachable when such a part is in doubt: nobody waits behind the caller then."""
         if not self._pending.of_map(map_id):
             return
         self._gates[map_id] += 1
         try:
             while self._pending.of_map(map_id):
+                self._core.require_decidable(map_id)
                 future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                self._pending.when_settled(map_id, lambda done=future: _settle(done))  # type: ignore[misc]
+                self._pending.when_settled(map_id, partial(_settle, future))
+                self.when_open(partial(_settle, future))
                 await future
         finally:
             self._gates -= Counter([map_id])

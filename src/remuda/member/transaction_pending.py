@@ -126,7 +126,7 @@ class PendingParts:
         if part is None:
             return
         freed: list[Held] = []
-        for held in _held(part.work):
+        for held in held_by(part.work):
             holders = self._keys.get(held)
             if holders is not None and holders.pop(address, None) is not None and not holders:
                 del self._keys[held]
@@ -315,7 +315,8 @@ def _claims(work: PartWork) -> Iterator[tuple[Held, bool]]:
         yield held, False
 
 
-def _held(work: PartWork) -> list[Held]:
+def held_by(work: PartWork) -> list[Held]:
+    """The keys that a part holds."""
     return [(write.map_id, write.key) for write in work.writes] + list(work.reads)
 
 

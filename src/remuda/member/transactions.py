@@ -17,6 +17,7 @@ from remuda.errors import (
     NotServed,
     OutcomeUnknown,
     QueryTimeout,
+    RemudaError,
     SerializationFailure,
 )
 from remuda.limits import PARTITIONS
@@ -24,7 +25,7 @@ from remuda.member.core import SUSPICION_PATIENCE, SUSPICION_PAUSE, Core, nothin
 from remuda.member.key_locks import KeyLocks
 from remuda.member.peers import Peers
 from remuda.member.routing import Router
-from remuda.member.transaction_pending import PendingParts
+from remuda.member.transaction_pending import PendingParts, held_by
 from remuda.member.transaction_sets import Key, PartWork, ReadSet, Scan, Write, WriteSet
 from remuda.member.transaction_shell import TransactionShell
 from remuda.member.view_layout import Receivers
@@ -32,6 +33,7 @@ from remuda.rpc.transport import Request
 from remuda.storage.map_store import MapStore
 from remuda.transaction import states as tx
 from remuda.transaction.near import Near
+from remuda.transaction.parts import Address
 
 SORTED_PER_STEP = 5_000
 """Rows of a large commit that are put to their partitions in one step of the loop."""
@@ -61,6 +63,7 @@ class Transactions:
         self._shell.validation.locked_by = self.locks.holder
         self._shell.on_tick.append(self.locks.on_tick)
         self._shell.on_tick.append(self._note_doubts)
+        self._shell.admission.doubt = self._doubt
         self._busy = (
             self._shell.pending.parts,
             *self._shell.admission.closing,
@@ -103,9 +106,31 @@ class Transactions:
                 if self._shell.parts.away(address):
                     for map_id in part.map_ids:
                         lowest[map_id] = min(part.timestamp, lowest.get(map_id, part.timestamp))
-        for map_id in self._core.doubts.note("transactions", lowest):
+        fresh = self._core.doubts.note("transactions", lowest)
+        for map_id in fresh:
             for listener in pending.on_lower:
                 listener(map_id)
+        if fresh:
+            pending.wake_all()
+            self._shell.admission.check()
+
+    def _doubt(self, address: Address, work: PartWork) -> RemudaError | None:
+        """Why a part cannot be prepared soon: a bulk write of its maps, or a transaction that holds
+        one of its keys, is in doubt; or one that may have written what it has read."""
+        if not self._core.view.unreachable:
+            return None
+        shell = self._shell
+        try:
+            behind_others = shell.validation.must_wait(address, work)
+            for map_id in work.map_ids:
+                store = self._core.stores.get(map_id)
+                if behind_others or (store is not None and store.job_pending):
+                    self._core.require_decidable(map_id)
+            for map_id, key in held_by(work):
+                self.require_decidable(self.schema(map_id), [key])
+        except RemudaError as error:
+            return error
+        return None
 
     def map_resolved(self, _map_id: int) -> None:
         """A bulk write of the map was decided here."""

@@ -332,6 +332,16 @@ class Participant:
         return self.phase in {ParticipantPhase.COMMITTED, ParticipantPhase.ABORTED}
 
     @property
+    def awaits_a_copy(self) -> bool:
+        """Whether it is in doubt until a copy comes back, or its loss is accepted."""
+        return self.phase is ParticipantPhase.DECIDING and self._waits_for_a_copy()
+
+    @property
+    def lowest_timestamp(self) -> int:
+        """What was prepared here may commit at this timestamp or later."""
+        return min(filter(None, (self.prepare_timestamp, self.kept_timestamp)), default=0)
+
+    @property
     def primaries(self) -> tuple[int, ...]:
         """The participants that are the primary of something that is written."""
         return tuple(sorted({copies[0] for copies in self.parts})) or self.participants
