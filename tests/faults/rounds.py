@@ -27,6 +27,7 @@ import snapshotting  # its kind of work
 import sparking  # the same
 from namespaces import Namespaces
 from processes import Member, Processes
+from protection import protect
 from transactional import Appends, Transfers
 from workload import KINDS, REQUEST_TIMEOUT, Journal, Workers
 
@@ -66,6 +67,8 @@ class Round:
     """Whether another member is started for one that was lost."""
     durable: bool = False
     """Members keep logs, and snapshots in one store."""
+    protected: bool = False
+    """Members and clients speak TLS, and members share a secret."""
     folder: Path | None = None
     aloud: bool = False
     """Print the timeline while it grows."""
@@ -120,6 +123,12 @@ class Round:
         }
         if self.durable:
             settings["snapshot_store"] = str(folder / "store")
+        self._shown: dict[str, str] = {}
+        if self.protected:
+            hosts = ["127.0.0.1"]
+            if namespaces is not None:
+                hosts = [namespaces.host(n + 1) for n in range(namespaces.members)]
+            self._shown = protect(folder, settings, hosts)
         with Processes(
             folder, self.members, settings, namespaces, durable=self.durable
         ) as self.processes:
@@ -145,6 +154,7 @@ class Round:
             retry_reads=10,
             connect_timeout=5.0,
             request_timeout=REQUEST_TIMEOUT,
+            **self._shown,
         )
 
     def _say(self, text: str) -> None:
@@ -330,7 +340,9 @@ class Round:
 
     def _info(self, member: Member) -> ClusterInfo:
         assert member.ready is not None
-        with remuda.connect(member.ready.user, connect_timeout=3.0, request_timeout=5.0) as client:
+        with remuda.connect(
+            member.ready.user, connect_timeout=3.0, request_timeout=5.0, **self._shown
+        ) as client:
             return client.cluster_info(member.number)
 
     def _incomplete(self, info: ClusterInfo) -> str:
@@ -380,6 +392,7 @@ def main() -> int:
     parser.add_argument("--faults", default="kill", help=",".join(FAULTS))
     parser.add_argument("--works", default=",".join(WORKS), help=",".join(KINDS))
     parser.add_argument("--durable", action="store_true", help="with logs and snapshots")
+    parser.add_argument("--protected", action="store_true", help="with TLS and a secret")
     parser.add_argument("--aloud", action="store_true", help="print the timeline while it grows")
     parser.add_argument("--split-seconds", default="", help="3.8,9: how long splits last")
     parser.add_argument("--folder", type=Path, help="where the members' logs stay")
@@ -398,6 +411,7 @@ def main() -> int:
             faults=given.faults.split(","),
             works=given.works.split(","),
             durable=given.durable,
+            protected=given.protected,
             split_seconds=[float(each) for each in given.split_seconds.split(",") if each],
             folder=given.folder and given.folder / str(seed),
             aloud=given.aloud,

@@ -57,6 +57,17 @@ KINDS = {
         {"faults": ["split"], "members": 5, "split_seconds": (3.8, 9.0)},
         _networks,
     ),
+    "donors-logs": Kind(
+        "the same, of members with logs that speak TLS",
+        {
+            "faults": ["split"],
+            "members": 5,
+            "split_seconds": (3.8, 9.0),
+            "durable": True,
+            "protected": True,
+        },
+        _networks,
+    ),
     "one-way": Kind(
         "what one side of five members sends does not arrive",
         {"faults": ["one-way"], "members": 5},

@@ -76,12 +76,22 @@ def test_a_member_whose_connections_are_reset_for_a_moment_stays(seed: int) -> N
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @needs_networks
+@pytest.mark.parametrize("logs", [False, True])
 @pytest.mark.parametrize("seconds", [3.8, 9.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_two_of_five_that_were_cut_off_give_back_what_only_they_have(
-    seed: int, seconds: float
+    seed: int, seconds: float, logs: bool
 ) -> None:
-    """Longer than it takes to be voted out. Nothing is lost, and the donors end."""
-    made = Round(seed=seed, members=5, faults=["split"], seconds=60.0, split_seconds=[seconds])
+    """Longer than it takes to be voted out. Nothing is lost, and the donors end. ``logs``: members
+    have logs, and speak TLS."""
+    made = Round(
+        seed=seed,
+        members=5,
+        faults=["split"],
+        seconds=60.0,
+        split_seconds=[seconds],
+        durable=logs,
+        protected=logs,
+    )
     judge(made)
     assert made.donated, "no partition was unreachable: the split was too short"
