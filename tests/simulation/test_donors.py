@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+import sim_world
 from sim_cluster import Simulation, simulation
+from sim_log_disk import LogDisk
 
 from remuda.errors import PartitionsUnreachable, RemudaError
 from remuda.member.donor import Donor
@@ -22,8 +26,13 @@ TOTAL = "SELECT count(*), sum(v) FROM t"
 Work = Callable[[Simulation], Awaitable[None]]
 
 
-def play(work: Work, seed: int = 1, **settings: Any) -> None:
-    with simulation(seed, 5, backups=1, **settings) as sim:
+def play(work: Work, seed: int = 1, *, logged: bool = False, **settings: Any) -> None:
+    """``logged``: members keep logs."""
+    with ExitStack() as patches:
+        if logged:
+            patches.enter_context(mock.patch.object(sim_world, "SimulatedDisk", LogDisk))
+            settings["data_dir"] = "/data"
+        sim = patches.enter_context(simulation(seed, 5, backups=1, **settings))
         sim.form()
         sim.complete(load(sim))
         sim.complete(work(sim))
@@ -107,9 +116,9 @@ def test_a_copy_that_could_not_be_given_stays_unreachable(monkeypatch: pytest.Mo
     play(work)
 
 
-def storm(seed: int) -> tuple[int, int]:
-    """Transfers between accounts by SQL statements while the members are cut off and come back: the
-    sum stays. How many committed, and how many may have."""
+def storm(seed: int, *, logged: bool = False) -> tuple[int, int]:
+    """Transfers between accounts by SQL statements while the members are cut off and come back, and
+    writes of single rows: the sum stays. How many committed, and how many may have."""
     ends = {"well": 0, "unknown": 0}
 
     async def transfer(sim: Simulation, number: int) -> None:
@@ -122,6 +131,8 @@ def storm(seed: int) -> tuple[int, int]:
             if number % 3
             else "UPDATE t SET v = v + CASE WHEN id % 2 = 0 THEN 1 ELSE -1 END"
         )
+        if number % 4 == 0:
+            text = f"UPDATE t SET v = v WHERE id = {a}"
         try:
             async with asyncio.timeout(60.0):
                 client = await sim.client(near)
@@ -144,7 +155,7 @@ def storm(seed: int) -> tuple[int, int]:
         assert await client.run(TOTAL) == [(ROWS, ROWS)]
         client.channel.close()
 
-    play(work, seed)
+    play(work, seed, logged=logged)
     return ends["well"], ends["unknown"]
 
 
@@ -153,8 +164,13 @@ def test_sums_stay_while_members_are_cut_off_and_come_back() -> None:
     assert sum(well for well, _ in found) > 20
 
 
+def test_sums_stay_where_members_keep_logs() -> None:
+    assert storm(1, logged=True)[0] > 5
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-def test_many_storms() -> None:
+@pytest.mark.parametrize("logged", [False, True])
+def test_many_storms(logged: bool) -> None:
     for seed in range(3, 300):
-        storm(seed)
+        storm(seed, logged=logged)
