@@ -35,6 +35,7 @@ async def grid(size: int = 1) -> AsyncIterator[list[Member]]:
             members.append(member)
             tasks.append(asyncio.create_task(member.start()))
         await asyncio.gather(*tasks)
+        members.sort(key=lambda member: member.info.number)
         yield members
     finally:
         for member in members:

@@ -279,6 +279,7 @@ async def cluster_of(size: int, **settings: Any) -> AsyncIterator[TestCluster]:
     cluster = TestCluster([first, *others])
     try:
         await asyncio.gather(*starts)
+        cluster.members.sort(key=lambda member: member.info.number)
         yield cluster
     finally:
         for client in cluster.clients:

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import itertools
+import os
+import socket
 import sys
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from copy import deepcopy
@@ -52,11 +56,14 @@ def run(place: Path, scenario: Scenario, members: int = 2, **settings: Any) -> N
 async def logged_cluster(
     folders: Sequence[Path], world: World | None = None, late: Sequence[Path] = (), **settings: Any
 ) -> AsyncIterator[TestCluster]:
-    """The first folder is that of the first member; ``late`` ones join when all others serve."""
+    """Members have the numbers of their folders: members that found a cluster are numbered by
+    their user ports. ``late`` folders join when all others serve."""
     world = world or system_world()
+    ports = dict(zip(folders, ascending_ports(len(folders)), strict=True))
 
     def config(folder: Path, join: str = "") -> MemberConfig:
         made = {**FAST, "cluster_size": len(folders), "data_dir": str(folder), "join": join}
+        made["user_port"] = ports.get(folder, 0)
         return MemberConfig(**{**made, **settings})
 
     first = Member(config(folders[0]), world)
@@ -84,6 +91,24 @@ async def logged_cluster(
         await asyncio.gather(*starts, return_exceptions=True)
         for member in reversed(members):
             await member.stop()
+
+
+_PORTS = itertools.cycle(range(12_000, 30_000))
+"""Below the ports that systems give to connections, which could take one before its member does."""
+deque(itertools.islice(_PORTS, os.getpid() * 499 % 18_000), maxlen=0)  # others run tests as well
+
+
+def ascending_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now."""
+    return sorted(next(port for port in _PORTS if _is_free(port)) for _ in range(count))
+
+
+def _is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
 def memory_disk() -> Any:

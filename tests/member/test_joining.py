@@ -120,7 +120,7 @@ def test_nobody_gets_a_place_at_the_founding_who_is_not_there(nobody: str) -> No
 
 
 def test_the_first_view_does_not_name_a_process_that_has_ended() -> None:
-    """Its place and its number go to another one."""
+    """Its place goes to another one."""
 
     async def scenario() -> None:
         first = founder(3)
@@ -133,9 +133,10 @@ def test_the_first_view_does_not_name_a_process_that_has_ended() -> None:
             async with starting(second, third) as last:
                 await asyncio.gather(*begun, *last)
                 view = first.core.view
-                assert {n: m.uuid for n, m in view.by_number.items()} == {
-                    1: first.core.uuid, 2: third.core.uuid, 3: second.core.uuid,
-                }  # fmt: skip
+                assert set(view.by_number) == {1, 2, 3}
+                assert {member.uuid for member in view.members} == {
+                    each.core.uuid for each in (first, second, third)
+                }
 
     asyncio.run(scenario())
 

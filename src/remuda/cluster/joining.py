@@ -1,7 +1,9 @@
-"""The founding of a cluster: the first member deals out numbers until everyone is there. Pure."""
+"""The founding of a cluster: the first member waits until everyone is there, then numbers them.
+Pure."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from remuda.cluster.assignment import first_view
@@ -10,8 +12,9 @@ from remuda.errors import InvalidDefinition, MemberUnavailable
 
 
 class Founding:
-    """What the first member knows. Numbers are given in the order of arrival; a member that asks
-    again (its answer was lost) gets the number it had. A process is met before it joins."""
+    """What the first member knows. It is member 1; the others follow in the order of their hosts
+    and ports, whichever came first: the same addresses always give the same numbers. A process is
+    met before it joins."""
 
     def __init__(self, cluster: str, size: int, first: MemberInfo, backups: int = 0) -> None:
         self.cluster = cluster
@@ -24,8 +27,9 @@ class Founding:
         return len(self.members) == self.size
 
     def join(self, cluster: str, member: MemberInfo) -> MemberInfo:
-        """The member with its number. Raises InvalidDefinition (another cluster),
-        MemberUnavailable (no place left)."""
+        """The member with a number for its place, which may change until all are here; one that
+        asks again (its answer was lost) has the same place. Raises InvalidDefinition (another
+        cluster), MemberUnavailable (no place left)."""
         if cluster != self.cluster:
             raise InvalidDefinition(f'this is cluster "{self.cluster}", not "{cluster}"')
         for index, known in enumerate(self.members):
@@ -44,9 +48,21 @@ class Founding:
         return joined
 
     def forget(self, member: MemberInfo) -> None:
-        """It is not there any more: its number is free."""
+        """It is not there any more: its place is free."""
         self.members.remove(member)
 
     def view(self) -> View:
         assert self.complete
-        return first_view(tuple(self.members), self._backups)
+        ordered = [self.members[0], *sorted(self.members[1:], key=_address)]
+        numbered = [replace(each, number=number) for number, each in enumerate(ordered, 1)]
+        return first_view(tuple(numbered), self._backups)
+
+
+def _address(member: MemberInfo) -> tuple[list[tuple[int, str]], int, int, str]:
+    """Numbers in a host's name count as numbers: node-2 and 10.0.0.9 come before node-10 and
+    10.0.0.10."""
+    words = [
+        (int(word), "") if word.isdecimal() else (-1, word)
+        for word in re.split(r"(\d+)", member.host)
+    ]
+    return words, member.user_port, member.control_port, member.uuid

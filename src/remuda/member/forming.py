@@ -43,8 +43,9 @@ ASK_AGAIN = 0.2
 """Seconds between two requests to be let into a running cluster."""
 
 
-def _whom(member: MemberInfo) -> dict[str, dict[str, object]]:
-    return fields(peer=member.number, address=f"{member.host}:{member.control_port}")
+def _address(member: MemberInfo) -> dict[str, dict[str, object]]:
+    """For the log: a member of a cluster that is being founded has no number yet."""
+    return fields(address=f"{member.host}:{member.control_port}")
 
 
 class Forming:
@@ -58,8 +59,8 @@ class Forming:
         self._meetings = meetings
         self._installed = installed
         self._founding: Founding | None = None
-        self._numbered: dict[str, Channel] = {}
-        """The connections of processes that the founding has given a number, by their identity."""
+        self._placed: dict[str, Channel] = {}
+        """The connections of processes that have a place in the founding, by their identity."""
         self.recovery: Recovery | None = None
         """What the member knows from its folder, if it has one."""
         self._gathering: Gathering | None = None
@@ -124,15 +125,15 @@ class Forming:
         await self._become(self._founding.view(), cluster)
 
     async def _some_have_gone(self, founding: Founding) -> bool:
-        """Whether processes that have got a number are not there any more: the first view must not
+        """Whether processes that have got a place are not there any more: the first view must not
         name them, and others may take their places."""
         others = founding.members[1:]
         there = await asyncio.gather(*(self._meetings.is_there(member) for member in others))
         gone = [member for member, is_there in zip(others, there, strict=True) if not is_there]
         for member in gone:
             founding.forget(member)
-            self._numbered.pop(member.uuid).close()  # it asks again, if it lives
-            log.warning("member gone before the cluster was complete", extra=_whom(member))
+            self._placed.pop(member.uuid).close()  # it asks again, if it lives
+            log.warning("member gone before the cluster was complete", extra=_address(member))
         if gone:
             self._complete.clear()
         return bool(gone)
@@ -150,16 +151,15 @@ class Forming:
             *(self._peers.request(number, RpcType.VIEW_INSTALL, message) for number in others)
         )
 
-    async def _number(
+    async def _place(
         self, founding: Founding, cluster: str, info: MemberInfo, channel: Channel
     ) -> control_pb2.Join:
-        known = next((m for m in founding.members if m.uuid == info.uuid), info)
-        await self._meetings.meet(replace(info, number=known.number))
+        await self._meetings.meet(info)
         if self.formed.is_set():
             return self._asked_too_early()
         joined = founding.join(cluster, info)
-        self._numbered[joined.uuid] = channel
-        log.info("member joined", extra=_whom(joined))
+        self._placed[joined.uuid] = channel
+        log.info("member joined", extra=_address(info))
         if founding.complete:
             self._complete.set()
         return control_pb2.Join(
@@ -331,7 +331,6 @@ class Forming:
     async def _ask_to_join(self) -> None:
         """Join over a connection of its own and wait on it: its end means to start again."""
         core = self._core
-        core.number, core.info = 0, replace(core.info, number=0)  # a founding that failed gave one
         host, port = split_address(core.config.join, "join")
         hello = control_pb2.ControlHandshake(
             member=codec.encode_member(core.info), context=core.context()
@@ -342,15 +341,15 @@ class Forming:
         try:
             while not self.formed.is_set() and not broken.is_set():
                 self.decided.clear()
-                numbered = await self._asked(channel)
+                placed = await self._asked(channel)
                 if not self.formed.is_set():
-                    soon = () if numbered else (self.decided,)
-                    await self._first_of(self.formed, broken, *soon, limit=not numbered)
+                    soon = () if placed else (self.decided,)
+                    await self._first_of(self.formed, broken, *soon, limit=not placed)
         finally:
             channel.close()
 
     async def _asked(self, channel: Channel) -> bool:
-        """One request; True: a new cluster has given this process a number."""
+        """One request; True: a new cluster has a place for this process."""
         core = self._core
         state = None if self.recovery is None else self.recovery.log_state()
         join = control_pb2.Join(
@@ -372,11 +371,7 @@ class Forming:
             self._cause = "the first member reads its log"
             patience = self._core.config.join_timeout
             self._limit.reschedule(asyncio.get_running_loop().time() + patience)
-        elif answer.member.number:
-            core.number = answer.member.number
-            core.info = replace(core.info, number=core.number)
-            return True
-        return False
+        return bool(answer.member.number)  # the number of this process comes with the view
 
     async def _first_of(self, *happened: asyncio.Event, limit: bool) -> None:
         waits = [asyncio.ensure_future(event.wait()) for event in happened]
@@ -432,7 +427,7 @@ class Forming:
                     hint="To start a cluster again, start its first member with the data_dir of one"
                     " of its members.",
                 )
-            return await self._number(self._founding, message.cluster, info, channel)
+            return await self._place(self._founding, message.cluster, info, channel)
         if message.cluster != core.config.cluster:
             raise InvalidDefinition(
                 f'this is cluster "{core.config.cluster}", not "{message.cluster}"'
