@@ -14,7 +14,8 @@ import requests
 
 from remuda.cli.main import main
 
-ANY_PORT = ["--user-port", "0", "--control-port", "0", "--data-port", "0"]
+PORTS = ["--user-port", "--control-port", "--data-port", "--metrics-port"]
+ANY_PORT = [word for port in PORTS for word in (port, "0")]
 
 
 @pytest.mark.parametrize(
