@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
@@ -16,9 +17,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 import sim_world
 from sim_cluster import Simulation, simulation
 from sim_log_disk import LogDisk
+from sim_network import LOST, Fate, Sent
 
 from remuda.errors import PartitionsUnreachable, RemudaError
+from remuda.member import commit_participants, donations
+from remuda.member.commit_participants import CommitParticipants
+from remuda.member.commit_work import Taking
 from remuda.member.donor import Donor
+from remuda.transaction.staged_commit import FinishAsked
 
 ROWS = 300
 SPLIT = 14.0
@@ -114,6 +120,78 @@ def test_a_copy_that_could_not_be_given_stays_unreachable(monkeypatch: pytest.Mo
         assert await sim.members[1].lost.accept()
 
     play(work)
+
+
+async def silent_donor(sim: Simulation) -> None:
+    """Both that were cut off have the same copies; one of them is chosen, and ends before it gives
+    any."""
+    one = await cut_off(sim)
+    silent = str(sim.nodes[4])
+
+    def rule(sent: Sent) -> Fate | None:
+        return LOST if sent.name == "DONATE_COPIES" and sent.sender == silent else None
+
+    sim.network.rules.append(rule)
+    await until(lambda: any(each.donor == 4 for each in one.view.missing))
+    sim.crash(4)
+    client = await sim.client(1)
+    await until(lambda: not one.view.absent)
+    assert await client.run(TOTAL) == [(ROWS, ROWS)]
+    client.channel.close()
+
+
+def test_a_silent_donor_is_replaced() -> None:
+    play(silent_donor)
+
+
+def test_without_that_partitions_stay_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(donations, "SILENT", 1e6)
+    with pytest.raises(TimeoutError):
+        play(silent_donor)
+
+
+async def forgotten_end(sim: Simulation) -> None:
+    """A bulk write that the members have committed is prepared on the donors, which have not heard
+    how it ended; other writes end before these come back."""
+    away = {str(sim.nodes[number]) for number in (4, 5)}
+
+    def rule(sent: Sent) -> Fate | None:
+        return LOST if sent.name == "COMMIT_FINISH" and sent.receiver in away else None
+
+    sim.network.rules.append(rule)
+    client = await sim.client(1)
+    bulk = await client.start("INSERT INTO t SELECT g, 1 FROM generate_series(1000, 5999) AS s(g)")
+    far = sim.members[4].commits.participants
+    near = sim.members[2].commits.participants
+    await until(lambda: far.prepared and near._decided and not near.prepared)
+    one = await cut_off(sim)
+    await bulk.done.wait()
+    for number, job in itertools.product((1, 2, 3), ("1-a", "1-b", "1-c")):
+        sim.members[number].commits.participants.step(job, FinishAsked(None))
+    sim.network.rules.clear()
+    await until(lambda: not one.view.absent)
+    assert await client.run(TOTAL) == [(ROWS + 5000, ROWS + 5000)]
+    client.channel.close()
+
+
+def test_ends_of_bulk_writes_are_kept_until_copies_are_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(commit_participants, "DECIDED_KEPT", 1)
+    play(forgotten_end)
+
+
+def test_an_end_that_is_forgotten_takes_rows_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve = CommitParticipants._resolve
+
+    def forgetting(self: CommitParticipants, taking: Taking, timestamp: int | None) -> None:
+        resolve(self, taking, timestamp)
+        while len(self._decided) > 1:
+            self._decided.popitem(last=False)
+
+    monkeypatch.setattr(CommitParticipants, "_resolve", forgetting)
+    with pytest.raises((AssertionError, TimeoutError)):
+        play(forgotten_end)
 
 
 def storm(seed: int, *, logged: bool = False) -> tuple[int, int]:

@@ -497,9 +497,9 @@ class CommitParticipants:
         self._taking.pop(job, None)
         work, taking.work = taking.work, None
         self._decided[job] = taking
-        if not self._awaited:  # who comes back asks how what it has prepared has ended
-            while len(self._decided) > DECIDED_KEPT:
-                self._decided.popitem(last=False)
+        # While copies may come back, nothing is forgotten: they ask how what they have has ended.
+        while len(self._decided) > DECIDED_KEPT and not self._awaited:
+            self._decided.popitem(last=False)
         if work is None:
             return
         map_id = work.schema.map_id
