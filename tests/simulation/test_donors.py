@@ -20,7 +20,7 @@ from sim_log_disk import LogDisk
 from sim_network import LOST, Fate, Sent
 
 from remuda.errors import PartitionsUnreachable, RemudaError
-from remuda.member import commit_participants, donations
+from remuda.member import commit_participants, donations, donor
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.commit_work import Taking
 from remuda.member.donor import Donor
@@ -148,6 +148,45 @@ def test_without_that_partitions_stay_unreachable(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(donations, "SILENT", 1e6)
     with pytest.raises(TimeoutError):
         play(silent_donor)
+
+
+async def slow_donors(sim: Simulation) -> None:
+    """Both have the same copies, and each needs far longer to give them than a silent one has."""
+    one = await cut_off(sim)
+    away = {str(sim.nodes[number]) for number in (4, 5)}
+
+    def rule(sent: Sent) -> Fate | None:
+        return Fate((2.0,)) if sent.name == "COPY_ROWS" and sent.sender in away else None
+
+    sim.network.rules.append(rule)
+    await until(lambda: not one.view.absent, 120.0)
+    client = await sim.client(1)
+    assert await client.run(TOTAL) == [(ROWS, ROWS)]
+    client.channel.close()
+
+
+def test_donors_that_are_slow_but_get_on_are_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(donor, "BATCH_ROWS", 1)
+    play(slow_donors)
+
+
+@pytest.mark.soak
+def test_donors_whose_progress_is_not_heard_replace_each_other_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(donor, "BATCH_ROWS", 1)
+    monkeypatch.setattr(donations, "PATIENCE_MAX", 1)
+    monkeypatch.setattr(Donor, "tell_progress", lambda *_: asyncio.sleep(0))
+    with pytest.raises(TimeoutError):
+        play(slow_donors)
+
+
+@pytest.mark.soak
+def test_without_progress_their_patience_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where members do not hear of it: the time that a donor has grows with every change."""
+    monkeypatch.setattr(donor, "BATCH_ROWS", 1)
+    monkeypatch.setattr(Donor, "tell_progress", lambda *_: asyncio.sleep(0))
+    play(slow_donors)
 
 
 async def forgotten_end(sim: Simulation) -> None:

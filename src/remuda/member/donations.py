@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from typing import Final
 
 from remuda.cluster.movement import table_to_reach
@@ -38,7 +39,11 @@ GRACE: Final = 2
 """Heartbeat intervals that the primary of the last view is waited for before another holder is
 chosen: it has what asynchronous backups lack."""
 SILENT: Final = 2
-"""Heartbeat timeouts after which another donor may be chosen in place of one that does not come."""
+"""Heartbeat timeouts after which another donor may be chosen in place of one that does not come, or
+does not get on with what it gives."""
+PATIENCE_MAX: Final = 16
+"""That time doubles with every change of the donor, up to so many times: where all are slow, one of
+them must come to its end."""
 
 
 class Donations:
@@ -58,7 +63,10 @@ class Donations:
         self._jobs = jobs
         self._catalog = catalog
         self._since: dict[tuple[int, int, int], float] = {}
-        """Since when a holder waits to be chosen: by partition, generation and chosen donor."""
+        """Since when a holder waits to be chosen: by partition, generation and chosen donor. From
+        the last time on at which the chosen one got on."""
+        self._changes: Counter[int] = Counter()
+        """By partition: how often another donor was chosen."""
         self._complete: dict[int, Placement] = {}
         """Copies that are here, and that a view is asked to name."""
 
@@ -77,7 +85,10 @@ class Donations:
         if present is not None and present.uuid == donor.uuid:
             raise ViewChanged(f"member {donor.number} is in view {view.number}")
         wanted = self._wanted(view, donor, message)
-        self._choose(view, donor.number, wanted)
+        if message.giving:
+            self._got_on(view, donor.number, wanted)
+        else:
+            self._choose(view, donor.number, wanted)
         answer = control_pb2.Donation(
             context=core.context(),
             view=codec.encode_view(view),
@@ -116,10 +127,19 @@ class Donations:
             since = self._since.setdefault((partition, generation, missing.donor), now)
             patience = GRACE * config.heartbeat_interval
             if missing.donor:
-                patience = SILENT * config.heartbeat_timeout
+                factor = min(2 ** self._changes[partition], PATIENCE_MAX)
+                patience = SILENT * config.heartbeat_timeout * factor
             if now >= since + patience or (not missing.donor and missing.holders[0] == donor):
                 places.append(Placement(partition, (), (), generation, donor))
         self._membership.wish_places(places)
+
+    def _got_on(self, view: View, donor: int, given: list[int]) -> None:
+        """The donor is not silent, however long its copies take."""
+        now = self._core.world.clock.monotonic()
+        for partition in given:
+            key = (partition, view.generation(partition), donor)
+            if key in self._since:
+                self._since[key] = now
 
     # --- what comes ---------------------------------------------------------------------------
 
@@ -174,9 +194,14 @@ class Donations:
     def on_view(self, view: View) -> None:
         """A copy that another change has overtaken is discarded with its transfer."""
         self._complete = {p: place for p, place in self._complete.items() if place.fits(view)}
-        self._since = {
-            key: since for key, since in self._since.items() if key[0] in view.unreachable
-        }
+        away = view.unreachable
+        chosen = {(p, view.generation(p), each.donor) for p, each in away.items()}
+        for partition, _, donor in self._since.keys() - chosen:
+            self._changes[partition] += donor != 0
+        # Whoever is chosen again has all of its time again.
+        self._since = {key: since for key, since in self._since.items() if key in chosen}
+        for partition in self._changes.keys() - away.keys():
+            del self._changes[partition]
 
     # --- bulk writes that are in doubt --------------------------------------------------------
 

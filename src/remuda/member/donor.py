@@ -41,6 +41,22 @@ TIMEOUT: Final = 30.0
 BATCH_ROWS: Final = 16 * 1024
 
 
+class Progress:
+    """What members hear while a donor gives copies: one that gets on is not replaced, however long
+    its copies take."""
+
+    def __init__(self, donor: Donor, partitions: Collection[int]) -> None:
+        self._donor = donor
+        self._partitions = partitions
+        self._told = donor.now()
+
+    async def made(self) -> None:
+        """Some rows have arrived. Any of the members may be asked by other holders."""
+        if self._donor.now() - self._told >= self._donor.tell_every:
+            await self._donor.tell_progress(self._partitions)
+            self._told = self._donor.now()
+
+
 class Donor:
     """What this process had in ``core.view`` when it learned that it was dropped. Nothing changes
     its stores any more."""
@@ -126,11 +142,14 @@ class Donor:
     def _context(self) -> common_pb2.Context:
         return common_pb2.Context(clock=self._core.clock.last, view=self._view.number)
 
-    async def _ask(self, host: str, port: int, copies: Collection[int]) -> control_pb2.Donation:
+    async def _ask(
+        self, host: str, port: int, copies: Collection[int], *, giving: bool = False
+    ) -> control_pb2.Donation:
         message = control_pb2.Donation(
             context=common_pb2.Context(clock=self._core.clock.last),
             member=codec.encode_member(self._core.info),
             copies=self._named(copies),
+            giving=giving,
         )
         channel = await self._dial(host, port)
         try:
@@ -138,6 +157,24 @@ class Donor:
         finally:
             channel.close()
         return control_pb2.Donation.FromString(reply.pbody)
+
+    def now(self) -> float:
+        """Seconds."""
+        return self._core.world.clock.monotonic()
+
+    @property
+    def tell_every(self) -> float:
+        """Seconds between two words about what it gives: less than the time after which a silent
+        donor is replaced."""
+        return self._core.config.heartbeat_timeout / 2
+
+    async def tell_progress(self, partitions: Collection[int]) -> None:
+        """Tell all members that it gets on. Who is not reached chooses nobody either."""
+        for member in self._view.members:
+            try:
+                await self._ask(member.host, member.control_port, partitions, giving=True)
+            except RemudaError as error:
+                log.info("a donor was not heard", extra=fields(cause=error.message))
 
     def _named(self, partitions: Iterable[int]) -> list[common_pb2.Generation]:
         return [
@@ -169,8 +206,9 @@ class Donor:
             )
             await channel.request(RpcType.DONATE_COPIES, begin, timeout=TIMEOUT)
             rows = 0
+            progress = Progress(self, partitions)
             for store, some in self._stores(frozenset(partitions)):
-                rows += await self._send(channel, begin.transfer, store, some)
+                rows += await self._send(channel, begin.transfer, store, some, progress)
             begin.complete = True
             for given in self._transactions.shell.given(partitions):
                 fill_given(begin.parts.add(), given)
@@ -199,7 +237,12 @@ class Donor:
                 yield behind, partitions - here
 
     async def _send(
-        self, channel: Channel, transfer: str, store: MapStore, partitions: frozenset[int]
+        self,
+        channel: Channel,
+        transfer: str,
+        store: MapStore,
+        partitions: frozenset[int],
+        progress: Progress,
     ) -> int:
         schema, sent = store.schema, 0
         message = control_pb2.CopyRows(
@@ -216,6 +259,7 @@ class Donor:
                 body = arrow_stream.encode(batch.schema, [batch])
                 await channel.request(RpcType.COPY_ROWS, message, [body], timeout=TIMEOUT)
                 sent += batch.num_rows
+                await progress.made()
         if not sent and store.floor:
             await channel.request(RpcType.COPY_ROWS, message, timeout=TIMEOUT)
         return sent

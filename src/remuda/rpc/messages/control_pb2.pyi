@@ -857,7 +857,7 @@ class CopyRows(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transfer: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., low: _Optional[int] = ..., floor: _Optional[int] = ...) -> None: ...
 
 class Donation(_message.Message):
-    __slots__ = ("context", "member", "copies", "view", "wanted", "give", "catalog", "jobs")
+    __slots__ = ("context", "member", "copies", "view", "wanted", "give", "catalog", "jobs", "giving")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     COPIES_FIELD_NUMBER: _ClassVar[int]
@@ -866,6 +866,7 @@ class Donation(_message.Message):
     GIVE_FIELD_NUMBER: _ClassVar[int]
     CATALOG_FIELD_NUMBER: _ClassVar[int]
     JOBS_FIELD_NUMBER: _ClassVar[int]
+    GIVING_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     member: _common_pb2.Member
     copies: _containers.RepeatedCompositeFieldContainer[_common_pb2.Generation]
@@ -874,7 +875,8 @@ class Donation(_message.Message):
     give: _containers.RepeatedCompositeFieldContainer[Receiving]
     catalog: CatalogState
     jobs: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., copies: _Optional[_Iterable[_Union[_common_pb2.Generation, _Mapping]]] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., wanted: _Optional[int] = ..., give: _Optional[_Iterable[_Union[Receiving, _Mapping]]] = ..., catalog: _Optional[_Union[CatalogState, _Mapping]] = ..., jobs: _Optional[_Iterable[str]] = ...) -> None: ...
+    giving: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., copies: _Optional[_Iterable[_Union[_common_pb2.Generation, _Mapping]]] = ..., view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., wanted: _Optional[int] = ..., give: _Optional[_Iterable[_Union[Receiving, _Mapping]]] = ..., catalog: _Optional[_Union[CatalogState, _Mapping]] = ..., jobs: _Optional[_Iterable[str]] = ..., giving: _Optional[bool] = ...) -> None: ...
 
 class Receiving(_message.Message):
     __slots__ = ("partition", "receiver")
