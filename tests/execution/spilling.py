@@ -65,16 +65,21 @@ def rows_of(batch: Batch, types: Sequence[SqlType]) -> Rows:
 
 def drained(operator: Operator, types: Sequence[SqlType]) -> Rows:
     """All rows; the operator is closed."""
-    rows: Rows = []
     try:
-        while True:
-            progress = operator.advance()
-            if progress is not Progress.WAIT:
-                rows += rows_of(operator.current_batch(), types)
-            if progress is Progress.FETCHED_DONE:
-                return rows
+        return all_rows(operator, types)
     finally:
         operator.close()
+
+
+def all_rows(operator: Operator, types: Sequence[SqlType]) -> Rows:
+    """All rows that it gives from now on."""
+    rows: Rows = []
+    while True:
+        progress = operator.advance()
+        if progress is not Progress.WAIT:
+            rows += rows_of(operator.current_batch(), types)
+        if progress is Progress.FETCHED_DONE:
+            return rows
 
 
 def small_account(limit: int, spill_limit: int = 1 << 30) -> MemoryAccount:

@@ -26,6 +26,10 @@ JOINED = (
     "JOIN (VALUES (0, 1), (1, 1)) v(k, x) ON v.k = t.n % 2 WHERE n < {}) "
     "SELECT count(*), max(n) FROM t"
 )
+TWICE = (
+    "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL (WITH q AS (SELECT n FROM t) "
+    "SELECT a.n + 1 FROM q a JOIN q b ON a.n = b.n WHERE a.n < {})) SELECT count(*), max(n) FROM t"
+)
 
 FORMS = (
     "VALUES (1), (5), (9) UNION ALL SELECT n + 3 FROM t WHERE n < 40",
@@ -50,6 +54,14 @@ FORMS = (
     (
         "SELECT 1 UNION ALL (WITH q AS (SELECT n FROM t) SELECT a.n + 1 FROM q a JOIN q b "
         "ON a.n = b.n WHERE a.n < 9)"
+    ),
+    (
+        "SELECT 1 UNION ALL (WITH q AS (SELECT n FROM t) SELECT coalesce(a.n, 0) + 1 FROM q a "
+        "FULL JOIN q b ON a.n = b.n + 1 WHERE coalesce(a.n, 0) BETWEEN 1 AND 8)"
+    ),
+    (
+        "VALUES (1), (5) UNION ALL (WITH q AS (SELECT n FROM t) SELECT n + 1 FROM q "
+        "WHERE n < 20 AND n NOT IN (SELECT nullif(n, 7) * 2 FROM q))"
     ),
     "SELECT 1 UNION ALL SELECT g FROM t, generate_series(n + 1, n + 2) g WHERE n < 6",
     "SELECT 1 UNION ALL SELECT DISTINCT n + x FROM t, (VALUES (1), (1), (2)) v(x) WHERE n < 9",
@@ -111,7 +123,7 @@ def test_rounds_in_one_fragment_give_what_queries_give(
     in_cluster(scenario, members)
 
 
-@pytest.mark.parametrize("text", [COUNTED, COUNTED.replace(" ALL", ""), JOINED])
+@pytest.mark.parametrize("text", [COUNTED, COUNTED.replace(" ALL", ""), JOINED, TWICE])
 def test_a_round_starts_no_query_and_builds_no_operator(
     in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:

@@ -44,6 +44,15 @@ def data_of(array: pa.Array) -> Data:
     return np.frombuffer(buffer, dtype, length, array.offset * dtype.itemsize)
 
 
+def size_of(array: pa.Array) -> int:
+    """Bytes of the values. ``array.nbytes`` takes several times as long, and tells the bits of
+    validity, too, where none is NULL."""
+    dtype = _DTYPES.get(array.type)
+    if dtype is None or array.null_count:
+        return int(array.nbytes)
+    return len(array) * dtype.itemsize
+
+
 def validity_mask(array: pa.Array) -> Mask | None:
     """True where a value is; None when there is no NULL."""
     if array.null_count == 0:

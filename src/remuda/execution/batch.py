@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from remuda.execution.arrays import Indices, take, take_or_null
+from remuda.execution.arrays import Indices, size_of, take, take_or_null
 
 
 class Selection:
@@ -137,7 +137,7 @@ class Batch:
         total = 0
         for position, base in enumerate(self._bases):
             array = self._ready.get(position, base)
-            total += array.nbytes * self.rows // max(len(array), 1)
+            total += size_of(array) * self.rows // max(len(array), 1)
         return total
 
     def record_batch(self, schema: pa.Schema) -> pa.RecordBatch:

@@ -475,6 +475,7 @@ class _FragmentBuilder:
             key_types=key_types,
             memory=self._reserve(node),
             nulls=nulls,
+            fixed_right=fixed_right,
         )
 
     def _nested_loop_join(self, node: NestedLoopJoin, left: Operator, right: Operator) -> Operator:

@@ -31,8 +31,8 @@ class Operator(ABC):
         """The batch of the last FETCHED or FETCHED_DONE; valid until the next ``advance``."""
 
     def restart(self) -> bool:
-        """Begin again with what the inputs give now, whether or not the end was reached. False:
-        nothing has changed, and the operator must be built anew. Only after ``advance``."""
+        """Begin again with what the inputs give now, whether or not the end was reached. False: it
+        cannot, and must be built anew over inputs that are restarted. Only after ``advance``."""
         return False
 
     def close(self) -> None:  # noqa: B027 - most operators hold nothing

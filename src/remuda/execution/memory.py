@@ -221,4 +221,5 @@ class Reservation:
             self.size = size
 
     def clear(self) -> None:
-        self.resize(0)
+        if self.size:
+            self.resize(0)

@@ -25,10 +25,11 @@ class StoredRows(Sequence[pa.RecordBatch]):
         self._names: list[str] = []
         self.rows = 0
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Raises OutOfMemory where nothing spills, DiskFull."""
+    def add(self, batch: pa.RecordBatch, size: int | None = None) -> None:
+        """``size``: its bytes, if the caller knows them. Raises OutOfMemory where nothing spills,
+        DiskFull."""
         self.rows += batch.num_rows
-        if self._blocks is None and self._memory.try_grow(batch.nbytes):
+        if self._blocks is None and self._memory.try_grow(batch.nbytes if size is None else size):
             self._held.append(batch)
             return
         if self._blocks is None:

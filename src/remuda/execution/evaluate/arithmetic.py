@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from remuda.execution.evaluate.intervals import interval_arithmetic, is_interval
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.numbers import (
     INTEGER_LIMITS,
+    OPERATORS,
     Value,
     compute,
     exact_of,
@@ -25,6 +27,11 @@ from remuda.execution.evaluate.numbers import (
 )
 from remuda.execution.evaluate.quotients import divide
 from remuda.plan.expression import Call
+
+_AT_MOST_32_BITS: Final = frozenset(
+    kind for kind, (_, limit) in INTEGER_LIMITS.items() if limit <= 2**31
+)
+"""Sums, differences and products of two such values fit into 64 bits."""
 
 
 def arithmetic(call: Call) -> Kernel:
@@ -38,7 +45,7 @@ def arithmetic(call: Call) -> Kernel:
         return _decimal_kernel(call.function, (left, right), call.type)
     if call.type.is_float:
         return _float_kernel(call.function, (left, right), call.type)
-    return _integer_kernel(call.function, call.type)
+    return _integer_kernel(call.function, types, call.type)
 
 
 def _negation(operand: SqlType, result: SqlType) -> Kernel:
@@ -68,16 +75,20 @@ def _decimal_kernel(function: str, types: tuple[SqlType, SqlType], result: SqlTy
     return lambda v, _: decimals.modulo(v[0], v[1], types, result)
 
 
-def _integer_kernel(function: str, result: SqlType) -> Kernel:
+def _integer_kernel(function: str, types: Sequence[SqlType], result: SqlType) -> Kernel:
     """Integers, and dates as days: DATE + INTEGER, DATE - DATE."""
     arrow = engine_type(result)
+    narrow = all(type_.kind in _AT_MOST_32_BITS for type_ in types)
+    apply = OPERATORS.get(function)
     if function in "+-*":
 
         def checked(values: list[Value], _: int) -> pa.Array:
             left, right = values
-            data = _array(
-                compute(function, exact_of(left), exact_of(right), invalid_mask(left, right))
-            )
+            numbers: tuple[Any, Any] = exact_of(left), exact_of(right)
+            if narrow and apply is not None:
+                data = _array(apply(*numbers))
+            else:
+                data = _array(compute(function, *numbers, invalid_mask(left, right)))
             if result.kind not in INTEGER_LIMITS:
                 return array_from(data, arrow, validity(left, right))
             return integer_array(data, result, arrow, left, right)
@@ -89,7 +100,7 @@ def _integer_kernel(function: str, result: SqlType) -> Kernel:
         invalid = invalid_mask(left, right)
         dividend: Any = exact_of(left)
         divisor: Any = decimals.without_zeros(exact_of(right), invalid)
-        overflow = (dividend == -(2**63)) & (divisor == -1)
+        overflow = False if narrow else (dividend == -(2**63)) & (divisor == -1)
         if np.any(overflow):
             if function == "%":
                 divisor = np.where(overflow, 1, divisor)

@@ -35,7 +35,7 @@ INTEGER_LIMITS = {
     Kind.INTEGER: ("integer", 2**31),
     Kind.BIGINT: ("bigint", 2**63),
 }
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -100,7 +100,7 @@ def compute(function: str, left: Exact, right: Exact, invalid: Mask | None) -> E
     overflow (two fast passes instead of a check per row). ``invalid`` marks rows whose value does
     not count (NULL): what lies there must not cause an overflow.
     """
-    apply = _OPERATORS[function]
+    apply = OPERATORS[function]
     if not is_wide(left) and not is_wide(right) and _fits(function, left, right):
         return apply(left, right)  # type: ignore[no-any-return]
     if invalid is not None:

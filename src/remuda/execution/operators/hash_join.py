@@ -21,7 +21,7 @@ from remuda.execution.evaluate.predicate import Predicate
 from remuda.execution.keys import KeyIds, null_rows
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.input import EMPTY, Gathered, Upstream
-from remuda.limits import BATCH_ROWS
+from remuda.limits import BATCH_ROWS, TUPLE_BATCH_ROWS
 from remuda.plan.logical import JoinKind
 
 KEEPS_LEFT = (JoinKind.LEFT, JoinKind.FULL)
@@ -48,6 +48,10 @@ class RightNulls:
         self.complete = False
         """Until then the right side is not split: a join sees all of it."""
 
+    def clear(self) -> None:
+        """Another right side follows."""
+        self.any_rows = self.any_null = self.complete = False
+
     def add(self, keys: Sequence[pa.Array]) -> None:
         if len(keys[0]):
             self.any_rows = True
@@ -69,11 +73,13 @@ class BuildTable:
         ids = self._ids.encode(keys)
         count = self._ids.count
         self.unique = len(ids) == count
-        self.row_of = np.full(count + 1, -1, np.int64)
+        self.row_of: Data = np.zeros(0, np.int64)
         """unique: id -> row, -1 for id 0 (not there)."""
         self.starts: Data = np.zeros(0, np.int64)
         self.order: Data = np.zeros(0, np.int64)
         if self.unique:
+            self.row_of = np.empty(count + 1, np.int64)
+            self.row_of[0] = -1
             self.row_of[ids] = np.arange(len(ids)) if numbers is None else numbers
         else:
             order = np.argsort(ids, kind="stable")
@@ -171,8 +177,13 @@ class HashJoinOperator(Operator):
         self._output = list(output)
         self._memory = memory
         self._fixed_right = fixed_right
-        self._rows = Gathered(right_types, memory)
-        self._keys = Gathered(key_types, memory)
+        gathered = dict(zip(right_kept, right_types, strict=True))
+        for position, type_ in zip(right_keys, key_types, strict=True):
+            gathered.setdefault(position, type_)
+        self._gathered_places = list(gathered)
+        """Of the right input: the columns that are kept, and the other keys."""
+        self._key_places = [self._gathered_places.index(position) for position in right_keys]
+        self._rows = Gathered(list(gathered.values()), memory)
         self._table: BuildTable | None = None
         self._probe: _Probe | None = None
         self._left_matched: Mask | None = None
@@ -182,12 +193,15 @@ class HashJoinOperator(Operator):
 
     def advance(self) -> Progress:
         if self._table is None:
-            return self._build()
+            progress = self._build()
+            if self._table is None or self._table.rows.rows > TUPLE_BATCH_ROWS:
+                return progress
         while True:
             if self._probe is not None:
                 if not self._put_out(self._probe):
                     self._batch = EMPTY
-                return Progress.FETCHED
+                ended = self._probe is None and self._left.done and self._right_matched is None
+                return Progress.FETCHED_DONE if ended else Progress.FETCHED
             if self._left.done:
                 return self._finish()
             batch = self._left.fetch()
@@ -207,18 +221,14 @@ class HashJoinOperator(Operator):
         if batch is None:
             return Progress.WAIT
         if batch.rows:
-            kept = {position: batch.column(position) for position in self._right_kept}
-            self._rows.add(list(kept.values()))
-            if not kept:
-                self._rows.add_rows(batch.rows)
-            self._keys.add(
-                [kept.get(position, batch.column(position)) for position in self._right_keys]
-            )
+            self._rows.add([batch.column(position) for position in self._gathered_places])
         if self._right.done:
-            keys = self._keys.batch()
-            self._table = BuildTable(self._rows.batch(), keys.columns(), self._key_types)
+            gathered = self._rows.batch()
+            keys = [gathered.column(place) for place in self._key_places]
+            rows = gathered.project(range(len(self._right_kept)))
+            self._table = BuildTable(rows, keys, self._key_types)
             if self._null_aware and not self._nulls.complete:
-                self._nulls.add(keys.columns())
+                self._nulls.add(keys)
             self._memory.grow(self._table.bytes)
             self._begin_probing(self._table)
         self._batch = EMPTY
@@ -273,6 +283,8 @@ class HashJoinOperator(Operator):
                 self._left_matched[left] = True
             if self._right_matched is not None:
                 self._right_matched[right] = True
+            if probe.exhausted and self._left_matched is None:
+                self._probe = None
             if self._kind in LEFT_ONLY or pairs.rows == 0:
                 return False
             self._batch = pairs.project(self._output)
@@ -302,6 +314,8 @@ class HashJoinOperator(Operator):
         assert self._table is not None
         whole = len(left) == batch.rows and self._table.unique
         chosen = batch if whole else batch.narrow(left)
+        if not self._right_kept:
+            return chosen
         return chosen.beside(self._table.rows.narrow(right))
 
     # --- the rows of the right side that nobody matched -----------------------------------------
@@ -326,12 +340,20 @@ class HashJoinOperator(Operator):
         return self._batch
 
     def restart(self) -> bool:
-        """The table of a fixed right side stays."""
-        if not self._fixed_right or self._table is None or not self._left.restart():
+        """The table of a fixed right side stays; else it is made of what the right side gives
+        now."""
+        keeps = self._fixed_right and self._table is not None
+        if not self._left.restart() or not (keeps or self._right.restart()):
             return False
         self._probe = None
         self._right_rest = None
-        self._begin_probing(self._table)
+        if keeps and self._table is not None:
+            self._begin_probing(self._table)
+            return True
+        self._table = None
+        self._right_matched = None
+        self._rows.release()
+        self._nulls.clear()
         return True
 
     def close(self) -> None:
@@ -339,7 +361,6 @@ class HashJoinOperator(Operator):
         self._table = None
         self._probe = None
         self._rows.clear()
-        self._keys.clear()
         self._left_matched = self._right_matched = self._right_rest = None
         self._left_unknown = None
         self._memory.clear()

@@ -9,6 +9,7 @@ import pyarrow as pa
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import SqlType
 from remuda.errors import OutOfMemory
+from remuda.execution.arrays import size_of
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.decimals import canonical
@@ -70,6 +71,25 @@ class Upstream:
         self.operator.close()
 
 
+class Borrowed(Operator):
+    """An input that outlives the operator which reads it."""
+
+    def __init__(self, source: Operator) -> None:
+        self._source = source
+
+    def advance(self) -> Progress:
+        return self._source.advance()
+
+    def current_batch(self) -> Batch:
+        return self._source.current_batch()
+
+    def restart(self) -> bool:
+        return self._source.restart()
+
+    def close(self) -> None:
+        """Its owner closes it."""
+
+
 def piece_rows(batch: Batch, size_max: int) -> int:
     """So many rows of ``batch`` have about ``size_max`` bytes; at least one."""
     size = batch.estimated_bytes()
@@ -112,7 +132,7 @@ class Gathered:
         self.rows = 0
 
     def add(self, columns: Sequence[pa.Array]) -> None:
-        self._memory.grow(sum(array.nbytes for array in columns))
+        self._memory.grow(sum(map(size_of, columns)))
         self._append(columns)
 
     def try_add(self, columns: Sequence[pa.Array]) -> bool:
@@ -121,7 +141,7 @@ class Gathered:
         if self.rows == 0:
             self.add(columns)
             return True
-        fits = self._memory.try_grow(sum(array.nbytes for array in columns))
+        fits = self._memory.try_grow(sum(map(size_of, columns)))
         if fits:
             self._append(columns)
         return fits

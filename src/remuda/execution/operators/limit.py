@@ -11,8 +11,8 @@ class LimitOperator(Operator):
 
     def __init__(self, source: Operator, limit: int | None, offset: int) -> None:
         self._source = source
-        self._left = limit
-        self._skip = offset
+        self._limit = self._left = limit
+        self._offset = self._skip = offset
         self._batch = Batch([], 0)
 
     def advance(self) -> Progress:
@@ -37,6 +37,12 @@ class LimitOperator(Operator):
 
     def current_batch(self) -> Batch:
         return self._batch
+
+    def restart(self) -> bool:
+        if not self._source.restart():
+            return False
+        self._left, self._skip = self._limit, self._offset
+        return True
 
     def close(self) -> None:
         self._batch = Batch([], 0)

@@ -11,7 +11,7 @@ from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.hash_join import RightNulls
-from remuda.execution.operators.input import EMPTY, Upstream
+from remuda.execution.operators.input import EMPTY, Borrowed, Upstream
 from remuda.execution.operators.row_partitions import (
     DEPTH_MAX,
     FileScan,
@@ -19,6 +19,7 @@ from remuda.execution.operators.row_partitions import (
     RowPartitions,
 )
 from remuda.execution.spill import SpillFile
+from remuda.limits import TUPLE_BATCH_ROWS
 
 MakeJoin: TypeAlias = Callable[[Operator, Operator], Operator]
 """(left, right) -> the join of what they put out, in memory."""
@@ -40,7 +41,8 @@ class JoinSide:
 class PartitionedJoinOperator(Operator):
     """While the right side fits, it is the join that ``join`` makes. Beyond, both sides are split
     by the hash of the key into files, and the parts are joined one after the other: the order of
-    the left side is lost then. ``nulls`` is for NOT IN, which looks beyond the rows of a key."""
+    the left side is lost then. ``nulls`` is for NOT IN, which looks beyond the rows of a key.
+    ``fixed_right``: the right side is the same after each restart."""
 
     def __init__(
         self,
@@ -52,6 +54,7 @@ class PartitionedJoinOperator(Operator):
         memory: Reservation,
         depth: int = 0,
         nulls: RightNulls | None = None,
+        fixed_right: bool = False,
     ) -> None:
         self._join = join
         self._left_side = left
@@ -62,13 +65,17 @@ class PartitionedJoinOperator(Operator):
         self._memory = memory
         self._depth = depth
         self._nulls = nulls
+        self._fixed_right = fixed_right
         self._held: list[Batch] = []
+        self._held_rows = 0
         self._right_parts: RowPartitions | None = None
         self._left_parts: RowPartitions | None = None
         self._pairs: list[tuple[SpillFile, SpillFile]] = []
         self._inner: Operator | None = None
-        self._left_is_given = False
-        """To the join, which closes it."""
+        self._whole: Operator | None = None
+        """The join of the sides as they are, and what it reads as its right side; it lasts over
+        restarts."""
+        self._whole_right = HeldRows([])
         self._split = False
         self._batch = EMPTY
 
@@ -85,6 +92,8 @@ class PartitionedJoinOperator(Operator):
             self._add_left(batch)
         else:
             self._add_right(batch)
+        if self._inner is not None and self._held_rows <= TUPLE_BATCH_ROWS:
+            return self._advance_inner(self._inner)
         self._batch = EMPTY
         return Progress.FETCHED
 
@@ -110,16 +119,25 @@ class PartitionedJoinOperator(Operator):
             if self._memory.try_grow(size):
                 # Materialized: a selection would hold the whole batch below it.
                 self._held.append(Batch(batch.columns(), batch.rows))
+                self._held_rows += batch.rows
             else:
                 self._begin_to_split(batch)
         if self._right.done and self._right_parts is None:
             self._memory.clear()  # the join counts them again
             held, self._held = self._held, []
-            self._inner = self._join(self._left.operator, HeldRows(held))
-            self._left_is_given = True
+            self._inner = self._join_held(held)
+
+    def _join_held(self, held: list[Batch]) -> Operator:
+        self._whole_right.replace(held)
+        if self._whole is None:
+            self._whole = self._join(Borrowed(self._left.operator), self._whole_right)
+        return self._whole
 
     def _begin_to_split(self, batch: Batch) -> None:
         self._memory.clear()
+        if self._whole is not None:
+            self._whole.close()
+            self._whole = None
         self._right_parts = self._partitions(self._right_side)
         while self._held:
             self._right_parts.add(self._held.pop(0))
@@ -173,14 +191,28 @@ class PartitionedJoinOperator(Operator):
         return self._batch
 
     def restart(self) -> bool:
-        return self._inner is not None and not self._split and self._inner.restart()
+        if self._split or self._right_parts is not None:
+            return False
+        if self._fixed_right and self._inner is not None:
+            return self._inner.restart()
+        if not self._right.restart() or not (self._whole is None or self._whole.restart()):
+            return False
+        self._inner = None
+        self._held = []
+        self._held_rows = 0
+        self._memory.clear()
+        if self._nulls is not None:
+            self._nulls.clear()
+        return True
 
     def close(self) -> None:
         self._batch = EMPTY
         self._held = []
-        if self._inner is not None:
+        if self._whole is not None:
+            self._whole.close()
+        if self._inner is not None and self._inner is not self._whole:
             self._inner.close()
-            self._inner = None
+        self._inner = self._whole = None
         for parts in (self._right_parts, self._left_parts):
             if parts is not None:
                 parts.close()
@@ -189,6 +221,5 @@ class PartitionedJoinOperator(Operator):
                 file.close()
         self._pairs = []
         self._memory.clear()
-        if not self._left_is_given:
-            self._left.close()
+        self._left.close()
         self._right.close()

@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from remuda.datatypes.sql import SqlType
 from remuda.errors import InternalError
+from remuda.execution.arrays import size_of
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.exchange.encoding import BatchForm
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.input import EMPTY
+from remuda.execution.operators.input import EMPTY, Borrowed
 from remuda.execution.rounds import Rounds, beyond_rounds
 from remuda.execution.stored_rows import StoredRows
 from remuda.limits import BATCH_ROWS, TUPLE_BATCH_ROWS
@@ -80,10 +81,11 @@ class RoundsOperator(Operator):
         if not fresh.num_rows:
             return
         self._seen_size += self._rounds.new.growth()
-        self._next.add(fresh)
+        size = sum(map(size_of, fresh.columns))
+        self._next.add(fresh, size)
         self._waiting.append(fresh)
         self._waiting_rows += fresh.num_rows
-        self._waiting_size += fresh.nbytes
+        self._waiting_size += size
         self._found += fresh.num_rows
 
     def _begin_round(self) -> bool:
@@ -129,7 +131,7 @@ class RenewedOperator(Operator):
         self, inputs: Sequence[Operator], make: Callable[[Sequence[Operator]], Operator]
     ) -> None:
         self._inputs = inputs
-        self._lent = [_Lent(source) for source in inputs]
+        self._lent = [Borrowed(source) for source in inputs]
         self._make = make
         self._operator = make(self._lent)
 
@@ -153,22 +155,3 @@ class RenewedOperator(Operator):
         self._operator.close()
         for source in self._inputs:
             source.close()
-
-
-class _Lent(Operator):
-    """An input that outlives the operator which reads it."""
-
-    def __init__(self, source: Operator) -> None:
-        self._source = source
-
-    def advance(self) -> Progress:
-        return self._source.advance()
-
-    def current_batch(self) -> Batch:
-        return self._source.current_batch()
-
-    def restart(self) -> bool:
-        return self._source.restart()
-
-    def close(self) -> None:
-        """Its owner closes it."""

@@ -137,6 +137,14 @@ class HeldRows(Operator):
         self._batches = batches[::-1]
         self._batch = EMPTY
 
+    def replace(self, batches: list[Batch]) -> None:
+        """Give these after a restart, which must follow."""
+        self._batches = batches[::-1]
+
+    def restart(self) -> bool:
+        """What was given away is gone: see ``replace``."""
+        return True
+
     def advance(self) -> Progress:
         self._batch = self._batches.pop() if self._batches else EMPTY
         return Progress.FETCHED if self._batches else Progress.FETCHED_DONE

@@ -34,6 +34,12 @@ class UnionOperator(Operator):
     def current_batch(self) -> Batch:
         return self._batch
 
+    def restart(self) -> bool:
+        if not all(source.restart() for source in self._sources):
+            return False
+        self._open = list(self._sources)
+        return True
+
     def close(self) -> None:
         self._batch = Batch([], 0)
         for source in self._sources:
