@@ -72,6 +72,14 @@ def test_wrong_flags_and_escapes():
         similar('a#"b', "#")
 
 
+def test_patterns_that_would_take_seconds_to_translate_are_refused():
+    for form in (compiled, similar):
+        with pytest.raises(InvalidRegularExpression, match="too complex") as found:
+            form("ab" * 40_000)
+        assert "80000 characters" in found.value.detail
+    assert compiled("(ab){200}").search("ab" * 200)
+
+
 def test_the_longest_of_the_alternatives_is_taken():
     def found(pattern: str, text: str) -> str:
         match = compiled(pattern).search(text)

@@ -48,6 +48,12 @@ def client() -> Iterator[remuda.Client]:
         ("SELECT GROUPING(i) FROM t GROUP BY i ORDER BY 1", [(0,), (0,)]),
         ("SELECT width_bucket(d, 1e308, 2, 100) FROM t ORDER BY id", [(101,), (0,)]),
         ("SELECT width_bucket(d, -1.7e308, 1.7e308, 4) FROM t ORDER BY id", [(1,), (5,)]),
+        # The magnitude of the lowest 64-bit integer does not fit into 64 bits.
+        ("SELECT i % (-9223372036854775808)::numeric FROM t ORDER BY id", [(5,), (6,)]),
+        (("SELECT 7::numeric % n, n % 10::numeric, n % n FROM (SELECT "
+         "(-9223372036854775807 - 1 + id - id)::numeric n FROM t WHERE id = 1) q"), [(7, -8, 0)]),
+        ("SELECT 'ab' SIMILAR TO repeat('ab', i * 10000) FROM t",
+         "2201B: invalid regular expression: regular expression is too complex"),
         ("SELECT width_bucket(0.5e308, -1.7e308, 1.7e308::double precision, 4)", [(3,)]),
     ],
 )  # fmt: skip

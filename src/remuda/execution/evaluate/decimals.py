@@ -12,6 +12,8 @@ from remuda.errors import DivisionByZero
 from remuda.execution.arrays import Data, array_from, data_of, shared_validity
 from remuda.execution.evaluate.numbers import (
     DECIMAL_LIMIT,
+    INT64_MAX,
+    INT64_MIN,
     Exact,
     Value,
     bounds,
@@ -19,6 +21,7 @@ from remuda.execution.evaluate.numbers import (
     decimal_array,
     exact_of,
     invalid_mask,
+    is_wide,
     numeric_overflow,
     rescale,
     shrink,
@@ -76,7 +79,7 @@ def modulo(left: Value, right: Value, types: tuple[SqlType, SqlType], result: Sq
     invalid = invalid_mask(left, right)
     dividend = at_scale(left, types[0], scale)
     divisor = without_zeros(at_scale(right, types[1], scale), invalid)
-    if _is_wide(dividend) or _is_wide(divisor):
+    if _needs_objects(dividend) or _needs_objects(divisor):
         dividend, divisor = _exact_objects(dividend), _exact_objects(divisor)
     rest: Any = abs(dividend)
     rest = rest % abs(divisor)
@@ -85,11 +88,9 @@ def modulo(left: Value, right: Value, types: tuple[SqlType, SqlType], result: Sq
     return decimal_array(_as_array(data), result, left, right, invalid=invalid)
 
 
-def _is_wide(data: Exact) -> bool:
-    """Whether it is, or has, integers of more than 64 bits."""
-    if isinstance(data, np.ndarray):
-        return bool(data.dtype == object)
-    return not -(2**63) <= data < 2**63
+def _needs_objects(data: Exact) -> bool:
+    """Whether magnitudes do not fit into 64 bits: that of the lowest 64-bit integer does not."""
+    return is_wide(data) or bounds(data)[0] <= INT64_MIN or bounds(data)[1] > INT64_MAX
 
 
 def _exact_objects(data: Exact) -> Exact:

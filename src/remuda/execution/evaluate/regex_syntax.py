@@ -28,8 +28,10 @@ from remuda.errors import (
 )
 
 _LONGEST: Final = 256
-SECONDS_MAX: Final = 5.0
 """Characters behind the start of a match among which a longer one is looked for, at most."""
+SECONDS_MAX: Final = 5.0
+_PATTERN_MAX: Final = 1 << 16
+"""Characters of a pattern: to translate more takes longer than a member may be silent."""
 _FLAGS: Final = "bceimnpqstwx"
 _CLASS_ESCAPES: Final = {"d": r"\d", "s": r"\s", "w": r"\w"}
 _CONTROL: Final = {"a": "\a", "b": "\b", "B": "\\", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r",
@@ -104,6 +106,11 @@ def compiled(pattern: str, flags: str = "") -> Pattern:
     """The expression with PostgreSQL's flags (``g`` is none of them).
 
     Raises InvalidRegularExpression for what is not an expression, InputError for a wrong flag."""
+    if len(pattern) > _PATTERN_MAX:
+        raise InvalidRegularExpression(
+            "invalid regular expression: regular expression is too complex",
+            detail=f"It has {len(pattern)} characters; at most {_PATTERN_MAX} are translated.",
+        )
     for flag in flags:
         if flag not in _FLAGS:
             raise InputError(f'invalid regular expression option: "{flag}"')
@@ -113,6 +120,8 @@ def compiled(pattern: str, flags: str = "") -> Pattern:
 @lru_cache(maxsize=1024)
 def similar(pattern: str, escape: str = "\\") -> Pattern:
     """A SIMILAR TO pattern, which has to match the whole text."""
+    if len(pattern) > _PATTERN_MAX:
+        return compiled(pattern)
     return compiled(similar_syntax(pattern, escape), "s")
 
 
