@@ -73,10 +73,20 @@ class FileFacts:
 
 
 class Appender(Protocol):
-    """A file that grows at its end."""
+    """A file that grows at its end. The end is where the last append ended, or the last cut; zeros
+    may lie behind it."""
 
     def append(self, data: bytes) -> None:
         """Raises DiskFull, ResourceError; part of the data may then be there."""
+
+    def extend(self, size: int) -> None:
+        """Write zeros behind what is there until the file has ``size`` bytes, on the disk
+        afterwards. Appends go over them, and their syncs write no size of the file and allocate
+        nothing. Raises DiskFull, and leaves the file as it was; ResourceError, then nobody
+        knows."""
+
+    def cut(self, size: int) -> None:
+        """End the file at ``size`` bytes, on the disk afterwards. Raises ResourceError."""
 
     def sync(self) -> None:
         """What was appended is on the disk. Raises ResourceError; then nobody knows."""
@@ -324,15 +334,34 @@ class SystemDisk:
 class SystemAppender:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        self._end = 0
+        self._size = 0
+        """Of the file: what lies between the two is zeros."""
 
     def append(self, data: bytes) -> None:
         try:
-            written = os.write(self._descriptor, data)
-            while written < len(data):
-                written += os.write(self._descriptor, memoryview(data)[written:])
+            self._write(data, self._end)
         except OSError as problem:
             raise _disk_error("write", self._path, problem) from problem
+        self._end += len(data)
+        self._size = max(self._size, self._end)
+
+    def extend(self, size: int) -> None:
+        try:
+            self._write(bytes(size - self._size), self._size)
+            os.fdatasync(self._descriptor)
+        except OSError as problem:
+            with _disk_errors("cut", self._path):
+                os.ftruncate(self._descriptor, self._size)
+            raise _disk_error("extend", self._path, problem) from problem
+        self._size = size
+
+    def cut(self, size: int) -> None:
+        with _disk_errors("cut", self._path):
+            os.ftruncate(self._descriptor, size)
+            os.fsync(self._descriptor)
+        self._end = self._size = size
 
     def sync(self) -> None:
         try:
@@ -342,6 +371,12 @@ class SystemAppender:
 
     def close(self) -> None:
         os.close(self._descriptor)
+
+    def _write(self, data: bytes, offset: int) -> None:
+        written = os.pwrite(self._descriptor, data, offset)
+        while written < len(data):
+            rest = memoryview(data)[written:]
+            written += os.pwrite(self._descriptor, rest, offset + written)
 
 
 @contextlib.contextmanager

@@ -97,7 +97,8 @@ class Camera(sim_disk.SimulatedDisk):  # type: ignore[misc, name-defined]
         time does: who does not wait for the disk is then ahead of it."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        plain = sim_disk.SimulatedDisk(Random(self.random.random()))
+        grain = self.random.choice(sim_disk.GRAINS)
+        plain = sim_disk.SimulatedDisk(Random(self.random.random()), grain)
         for name in ("names_now", "names_stored", "changes", "folders"):
             setattr(plain, name, deepcopy(getattr(self, name), memo))
         return plain

@@ -1,5 +1,6 @@
 """The disk of a simulated member that keeps a log: that of ``tests/storage`` (a loss of power keeps
-any part of what is not synced) with the spill files of ``sim_world``. It outlives processes."""
+any part of what is not synced, in bytes, sectors or pages) with the spill files of ``sim_world``.
+It outlives processes."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ class LogDisk(sim_disk.SimulatedDisk, SimulatedDisk):
     down to it); from then on, and after ``turn_off``, every operation ends with PowerCut."""
 
     def __init__(self, random: Random, files: Mapping[Path, bytes]) -> None:
-        sim_disk.SimulatedDisk.__init__(self, random)
         SimulatedDisk.__init__(self, random, {})
+        grain = Random(f"grain {random.getstate()[1][:3]}").choice(sim_disk.GRAINS)
+        sim_disk.SimulatedDisk.__init__(self, random, grain)
         for path, content in files.items():
             self.names_now[path] = file = sim_disk.File(bytearray(content))
             file.sync()

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent.parent / "transaction"))
 sys.path.append(str(Path(__file__).parent.parent / "faults"))
 sys.path.append(str(Path(__file__).parent.parent / "storage"))
+import sim_log_disk
 import sim_power
 from sim_cluster import Violation
 from sim_disk import PowerCut
@@ -152,7 +153,8 @@ def votes_are_not_noted(patch: Patch) -> None:
 
 
 def torn_records_are_read(patch: Patch) -> None:
-    """Without a look at their checksums."""
+    """Without a look at their checksums. (Small records are torn by bytes, seldom by sectors.)"""
+    patch.setattr(sim_log_disk.sim_disk, "GRAINS", (sim_log_disk.sim_disk.BYTES,))
 
     def read_frame(data: bytes, offset: int, salt: int) -> segment.Frame | None:
         body = offset + len(segment.FRAME_MAGIC) + segment._checksum.size

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from unittest import mock
 
 from log_records import commit
-from sim_disk import PowerCut, SimulatedDisk
+from sim_disk import BYTES, Grain, PowerCut, SimulatedDisk
 
 from remuda.errors import DiskFull, ResourceError
 from remuda.storage.format.records import Closed, Record
 from remuda.storage.format.segment import Identity
+from remuda.storage.log import ahead
 from remuda.storage.log.files import LogFiles, OpenedLog, open_log
 from remuda.storage.log.writer import Flush, SyncMode
 
@@ -27,10 +29,17 @@ class Violation(AssertionError):
 class Run:
     """``mode`` decides what a crash is: with ``os`` and ``none`` mostly only the process dies."""
 
-    def __init__(self, seed: int, mode: SyncMode = SyncMode.FSYNC) -> None:
+    def __init__(self, seed: int, mode: SyncMode = SyncMode.FSYNC, grain: Grain = BYTES) -> None:
         self.random = Random(seed)
         self.mode = mode
-        self.disk = SimulatedDisk(Random(f"disk {seed}"))
+        self.segment_size = SEGMENT_SIZE * (1 if grain is BYTES else 8)
+        self.longest = 60 if grain is BYTES else 700
+        self.zeros = mode is SyncMode.FSYNC
+        self.extended = 0
+        """Stretches of zeros that were written ahead."""
+        self.into_zeros = 0
+        """Crashes of a log whose last segment had some."""
+        self.disk = SimulatedDisk(Random(f"disk {seed}"), grain)
         self.history: list[Record] = []
         self.acknowledged = 0
         self.durable = 0
@@ -40,18 +49,35 @@ class Run:
 
     # what mutations replace
     def open(self) -> OpenedLog:
-        return open_log(self.disk, FOLDER, IDENTITY, self.mode, segment_size=SEGMENT_SIZE)
+        return open_log(self.disk, FOLDER, IDENTITY, self.mode, segment_size=self.segment_size)
 
     def carry_out(self, files: LogFiles, flush: Flush) -> None:
         files.carry_out(flush)
 
+    def zero_ahead(self, files: LogFiles) -> None:
+        """Now and then the disk has no room for the zeros; the log goes on without."""
+        self.extended += files.zeros_wanted() > 0
+        self.disk.capacity = self.disk.used + 20 if self.random.random() < 0.1 else None
+        files.zero_ahead()
+        self.disk.capacity = None
+
     def run(self, rounds: int = 6) -> None:
+        with (
+            mock.patch.object(ahead, "STRETCH_MIN", 20),
+            mock.patch.object(ahead, "BLOCK", self.disk.grain.piece),
+            mock.patch.object(ahead, "GROUPS_MIN", 1),
+        ):
+            self._run(rounds)
+
+    def _run(self, rounds: int) -> None:
         for _ in range(rounds):
             power = self.mode is not SyncMode.NONE and self.random.random() < 0.7
             self.disk.power_cut = self.random.randrange(60) if power else None
             try:
                 self.live(self.recover())
             except PowerCut:
+                files = [file.content for file in self.disk.names_now.values()]
+                self.into_zeros += any(content.endswith(bytes(50)) for content in files)
                 self.disk.lose_power()
                 self.acknowledged = min(self.acknowledged, self.promised())
                 self.crashes += 1
@@ -85,7 +111,7 @@ class Run:
             match self.random.randrange(8):
                 case 0 | 1 | 2 | 3:
                     self.number += 1
-                    record = commit(self.number, self.random)
+                    record = commit(self.number, self.random, self.longest)
                     sequence = writer.append(record, sync=self.random.random() < 0.1)
                     self.history.append(record)
                     assert sequence == len(self.history)
@@ -111,4 +137,6 @@ class Run:
                     writer.on_flushed()
                     self.acknowledged = writer.acknowledged
                     self.durable = writer.durable
+                    if self.zeros and self.random.random() < 0.7:
+                        self.zero_ahead(files)
         files.close()

@@ -2,8 +2,9 @@
 
 It has ``world.Disk``'s interface. What is written is visible at once and *on the disk* after a sync
 of the file; names are on the disk after a sync of their folder. ``lose_power`` leaves of all else
-any part: pieces of a write may be kept, lost or overtaken by later ones. ``power_cut`` counts down
-operations to the one in which the power goes.
+any part: pieces of a write may be kept, lost or overtaken by later ones. Pieces are a few bytes of
+which again a part may be kept, or whole sectors (``Grain``). ``power_cut`` counts down operations
+to the one in which the power goes.
 """
 
 from __future__ import annotations
@@ -16,8 +17,22 @@ from random import Random
 from remuda.errors import DiskFull, ResourceError
 from remuda.world import FileFacts
 
-SECTOR = 16
-"""Bytes that are written together. Small, so that small logs are torn inside."""
+
+@dataclass(frozen=True)
+class Grain:
+    """``piece``: how many bytes are written together; ``sector``: of these, at least so many as a
+    whole, or not at all."""
+
+    piece: int
+    sector: int
+
+
+BYTES = Grain(16, 1)
+"""Small, so that small logs are torn inside; of the last sector a part may be there."""
+SECTORS = Grain(512, 512)
+PAGES = Grain(4096, 512)
+"""A disk of larger sectors, or an operating system that writes whole pages, below the same log."""
+GRAINS = (BYTES, SECTORS, PAGES)
 
 
 class PowerCut(BaseException):
@@ -55,11 +70,10 @@ class NameChange:
 
 
 class SimulatedDisk:
-    sector = 1
-    """Of a sector that the power has gone at, a part may be there."""
-
-    def __init__(self, random: Random | None = None) -> None:
+    def __init__(self, random: Random | None = None, grain: Grain = BYTES) -> None:
         self.random = random or Random(0)
+        self.grain = grain
+        self.sector = grain.sector
         self.names_now: dict[Path, File] = {}
         self.names_stored: dict[Path, File] = {}
         self.changes: list[NameChange] = []
@@ -93,18 +107,24 @@ class SimulatedDisk:
     def _tear(self, file: File, manner: str) -> None:
         new, old = file.content, file.stored
         result = bytearray(old)
-        for start in range(0, len(new), SECTOR):
-            piece = new[start : start + SECTOR]
-            if piece == old[start : start + SECTOR]:
+        size = self.grain.piece
+        for start in range(0, len(new), size):
+            piece = new[start : start + size]
+            if piece == old[start : start + size]:
                 continue
             keep = manner == "all" or (manner != "nothing" and self.random.random() < 0.5)
             if not keep and manner == "prefix":
                 break
             if keep:
-                if self.random.random() < 0.3:
+                if self.sector == 1 and self.random.random() < 0.3:
                     piece = piece[: self.random.randrange(len(piece) + 1)]
                 result.extend(bytes(max(0, start - len(result))))
                 result[start : start + len(piece)] = piece
+        cut = len(new) < len(old) and manner != "nothing"
+        if cut and (manner == "all" or self.random.random() < 0.5):
+            del result[len(new) :]
+        elif len(new) > len(result) and manner == "some" and self.random.random() < 0.3:
+            result.extend(bytes(len(new) - len(result)))  # its size is there, and not its bytes
         file.content[:] = result
         file.stored[:] = result
 
@@ -207,19 +227,44 @@ class Appending:
 
     def __init__(self, disk: SimulatedDisk, file: File) -> None:
         self.disk, self.file = disk, file
+        self.end = 0
 
     def append(self, data: bytes) -> None:
+        self._write(data, self.end)
+        self.end += len(data)
+
+    def _write(self, data: bytes, start: int) -> None:
+        content = self.file.content
         room = len(data)
         if self.disk.capacity is not None:
-            room = max(0, self.disk.capacity - self.disk.used)
+            room = len(content) - start + max(0, self.disk.capacity - self.disk.used)
         try:
             self.disk._operation()
         except PowerCut:
-            self.file.content += data[: self.disk.random.randrange(len(data) + 1)]
+            # The operating system copies a page as a whole before it may go to the disk.
+            stop = start + self.disk.random.randrange(len(data) + 1)
+            written = data[: max(stop - stop % self.disk.sector - start, 0)]
+            content[start : start + len(written)] = written
             raise
-        self.file.content += data[:room]
+        written = data[:room]
+        content[start : start + len(written)] = written
         if room < len(data):
             raise DiskFull("cannot write: No space left on device")
+
+    def extend(self, size: int) -> None:
+        start = len(self.file.content)
+        try:
+            self._write(bytes(size - start), start)
+        except DiskFull:
+            del self.file.content[start:]
+            raise
+        self.sync()
+
+    def cut(self, size: int) -> None:
+        self.disk._operation()
+        del self.file.content[size:]
+        self.end = size
+        self.sync()
 
     def sync(self) -> None:
         self.disk._operation()

@@ -9,6 +9,7 @@ import pytest
 from log_damage import silent_losses
 from log_records import commit
 from log_runs import FOLDER, IDENTITY, SEGMENT_SIZE, Run, Violation
+from sim_disk import BYTES, GRAINS, Grain
 
 from remuda.errors import DataCorrupted, DiskFull, LimitExceeded, ResourceError
 from remuda.storage.format import segment
@@ -20,24 +21,30 @@ SEEDS = 200
 MUTANT_SEEDS = 300
 
 
+@pytest.mark.parametrize("grain", GRAINS, ids=str)
 @pytest.mark.parametrize("mode", SyncMode)
-def test_seeds(mode: SyncMode) -> None:
-    crashes = torn = records = 0
-    seeds = SEEDS if mode is SyncMode.FSYNC else SEEDS // 4
+def test_seeds(mode: SyncMode, grain: Grain) -> None:
+    crashes = torn = records = extended = into_zeros = 0
+    seeds = SEEDS if (mode, grain) == (SyncMode.FSYNC, BYTES) else SEEDS // 4
     for seed in range(seeds):
-        run = Run(seed, mode)
+        run = Run(seed, mode, grain)
         run.run()
         crashes, torn, records = crashes + run.crashes, torn + run.torn, records + run.acknowledged
+        extended, into_zeros = extended + run.extended, into_zeros + run.into_zeros
     assert records > 10 * seeds
+    if mode is SyncMode.FSYNC:
+        assert extended > seeds
+        assert into_zeros > seeds // 4
     if mode is not SyncMode.NONE:
-        assert crashes > seeds
-        assert torn > seeds // 10
+        assert crashes > seeds // 2
+        assert torn > seeds // 20
 
 
 @pytest.mark.soak
 def test_many_seeds() -> None:
     for seed in range(1000, 11_000):
-        Run(seed, [SyncMode.FSYNC, SyncMode.OS, SyncMode.NONE][seed % 3]).run()
+        mode = [SyncMode.FSYNC, SyncMode.OS, SyncMode.NONE][seed % 3]
+        Run(seed, mode, GRAINS[seed // 3 % 3]).run()
 
 
 # --- mutations ----------------------------------------------------------------------------------
@@ -79,6 +86,13 @@ def test_syncing_only_the_last_segment_is_caught() -> None:
             files.carry_out(replace(flush, operations=kept))
 
     assert caught(Lazy)
+
+
+def test_zeros_that_stay_in_a_segment_that_another_follows_are_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(LogFiles, "_complete", lambda self: None)
+    assert caught(Run)
 
 
 def test_a_torn_tail_that_stays_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

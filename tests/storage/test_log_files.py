@@ -3,6 +3,7 @@ operating system refuses."""
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from random import Random
@@ -103,9 +104,51 @@ def test_what_the_operating_system_refuses(tmp_path: Path) -> None:
     if full.exists():
         appender = SystemAppender.__new__(SystemAppender)
         appender._path, appender._descriptor = full, os.open(full, os.O_WRONLY)
+        appender._end = appender._size = 0
         with pytest.raises(DiskFull, match="No space left"):
             appender.append(b"x")
         appender.close()
+
+
+def test_zeros_ahead_are_written_over_and_cut_off(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    appender = SystemDisk().create(file)
+    appender.append(b"abc")
+    appender.extend(10)
+    assert file.read_bytes() == b"abc" + bytes(7)
+    appender.append(b"def")
+    appender.append(b"0123456")
+    assert file.read_bytes() == b"abcdef0123456", "past the zeros, too"
+    appender.extend(20)
+    appender.append(b"7")
+    appender.cut(14)
+    appender.append(b"8")
+    appender.sync()
+    appender.close()
+    assert file.read_bytes() == b"abcdef012345678"
+
+
+def test_zeros_that_the_disk_has_no_room_for_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    appender = SystemDisk().create(file)
+    appender.append(b"abc")
+    write = os.pwrite
+
+    def full(descriptor: int, data: bytes, offset: int) -> int:
+        if offset >= 50:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(descriptor, data[: 50 - offset], offset)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        with pytest.raises(DiskFull, match="cannot extend"):
+            appender.extend(100)
+    assert file.read_bytes() == b"abc"
+    appender.append(b"d")
+    appender.close()
+    assert file.read_bytes() == b"abcd"
 
 
 # --- summaries ----------------------------------------------------------------------------------

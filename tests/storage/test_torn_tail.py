@@ -44,10 +44,20 @@ def changed(disk: SimulatedDisk, start: int, content: bytes) -> SimulatedDisk:
     return disk
 
 
+def with_zeros(disk: SimulatedDisk, zeros: int) -> SimulatedDisk:
+    """As the log is while it is written: zeros lie behind its records."""
+    return changed(disk, len(disk.read(PATH)), bytes(zeros))
+
+
+AHEAD = [0, SECTOR - 1, 5 * SECTOR]
+
+
+@pytest.mark.parametrize("zeros", AHEAD)
 @pytest.mark.parametrize("last", [1, 3])
-def test_a_changed_byte_is_no_torn_tail(last: int) -> None:
+def test_a_changed_byte_is_no_torn_tail(last: int, zeros: int) -> None:
     disk, start = two_groups(last=last)
     whole = disk.read(PATH)
+    with_zeros(disk, zeros)
     assert start > HEADER_SIZE
     for offset in range(start, len(whole)):
         mask = 0x01 if whole[offset] != 0x01 else 0x80  # another zero might be a torn one
@@ -57,6 +67,38 @@ def test_a_changed_byte_is_no_torn_tail(last: int) -> None:
         disk.flip(PATH, offset, mask)
         assert "segment 1, offset" in refused.value.message
     assert len(records_of(disk)[0]) == 1 + last
+
+
+@pytest.mark.parametrize("zeros", AHEAD)
+def test_zeros_behind_the_records_are_nothing_that_was_written(zeros: int) -> None:
+    disk, _ = two_groups()
+    whole = disk.read(PATH)
+    opened = open_log(with_zeros(disk, zeros), FOLDER, IDENTITY, SyncMode.FSYNC)
+    assert opened.tail.lost == 0
+    assert str(opened.tail) == "the log ends after record 4, whole"
+    assert len(list(opened.reader.entries(tail=opened.tail))) == 4
+    assert disk.read(PATH) == whole, "cut to its records"
+
+
+@pytest.mark.parametrize("zeros", [3, 40, 61])
+@pytest.mark.parametrize("mask", [0x01, 0x40])
+def test_a_damaged_size_is_no_torn_tail_if_the_payload_ends_with_zeros(
+    zeros: int, mask: int
+) -> None:
+    """The frame says that it reaches into the zeros behind it, as one does that was torn."""
+    disk = SimulatedDisk()
+    disk.sector = SECTOR
+    opened = open_log(disk, FOLDER, IDENTITY, SyncMode.FSYNC)
+    opened.writer.append(log.CatalogChanged(1, 1, b"x" * 30, "\0" * zeros))
+    flush(opened)
+    with_zeros(disk, 5 * SECTOR)
+    for byte in range(4):
+        disk.flip(PATH, HEADER_SIZE + 6 + byte, mask)
+        with pytest.raises(DataCorrupted, match="damaged at its end") as refused:
+            records_of(disk)
+        assert "all of its bytes are there" in refused.value.detail
+        disk.flip(PATH, HEADER_SIZE + 6 + byte, mask)
+    assert len(records_of(disk)[0]) == 1
 
 
 def test_what_is_refused_can_be_given_up() -> None:
@@ -79,7 +121,8 @@ def test_a_file_that_ends_early_is_a_torn_tail() -> None:
         assert lost <= end - start
 
 
-def test_sectors_that_were_not_written_are_a_torn_tail() -> None:
+@pytest.mark.parametrize("zeros", AHEAD)
+def test_sectors_that_were_not_written_are_a_torn_tail(zeros: int) -> None:
     disk, start = two_groups()
     whole = disk.read(PATH)
     sectors = range(start - start % SECTOR, len(whole), SECTOR)
@@ -90,9 +133,10 @@ def test_sectors_that_were_not_written_are_a_torn_tail() -> None:
             if missing >> place & 1:
                 first, stop = max(sector, start), min(sector + SECTOR, len(whole))
                 content[first:stop] = bytes(stop - first)
-        records, lost = records_of(changed(disk, start, bytes(content[start:])))
+        left = bytes(content[start:]).rstrip(b"\0")
+        records, lost = records_of(changed(disk, start, bytes(content[start:]) + bytes(zeros)))
         assert len(records) < 4
-        assert lost > 0
+        assert (lost > 0) == bool(left)
 
 
 def test_a_large_record_that_has_met_a_full_disk_is_torn_like_others(
@@ -127,7 +171,7 @@ def test_a_large_record_that_has_met_a_full_disk_is_torn_like_others(
             continue
         disk.names_now[PATH].content[:] = content
         reader = LogReader(opened.files, IDENTITY)
-        assert reader.tail().lost > 0
+        assert reader.tail().end.sequence == 0
 
 
 def test_bytes_that_begin_no_record_are_refused() -> None:

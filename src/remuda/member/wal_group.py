@@ -15,7 +15,7 @@ from remuda.member.metrics.families import Histogram
 from remuda.member.offload import Offload
 from remuda.storage.format.records import Closed, Record
 from remuda.storage.log.files import LogFiles
-from remuda.storage.log.writer import AppendTo, Flush, LogWriter
+from remuda.storage.log.writer import AppendTo, Flush, LogWriter, SyncMode
 from remuda.world import Clock
 
 
@@ -49,6 +49,8 @@ class GroupCommit:
         self.room = LogRoom(files.disk, files.folder)
         self.waits_for_room = False
         """A flush is to be carried out, and the disk is full."""
+        self._zeros_wanted = False
+        """More zeros are to be written ahead, and the disk has room for them."""
         self._trying: asyncio.TimerHandle | None = None
         self._closed: asyncio.Future[None] | None = None
         """Set when the member ends: all is written, or is given up."""
@@ -134,7 +136,19 @@ class GroupCommit:
             return partial(self._broken, error)
         size = sum(each.size for each in flush.operations if isinstance(each, AppendTo))
         seconds = self._clock.monotonic() - began
-        return partial(self._flushed, size, seconds, self.room.free())
+        free = self.room.free()
+        zeros = self._files.zeros_wanted() if self.writer.mode is SyncMode.FSYNC else 0
+        room = zeros > 0 and free is not None and free[0] - zeros >= free[1]
+        return partial(self._flushed, size, seconds, free, room)
+
+    def _zero_ahead(self) -> Callable[[], None]:
+        """On the thread, after the records for which somebody waits. Those that come meanwhile wait
+        for the zeros, so these are few at a time."""
+        try:
+            self._files.zero_ahead()
+        except RemudaError as error:
+            return partial(self._broken, error)
+        return _nothing
 
     def _wait_for_room(self, full: DiskFull, flush: Flush, place: int) -> None:
         self.waits_for_room = True
@@ -166,7 +180,10 @@ class GroupCommit:
         if self._closed is not None and not self._closed.done():
             self._closed.set_result(None)
 
-    def _flushed(self, size: int, seconds: float, free: tuple[int, int] | None) -> None:
+    def _flushed(
+        self, size: int, seconds: float, free: tuple[int, int] | None, zeros_wanted: bool
+    ) -> None:
+        self._zeros_wanted = zeros_wanted
         self._durations.observe(seconds)
         self.waits_for_room = False
         self.room.on_free(free)
@@ -175,6 +192,8 @@ class GroupCommit:
         self.writer.on_flushed()
 
     def _broken(self, error: RemudaError) -> None:
+        if self.writer.failure is not None:
+            return
         self.writer.on_failed(error)
         self._end()
         self._failed(error)
@@ -185,7 +204,14 @@ class GroupCommit:
         while self._waiting and self._waiting[0][0] <= acknowledged:
             attempt("what waited for the log", self._waiting[0][1])
             self._waiting.popleft()  # not before: what is said meanwhile comes behind it
+        if self._zeros_wanted:
+            self._zeros_wanted = False
+            self._offload(self._zero_ahead, _nothing)
 
     @property
     def waiting(self) -> int:
         return len(self._waiting)
+
+
+def _nothing() -> None:
+    """Nothing follows."""

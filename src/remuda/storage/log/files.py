@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from remuda.errors import DataCorrupted, DiskFull, UnknownFormat
+from remuda.limits import LOG_SEGMENT_SIZE
 from remuda.storage.format.segment import HEADER_SIZE, Identity
+from remuda.storage.log.ahead import ZerosAhead
 from remuda.storage.log.index import (
     IndexBuilder,
     LogIndex,
@@ -40,12 +42,13 @@ _DIGITS: Final = 10
 class LogFiles:
     """The segments in ``folder``."""
 
-    def __init__(self, disk: Disk, folder: Path) -> None:
+    def __init__(self, disk: Disk, folder: Path, *, segment_size: int = LOG_SEGMENT_SIZE) -> None:
         self.disk = disk
         self.folder = folder
         self._open: dict[int, Appender] = {}
         self._size = 0
-        """Of the segment that is written."""
+        """Bytes of the segment that is written, without the zeros behind them."""
+        self._ahead = ZerosAhead(segment_size)
         self.stopped_at: int | None = None
         """The operation that has found a full disk."""
 
@@ -91,7 +94,28 @@ class LogFiles:
                 case SyncFolder():
                     self.disk.sync_folder(self.folder)
 
+    def zeros_wanted(self) -> int:
+        """How many bytes of zeros ``zero_ahead`` would write now."""
+        target = self._ahead.target(self._size)
+        return max(target - self._ahead.size, 0)
+
+    def zero_ahead(self) -> None:
+        """Write zeros behind the records of the segment, if few are left, so that the syncs to come
+        write no metadata of the file. Where the disk has no room nothing is written. Raises
+        ``ResourceError``: tell the writer."""
+        target = self._ahead.target(self._size)
+        if not target or not self._open:
+            return
+        (appender,) = self._open.values()
+        try:
+            appender.extend(target)
+        except DiskFull:
+            self._ahead.on_refused()
+        else:
+            self._ahead.on_extended(target)
+
     def _create(self, segment: int, header: bytes, place: int) -> None:
+        self._complete()
         self.close()
         path = self.path(segment)
         try:
@@ -104,6 +128,17 @@ class LogFiles:
             self.stopped_at = place
             raise
         self._size = len(header)
+        self._ahead.on_segment(self._size)
+
+    def _complete(self) -> None:
+        """Only the last segment may end with zeros, so they go before there is another one."""
+        if self._ahead.size > self._size:
+            for appender in self._open.values():
+                self._cut(appender)
+
+    def _cut(self, appender: Appender) -> None:
+        appender.cut(self._size)
+        self._ahead.on_cut(self._size)
 
     def _append(self, operation: AppendTo, place: int) -> None:
         appender = self._open[operation.segment]
@@ -114,10 +149,11 @@ class LogFiles:
         except DiskFull:
             # Back to whole frames: with half of one on the disk for long, what a crash leaves of
             # it later would look like damage (``torn_tail``).
-            self.disk.truncate(self.path(operation.segment), self._size)
+            self._cut(appender)
             self.stopped_at = place
             raise
         self._size += operation.size
+        self._ahead.on_group(operation.size, self._size)
 
     def close(self) -> None:
         for appender in self._open.values():
@@ -213,20 +249,22 @@ class OpenedLog:
 
 
 def open_log(
-    disk: Disk, folder: Path, identity: Identity, mode: SyncMode, *, segment_size: int | None = None
+    disk: Disk,
+    folder: Path,
+    identity: Identity,
+    mode: SyncMode,
+    *,
+    segment_size: int = LOG_SEGMENT_SIZE,
 ) -> OpenedLog:
     """Open or begin the log in ``folder``. Raises ``DataCorrupted`` and leaves it as it is when it
     is damaged; otherwise what a crash has left at its end is cut off, and every record that is
     there is on the disk."""
     disk.make_folder(folder)
-    files = LogFiles(disk, folder)
+    files = LogFiles(disk, folder, segment_size=segment_size)
     reader = LogReader(files, identity)
     tail = reader.tail()
     files.cut(tail)
-    if segment_size is None:
-        writer = LogWriter(identity, tail.end, mode)
-    else:
-        writer = LogWriter(identity, tail.end, mode, segment_size=segment_size)
+    writer = LogWriter(identity, tail.end, mode, segment_size=segment_size)
     return OpenedLog(files, reader, writer, tail)
 
 

@@ -27,7 +27,7 @@ from remuda.storage.format.segment import (
     read_frame,
     read_front,
 )
-from remuda.storage.log.torn_tail import changed
+from remuda.storage.log.torn_tail import changed, end_of_bytes
 from remuda.storage.log.writer import LogEnd
 
 FIRST_RECORD = 1
@@ -69,7 +69,7 @@ class Entry(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Tail:
     """How a log ends. Segment ``segment`` is to be cut to ``keep`` bytes, ``unborn`` ones are to be
-    removed; ``lost`` bytes go by that."""
+    removed; ``lost`` bytes go by that, not counting zeros at the end, where nothing was written."""
 
     end: LogEnd
     segment: int
@@ -109,7 +109,7 @@ class LogReader:
             end, keep = self._scan_last(header, data)
             if unborn and keep < len(data):
                 raise self._damage(number, keep, end.sequence + 1, "a segment follows")
-            return Tail(end, number, keep, lost + len(data) - keep, unborn)
+            return Tail(end, number, keep, lost + max(end_of_bytes(data) - keep, 0), unborn)
         return Tail(LogEnd(), 0, 0, lost, unborn)
 
     def entries(
