@@ -1,6 +1,6 @@
 """The write-ahead log: records per second beside a plain loop of appends and syncs of the same
-bytes in the same groups, rows per second that a start replays, and the time for a log of many maps
-whose partitions have often moved.
+bytes in the same groups, what of a group's time the disk, the thread and the records take, rows per
+second that a start replays, and the time for a log of many maps whose partitions have often moved.
 
 ``python benchmarks/log.py [--folder DIR]``: DIR lies on the disk that is measured.
 """
@@ -14,6 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BIGINT, DOUBLE
 from remuda.limits import PARTITIONS, SWITCH_INTERVAL
 from remuda.member.hop import Hop
+from remuda.member.metrics.measures import Measures
 from remuda.member.offload import Offload
 from remuda.member.transaction_sets import Write
 from remuda.member.wal_group import GroupCommit
@@ -38,7 +40,7 @@ from remuda.storage.format.record_codec import encode_record
 from remuda.storage.format.segment import FRAME_OVERHEAD, Identity
 from remuda.storage.log.files import OpenedLog, open_log
 from remuda.storage.log.writer import SyncMode
-from remuda.world import SystemDisk, SystemWorkers
+from remuda.world import SystemClock, SystemDisk, SystemWorkers
 
 ROUNDS = 7
 GROUPS = 200
@@ -88,11 +90,52 @@ def plain(path: Path, piece: bytes, together: int) -> float:
     return taken
 
 
+def into_zeros(path: Path, piece: bytes, together: int) -> float:
+    """The same into a file that has its size already."""
+    descriptor = zeroed(path, len(piece) * together * GROUPS)
+    began = time.perf_counter()
+    for number in range(GROUPS):
+        os.pwrite(descriptor, piece * together, number * len(piece) * together)
+        os.fdatasync(descriptor)
+    taken = time.perf_counter() - began
+    os.close(descriptor)
+    return taken
+
+
+async def handed_over(path: Path, piece: bytes, together: int) -> float:
+    """That on the thread of a log, from the event loop and back to it, with nothing else to do."""
+    offload = Offload(SystemWorkers(), "log")
+    offload.start(Hop(asyncio.get_running_loop()))
+    descriptor = zeroed(path, len(piece) * together * GROUPS)
+
+    def write(number: int) -> None:
+        os.pwrite(descriptor, piece * together, number * len(piece) * together)
+        os.fdatasync(descriptor)
+
+    await offload.result(partial(write, 0))
+    began = time.perf_counter()
+    for number in range(GROUPS):
+        await offload.result(partial(write, number))
+    taken = time.perf_counter() - began
+    offload.close()
+    os.close(descriptor)
+    return taken
+
+
+def zeroed(path: Path, size: int) -> int:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.write(descriptor, bytes(size))
+    os.fsync(descriptor)
+    return descriptor
+
+
 async def ours(folder: Path, records: list[log.Committed], together: int, frame: int) -> float:
     offload = Offload(SystemWorkers(), "log")
     offload.start(Hop(asyncio.get_running_loop()))
     found = opened(folder)
-    group = GroupCommit(found.files, found.writer, offload, print)
+    clock = SystemClock()
+    durations = Measures(clock).log_writes
+    group = GroupCommit(found.files, found.writer, offload, print, clock=clock, durations=durations)
     await waited(group, records[:1])  # the first one makes the segment
     began = time.perf_counter()
     for number in range(GROUPS):
@@ -117,14 +160,24 @@ def throughput(root: Path) -> None:
     frame = FRAME_OVERHEAD + len(encode_record(commit(packings, made, 1))[1])
     for together in TOGETHER:
         records = [commit(packings, made, number) for number in range(1, GROUPS * together + 1)]
-        theirs, own = [], []
+        theirs, own, ready, handed = [], [], [], []
         for turn in range(ROUNDS):
-            theirs.append(plain(root / f"plain-{together}-{turn}", b"x" * frame, together))
-            own.append(uvloop.run(ours(root / f"log-{together}-{turn}", records, together, frame)))
+            piece, name = b"x" * frame, f"{together}-{turn}"
+            theirs.append(plain(root / f"plain-{name}", piece, together))
+            own.append(uvloop.run(ours(root / f"log-{name}", records, together, frame)))
+            ready.append(into_zeros(root / f"zeros-{name}", piece, together))
+            handed.append(uvloop.run(handed_over(root / f"thread-{name}", piece, together)))
         rate = GROUPS * together / statistics.median(own)
         ratio = statistics.median(a / b for a, b in zip(theirs, own, strict=True))
         print(
             f"{together:4} at a time: {rate:10,.0f} records/s, {ratio:.2f} x append and fdatasync"
+        )
+        append, zeros, thread, whole = (
+            1e6 * statistics.median(each) / GROUPS for each in (theirs, ready, handed, own)
+        )
+        print(
+            f"     µs of a group: {append:.0f} appended and synced, {zeros:.0f} into zeros,"
+            f" {thread:.0f} on a thread, {whole:.0f} as records"
         )
 
 
