@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Collection
+from copy import copy
 from functools import partial
 
 from remuda.datatypes.schema import MapSchema
@@ -39,6 +40,8 @@ from remuda.transaction import staged_commit as tx
 log = logging.getLogger(__name__)
 
 DECIDED_KEPT = 10_000
+DECIDED_SIZE = 1500
+"""Bytes that a job takes whose end is remembered."""
 TICK = 0.5
 HELD_MAX = 10.0
 """Seconds that a commit waits for partitions that are held while they move."""
@@ -70,6 +73,7 @@ class CommitParticipants:
         """Members that views have dropped, and whose copies of partitions may come back."""
         self.on_resolved: list[Callable[[int], None]] = []
         """Called with the map id after a prepared write was decided here."""
+        core.room.counts(lambda: DECIDED_SIZE * len(self._decided))
 
     # --- waiting for prepared writes ----------------------------------------------------------
 
@@ -440,7 +444,7 @@ class CommitParticipants:
             store.mark_prepared(work.job, timestamp)
             core.wal.job_prepared(work, timestamp, taking.participant.primaries, backup=False)
         except RemudaError as error:
-            return tx.RefusedHere(error)
+            return _refused(error)
         if work.removed_keys:
             rows += sum(store.get(key, timestamp) is not None for key in work.removed_keys)
         return tx.PreparedHere(timestamp, rows)
@@ -489,13 +493,13 @@ class CommitParticipants:
             store.mark_prepared(work.job, timestamp)
             core.wal.job_prepared(work, timestamp, taking.participant.primaries, backup=True)
         except RemudaError as error:
-            return tx.RefusedHere(error)
+            return _refused(error)
         return tx.KeptHere()
 
     def _resolve(self, taking: Taking, timestamp: int | None) -> None:
         job = taking.participant.job
         self._taking.pop(job, None)
-        work, taking.work = taking.work, None
+        work = taking.end()
         self._decided[job] = taking
         # While copies may come back, nothing is forgotten: they ask how what they have has ended.
         while len(self._decided) > DECIDED_KEPT and not self._awaited:
@@ -598,3 +602,8 @@ class CommitParticipants:
     def close(self) -> None:
         if self._ticker is not None:
             self._ticker.cancel()
+
+
+def _refused(error: RemudaError) -> tx.RefusedHere:
+    """The refusal is remembered: as a copy without a traceback, whose frames hold the rows."""
+    return tx.RefusedHere(copy(error))

@@ -32,7 +32,7 @@ class Work:
     says."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Taking:
     """A commit that this member takes part in."""
 
@@ -44,6 +44,13 @@ class Taking:
     """A job of a client that sends its rows once: nobody would write them again by himself."""
     written: dict[int, int] = field(default_factory=dict)
     """Rows by partition that it has as their primary."""
+
+    def end(self) -> Work | None:
+        """It is decided: only the participant is needed from now on. Returns the work. A
+        coordinator that commits has heard this vote, and does not look at a repeated one."""
+        work, self.work = self.work, None
+        self.expected, self.written = {}, {}
+        return work
 
 
 OUTCOMES = {

@@ -12,6 +12,7 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -50,6 +51,8 @@ log = logging.getLogger(__name__)
 
 JOBS_MAX = 1000
 ENDED_KEPT = 10_000
+ENDED_SIZE = 300
+"""Bytes of the name of a job and of how it ended."""
 TOUCH_EVERY = JOB_IDLE_TIMEOUT / 10
 _STATES = {
     ParticipantPhase.STAGING: user_pb2.JOB_UNKNOWN,
@@ -92,6 +95,7 @@ class Jobs:
         rows.on_arrival = self._arrives
         self._jobs: dict[str, Job] = {}
         self._ended: OrderedDict[str, int | RemudaError] = OrderedDict()
+        core.room.counts(lambda: ENDED_SIZE * len(self._ended))
         self._heard: dict[str, float] = {}
         """Jobs that rows arrive for here: when their coordinator last heard of it."""
         self._writers: dict[str, str] = {}
@@ -194,7 +198,7 @@ class Jobs:
         if ended is None:
             raise UndefinedStatement(f"job {job} is not known", hint="It may have expired.")
         if isinstance(ended, RemudaError):
-            raise ended
+            raise copy(ended)
         call.reply(RpcType.JOB_COMMIT, user_pb2.Count(count=ended, context=self._core.context()))
 
     async def _commit(self, job: Job, message: user_pb2.JobCommit) -> int:
@@ -262,9 +266,10 @@ class Jobs:
         return tuple(m.number for m in self._core.view.members) if job.overwrite else writers
 
     def _end(self, job: Job, outcome: int | RemudaError, done: tuple[int, ...] = ()) -> None:
-        """Remember how the job ended, and free what members hold that did not take part."""
+        """Remember how the job ended, and free what members hold that did not take part. An error
+        is remembered as a copy without a traceback, whose frames hold the job."""
         self._jobs.pop(job.id, None)
-        self._ended[job.id] = outcome
+        self._ended[job.id] = copy(outcome)
         if len(self._ended) > ENDED_KEPT:
             self._ended.popitem(last=False)
         self._commits.drop(
@@ -343,7 +348,7 @@ class Jobs:
     def _gone(self, job: str) -> RemudaError:
         ended = self._ended.get(job)
         if isinstance(ended, RemudaError):
-            return ended
+            return copy(ended)
         return JobAborted(f"job {job} has ended and takes no more rows")
 
     async def _write_after_touch(

@@ -137,7 +137,9 @@ class MovePauses:
         pause = self._open.end(job)
         if pause is None:
             return
-        self._held.release(coordinator_of(job), pause)
+        coordinator = coordinator_of(job)
+        self._held.release(coordinator, pause)
+        self._held.forget(coordinator, self._open.oldest(pause))
         for number in self._open.unheard(pause):
             self._peers.tell(
                 number,
