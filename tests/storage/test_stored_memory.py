@@ -58,6 +58,29 @@ def test_what_was_admitted_counts_until_it_is_measured() -> None:
     assert account.fits(850)
 
 
+def test_rows_are_taken_in_one_step_exactly_when_they_fit() -> None:
+    chance = Random(5)
+    one, other = StoredMemory(1000), StoredMemory(1000)
+    for _ in range(2000):
+        size = chance.randrange(200)
+        if chance.random() < 0.2:
+            for account in (one, other):
+                account.resize(800 + size)
+        elif chance.random() < 0.2:
+            for account in (one, other):
+                account.measured(size * 6)
+        elif chance.random() < 0.2:
+            for account in (one, other):
+                account.depart(size)
+        fits = one.fits(size)
+        if fits:
+            one.admit(size)
+        assert other.take(size) == fits
+        assert other.held == one.held
+        for account in (one, other):
+            account._in_flight = 0
+
+
 def test_all_parts_of_a_members_memory_together_stay_within_its_share() -> None:
     for available in (512 * MIB, 2048 * MIB, 65536 * MIB):
         for wanted in (0, 64 * MIB):

@@ -180,14 +180,22 @@ class WriteRoom:
         stores, size = self._stores, 0
         for write in work.writes:
             if write.row is not None and (store := stores.get(write.map_id)) is not None:
-                size += self._size_of(store, write, write.row)
+                schema, known = store.schema, self._sizes.get(write.map_id)
+                if (
+                    known is None
+                    or known[0] is not schema
+                    or schema.version != write.schema_version
+                ):
+                    size += self._size_of(store, write, write.row)
+                else:
+                    size += known[1].of(write.row)
         if not size:
             return
-        if not self.stored.fits(size):
-            self._admit_with_reserve(work.writes, size)
         if primary and self._maps:
             self._admit_in_maps(work.writes)
-        self.stored.admit(size)
+        if not self.stored.take(size):
+            self._admit_with_reserve(work.writes, size)
+            self.stored.admit(size)
 
     def _size_of(self, store: MapStore, write: Write, row: Row) -> int:
         """Bytes of the row and of its index entries."""

@@ -41,13 +41,15 @@ class RowSizes:
         positions = self.positions
         if not positions:
             return 0
-        return sum([value_size(row[position]) for row in rows for position in positions])
+        values = [row[position] for row in rows for position in positions]
+        return sum([getsizeof(v) if type(v) is str else value_size(v) for v in values])
 
     def of(self, row: Sequence[Any]) -> int:
         """Bytes of one row."""
         size = self.fixed
         for position in self.positions:
-            size += value_size(row[position])
+            value = row[position]
+            size += getsizeof(value) if type(value) is str else value_size(value)
         return size
 
 

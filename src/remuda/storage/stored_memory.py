@@ -53,10 +53,18 @@ def stored_memory_of(available: int, statements: int, wanted: int) -> int:
 class StoredMemory:
     """The account of one member; all numbers are bytes."""
 
-    __slots__ = ("_admitted", "_in_flight", "_measured", "_removals", "limit", "refusals")
+    __slots__ = (
+        "_admitted",
+        "_in_flight",
+        "_measured",
+        "_ordinary",
+        "_removals",
+        "limit",
+        "refusals",
+    )
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
+        self.resize(limit)
         self.refusals = 0
         """Writes that did not fit."""
         self._measured = 0
@@ -70,6 +78,8 @@ class StoredMemory:
     def resize(self, limit: int) -> None:
         """Other members share the memory from now on."""
         self.limit = limit
+        self._ordinary = limit - self.reserve
+        """What rows of ordinary maps may fill."""
 
     @property
     def held(self) -> int:
@@ -88,8 +98,17 @@ class StoredMemory:
         promoted, still takes removals that keep within the reserve: they are the way out."""
         wanted = self.held + size
         if use is Use.ROWS:
-            return wanted <= self.limit - self.reserve
+            return wanted <= self._ordinary
         return wanted <= self.limit or (use is Use.REMOVAL and self._removals + size < self.reserve)
+
+    def take(self, size: int) -> bool:
+        """``fits`` and ``admit`` of ordinary rows in one step: every put comes here, at each copy.
+        False: they do not fit, and nothing is admitted."""
+        admitted = self._admitted + size
+        if self._measured + admitted + self._in_flight > self._ordinary:
+            return False
+        self._admitted = admitted
+        return True
 
     def admit(self, size: int, use: Use = Use.ROWS) -> None:
         """The write begins."""
