@@ -15,7 +15,7 @@ import pytest
 import remuda.aio
 from remuda.client import bulk
 from remuda.errors import RemudaError, UniqueViolation
-from remuda.member.commit_participants import DECIDED_SIZE
+from remuda.member.commit_work import DECIDED_SIZE
 from remuda.member.jobs import ENDED_SIZE
 
 InCluster = Callable[..., None]

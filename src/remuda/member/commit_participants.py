@@ -7,20 +7,22 @@ import asyncio
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Collection
-from copy import copy
 from functools import partial
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import JobAborted, RemudaError, ViewChanged
 from remuda.member.commit_work import (
+    DECIDED_SIZE,
     OUTCOMES,
     TOLD,
     Taking,
     Work,
+    at_once,
     read_parts,
     read_rows,
     read_work,
+    refused,
     rows_message,
     stores_of,
 )
@@ -40,17 +42,11 @@ from remuda.transaction import staged_commit as tx
 log = logging.getLogger(__name__)
 
 DECIDED_KEPT = 10_000
-DECIDED_SIZE = 1500
-"""Bytes that a job takes whose end is remembered."""
 TICK = 0.5
 HELD_MAX = 10.0
 """Seconds that a commit waits for partitions that are held while they move."""
 
 Answered = Callable[[control_pb2.CommitPrepared], None]
-
-
-async def _at_once(_map_id: int) -> None:
-    """There are no small writes to wait for."""
 
 
 class CommitParticipants:
@@ -67,7 +63,7 @@ class CommitParticipants:
         """While it is not 0, nothing of partitioned maps is prepared."""
         self._released: list[asyncio.Future[None]] = []
         self._ticker: asyncio.Task[None] | None = None
-        self.small_writes: Callable[[int], Awaitable[None]] = _at_once
+        self.small_writes: Callable[[int], Awaitable[None]] = at_once
         """Returns when no small write of the map is pending; the caller prepares at once."""
         self._awaited: frozenset[int] = frozenset()
         """Members that views have dropped, and whose copies of partitions may come back."""
@@ -444,7 +440,7 @@ class CommitParticipants:
             store.mark_prepared(work.job, timestamp)
             core.wal.job_prepared(work, timestamp, taking.participant.primaries, backup=False)
         except RemudaError as error:
-            return _refused(error)
+            return refused(error)
         if work.removed_keys:
             rows += sum(store.get(key, timestamp) is not None for key in work.removed_keys)
         return tx.PreparedHere(timestamp, rows)
@@ -493,7 +489,7 @@ class CommitParticipants:
             store.mark_prepared(work.job, timestamp)
             core.wal.job_prepared(work, timestamp, taking.participant.primaries, backup=True)
         except RemudaError as error:
-            return _refused(error)
+            return refused(error)
         return tx.KeptHere()
 
     def _resolve(self, taking: Taking, timestamp: int | None) -> None:
@@ -602,8 +598,3 @@ class CommitParticipants:
     def close(self) -> None:
         if self._ticker is not None:
             self._ticker.cancel()
-
-
-def _refused(error: RemudaError) -> tx.RefusedHere:
-    """The refusal is remembered: as a copy without a traceback, whose frames hold the rows."""
-    return tx.RefusedHere(copy(error))

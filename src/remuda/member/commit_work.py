@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
+from remuda.errors import RemudaError
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.storage.map_store import MapStore
@@ -30,6 +32,10 @@ class Work:
     ttl: int | None = None
     """How long the rows live from the commit on, in microseconds; 0: for ever; None: as the map
     says."""
+
+
+DECIDED_SIZE = 1500
+"""Bytes of a ``Taking`` that has ended, where it is remembered."""
 
 
 @dataclass(slots=True)
@@ -140,3 +146,12 @@ def stores_of(work: Work | None, stores: Mapping[int, MapStore]) -> list[MapStor
     """The one that a job writes into, if it is there."""
     store = None if work is None else stores.get(work.schema.map_id)
     return [] if store is None else [store]
+
+
+async def at_once(_map_id: int) -> None:
+    """There are no small writes to wait for."""
+
+
+def refused(error: RemudaError) -> tx.RefusedHere:
+    """The refusal is remembered: as a copy without a traceback, whose frames hold the rows."""
+    return tx.RefusedHere(copy(error))
