@@ -93,9 +93,11 @@ def test_a_disk_that_is_nearly_full_keeps_room_for_what_is_under_way(
             with pytest.raises(DiskFull) as refused:
                 await client.put(schema, (2,))
             assert "1048575 bytes are free there, and 1048576 are kept" in refused.value.detail
+            assert cluster.member(1).gauges()["log_full"] == 1
             disk.space = lambda _path: (2**20, 2**24)
             while group.room.refusal is not None:
                 await asyncio.sleep(0.001)
+            assert cluster.member(1).gauges()["log_full"] == 0
             await client.put(schema, (3,))
             assert await client.sql(ALL) == [(1,), (3,)]
 

@@ -358,6 +358,7 @@ class MemberWal(NoWal):
             "log_records": writer.last,
             "log_durable": writer.durable,
             "log_waiting": group.waiting,
+            "log_full": int(group.room.refusal is not None),
             "log_bytes": group.bytes,
             "log_groups": group.groups,
             "log_checkpoint": self.checkpoint,

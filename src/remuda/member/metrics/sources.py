@@ -51,6 +51,7 @@ GAUGES: Final[Mapping[str, tuple[str, str]]] = {
     "subscriptions": ("remuda_subscriptions", "Listeners, change streams and near caches."),
     "change_logs": ("remuda_change_logs", "Maps of which changes are kept for readers."),
     "log_waiting": ("remuda_log_waiting", "Actions that wait for the write-ahead log."),
+    "log_full": ("remuda_log_full", "1 while the log's disk is full and writes are refused."),
     "log_checkpoint": ("remuda_log_checkpoint_record", "Last record in a checkpoint."),
     "log_archived": ("remuda_log_archived_record", "Last record in the archive of logs."),
 }
