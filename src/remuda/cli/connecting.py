@@ -8,13 +8,14 @@ import getpass
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from remuda.client.client import Client, connect
 from remuda.client.login import from_environment, of_options
 from remuda.errors import InputError
 from remuda.limits import USER_PORT
 
+_LOCAL: Final = f"127.0.0.1:{USER_PORT}"
 _OPTIONS = {
     "ca": "tls_ca",
     "certificate": "tls_certificate",
@@ -24,12 +25,13 @@ _OPTIONS = {
 }
 
 
-def add_connect(parser: argparse.ArgumentParser) -> None:
+def add_connect(parser: argparse.ArgumentParser, default: str | None = _LOCAL) -> None:
+    """The options. ``default`` None: the command may be told the address by a word, too."""
     parser.add_argument(
         "--connect",
-        default=f"127.0.0.1:{USER_PORT}",
+        default=default,
         metavar="HOST:PORT",
-        help=f"any member, or several with commas (127.0.0.1:{USER_PORT})",
+        help=f"any member, or several with commas ({_LOCAL})",
     )
     parser.add_argument("--user", metavar="NAME", help="who you are (REMUDA_USER)")
     parser.add_argument(
@@ -69,9 +71,30 @@ def security_options(options: argparse.Namespace) -> dict[str, Any]:
     return found | ({"tls": True} if tls else {})
 
 
-def client_of(options: argparse.Namespace, application: str) -> Client:
-    """A client as the options say. Raises what ``connect`` raises."""
-    return connect(options.connect, application=application, **security_options(options))
+def client_of(options: argparse.Namespace, application: str, word: str | None = None) -> Client:
+    """A client as the options say, and ``word``, an address. Raises what ``connect`` raises."""
+    if word is not None and options.connect is not None:
+        raise InputError(
+            f"the address is given twice: {options.connect} and {word}",
+            hint="Name several members as one list: host:port,host2:port.",
+        )
+    address = word or options.connect or _LOCAL
+    return connect(address, application=application, **security_options(options))
+
+
+def is_address(word: str) -> bool:
+    """Whether it names members: a URL, ``host:port`` or a list of those, a host with a dot in its
+    name, ``localhost``."""
+    if any(sign in word for sign in " ;()'\"\\*"):
+        return False
+    return "://" in word or all(map(_is_host, word.split(",")))
+
+
+def _is_host(word: str) -> bool:
+    host, colon, port = word.rpartition(":")
+    if colon:
+        return port.isdecimal() and (":" not in host or host.startswith("["))
+    return word == "localhost" or ("." in word and not word.startswith(".") and ".." not in word)
 
 
 def _from_file(path: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from remuda.cli.connecting import add_connect, client_of
+from remuda.cli.connecting import add_connect, client_of, is_address
 from remuda.cli.session import Session
 from remuda.cli.shell import run_shell
 from remuda.cli.statements import is_empty, split
@@ -19,10 +21,16 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "sql",
         help="run SQL, or an interactive shell",
-        description="Run SQL; without -c and -f, from standard input or in a shell.",
+        usage="%(prog)s [options] [ADDRESS] [SQL ...]",
+        description="Run SQL; without SQL, -c and -f, from standard input or in a shell.",
         epilog="The exit status is 1 when a statement failed; the statements after it are not run.",
     )
-    add_connect(parser)
+    parser.add_words(
+        "words",
+        metavar="[ADDRESS] [SQL ...]",
+        help="where to connect (as --connect), and statements, each as one quoted word",
+    )
+    add_connect(parser, None)
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "-c", "--command", action="append", metavar="SQL", help="run this (may be repeated)"
@@ -37,8 +45,9 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    text = _text(options)
-    with client_of(options, "remuda sql") as client:
+    address, *statements = _words(options)
+    text = _text(options, statements)
+    with client_of(options, "remuda sql", address or None) as client:
         session = Session(
             client, format=options.format, timing=options.timing, expanded=options.expanded
         )
@@ -71,10 +80,35 @@ def run_text(session: Session, text: str) -> None:
         session.statement(rest.strip())
 
 
-def _text(options: argparse.Namespace) -> str | None:
+def _words(options: argparse.Namespace) -> list[str]:
+    """The address, '' if none is given, and the statements behind it. Raises InputError."""
+    words: list[str] = list(options.words)
+    address = words.pop(0) if words and is_address(words[0]) else ""
+    single = [word for word in words if not word.strip(" ;").count(" ") and ";" not in word]
+    if len(words) > 1 and single:
+        misplaced = next(filter(is_address, words), None)
+        if misplaced is not None:
+            raise InputError(
+                f"the address {misplaced} stands behind a statement", hint="It comes first."
+            )
+        raise InputError(
+            f"a statement is one word of the command line: {single[0]!r} is none",
+            hint=f"Put it into quotes: remuda sql {shlex.quote(' '.join(words))}.",
+        )
+    given = "-c" if options.command is not None else "-f" if options.file is not None else None
+    if words and given is not None:
+        raise InputError(
+            f"statements are given twice: by {given}, and as {words[0]!r}",
+            hint="Repeat -c for several statements.",
+        )
+    return [address, *words]
+
+
+def _text(options: argparse.Namespace, statements: Sequence[str]) -> str | None:
     """What to run; None means: ask the user."""
-    if options.command is not None:
-        text = "\n;\n".join(options.command)
+    statements = options.command or statements
+    if statements:
+        text = "\n;\n".join(statements)
         require_unicode(text, "the statement")
         return text
     if options.file is not None and options.file != "-":

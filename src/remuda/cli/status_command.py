@@ -13,7 +13,7 @@ from remuda.cli.connecting import add_connect, client_of
 from remuda.cli.table import Alignment, harmless_name, text_table
 from remuda.client.client import Client
 from remuda.datatypes.timestamp import to_micros
-from remuda.errors import RemudaError, UndefinedMap
+from remuda.errors import InputError, RemudaError, UndefinedMap
 from remuda.plan.explain import size_text
 
 MEMBERS_QUERY: Final = (
@@ -32,12 +32,18 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "status", help="members and maps of a cluster", description="Members and maps."
     )
-    add_connect(parser)
+    parser.add_words("words", metavar="ADDRESS", help="where to connect (as --connect)")
+    add_connect(parser, None)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    with client_of(options, "remuda status") as client:
+    if len(options.words) > 1:
+        raise InputError(
+            f"one address is enough, and {len(options.words)} are given",
+            hint="Name several members as one list: host:port,host2:port.",
+        )
+    with client_of(options, "remuda status", *options.words) as client:
         sys.stdout.write(describe(client))
     return 0
 
