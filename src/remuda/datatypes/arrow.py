@@ -21,6 +21,7 @@ from remuda.datatypes import arrow_forms, sql
 from remuda.datatypes.buffers import validity_of, values_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.time_digits import fit_array
 from remuda.errors import (
     DataError,
     InvalidDatetime,
@@ -219,9 +220,11 @@ def _from_words(data: npt.NDArray[Any], arrow_type: pa.DataType, like: pa.Array)
 def to_engine(array: pa.Array | pa.ChunkedArray, sql_type: SqlType) -> pa.Array:
     """``array``, in any fitting Arrow type, in the engine form of ``sql_type``.
 
-    Integers count as values, also for DECIMAL. Raises ``TypeMismatch`` when the type does not fit,
-    ``NumericOverflow``, ``StringTooLong``, ``InvalidDatetime`` or ``DataError`` when a value does
-    not.
+    Integers count as values, also for DECIMAL. Times are rounded to the digits of a second that
+    ``sql_type`` keeps.
+
+    Raises ``TypeMismatch`` when the type does not fit, ``NumericOverflow``, ``StringTooLong``,
+    ``InvalidDatetime`` or ``DataError`` when a value does not.
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -231,7 +234,7 @@ def to_engine(array: pa.Array | pa.ChunkedArray, sql_type: SqlType) -> pa.Array:
     convert = _CONVERTERS.get(sql_type.kind)
     if convert is None:
         raise _mismatch(array.type, sql_type)
-    return convert(array, sql_type)
+    return fit_array(convert(array, sql_type), sql_type)
 
 
 def _decoded(array: pa.Array) -> pa.Array:

@@ -14,9 +14,11 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.coercion import integer_range
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.time_digits import fit_array, fit_of
 from remuda.datatypes.values import PhysicalValue, arrays_to_rows
 from remuda.datatypes.violations import null_value
 from remuda.errors import (
+    DataError,
     NotNullViolation,
     NumericOverflow,
     ObjectMismatch,
@@ -89,6 +91,11 @@ class RowCheck:
             for position, column in enumerate(schema.columns)
             if column.type.kind in (Kind.UUID, Kind.INTERVAL) or column.type.is_nested
         ]
+        self._fits = [
+            (position, fit)
+            for position, column in enumerate(schema.columns)
+            if (fit := fit_of(column.type)) is not None
+        ]
         self._key_types = [self._checks[position][0] for position in schema.key_positions]
 
     def key(self, values: Sequence[PhysicalValue]) -> None:
@@ -134,8 +141,15 @@ class RowCheck:
             if value is not None and not _conforms(value, sql_type):
                 raise self._mismatch(self._schema.columns[position], value)
             size += _nested_size(value) if isinstance(value, tuple) else 0
+        self._digits(values)
         if size * _BYTES_PER_CHARACTER > ROW_SIZE_MAX and _text_size(values) > ROW_SIZE_MAX:
             raise too_large(self._schema)
+
+    def _digits(self, values: Sequence[PhysicalValue]) -> None:
+        for position, fit in self._fits:
+            value = values[position]
+            if value is not None and fit(value) != value:
+                raise too_fine(self._schema, self._schema.columns[position])
 
     def _real(self, position: int, value: PhysicalValue) -> None:
         """A REAL travels as 8 bytes; what does not fit into 4 would be another value later."""
@@ -196,6 +210,8 @@ def check_batch(batch: pa.RecordBatch, schema: MapSchema) -> None:
             longest = pc.max(pc.utf8_length(array)).as_py()
             if longest is not None and longest > column.type.length:
                 raise too_long(schema, column)
+        if column.type.is_restricted and not fit_array(array, column.type).equals(array):
+            raise too_fine(schema, column)
     check_row_sizes(schema, batch)
 
 
@@ -306,4 +322,12 @@ def too_large(schema: MapSchema) -> RowTooLarge:
 def too_long(schema: MapSchema, column: Column) -> StringTooLong:
     return StringTooLong(
         f'map "{schema.name}": a value of column "{column.name}" is too long for {column.type}'
+    )
+
+
+def too_fine(schema: MapSchema, column: Column) -> DataError:
+    """Values are rounded where they enter the grid, before keys are hashed."""
+    return DataError(
+        f'map "{schema.name}": a value of column "{column.name}" has more digits or fields than '
+        f"{column.type} keeps"
     )

@@ -17,10 +17,10 @@ from remuda.datatypes.intervals import (
     MICROS_PER_SECOND,
     pack,
 )
+from remuda.datatypes.sql import INTERVAL_FIELDS
 from remuda.errors import IntervalFieldOverflow, IntervalOverflow, InvalidDatetime
 
-FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
-"""The units of ``INTERVAL '...' unit [TO unit]``, the largest first."""
+FIELDS: Final = INTERVAL_FIELDS
 
 MICROS_PER_UNIT: Final = {
     "hour": MICROS_PER_HOUR,

@@ -69,6 +69,11 @@ class Column:
     id: int = field(default=0, compare=False)
     missing: PhysicalValue = field(default=None, compare=False)
     default_oid: int = field(default=0, compare=False, repr=False)
+    _declared: str = field(init=False, repr=False)
+    """The type's name, because types that differ in their digits of seconds only are equal."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_declared", str(self.type))
 
     def __str__(self) -> str:
         return f"{self.name} {self.type}" + ("" if self.nullable else " NOT NULL")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 
@@ -41,6 +41,13 @@ BYTES_KINDS = (Kind.BYTEA, Kind.UUID, Kind.INTERVAL)
 ORDERED_BY_KEY_KINDS = (Kind.INTERVAL, Kind.JSON, Kind.ARRAY, Kind.ROW)
 """Kinds whose values are compared by a key that is computed from them (``datatypes.orderkeys``)."""
 
+TIME_KINDS = (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
+"""Kinds whose values have seconds."""
+FRACTION_MAX = 6
+"""Microseconds: no value has more digits of a second."""
+INTERVAL_FIELDS = ("year", "month", "day", "hour", "minute", "second")
+"""The fields of INTERVAL YEAR TO MONTH, the largest first."""
+
 DECIMAL_PRECISION_MAX = 38
 SHORT_DECIMAL_PRECISION_MAX = 18
 """Decimals up to this precision are scaled 64-bit integers inside the engine (design D5)."""
@@ -59,6 +66,11 @@ class SqlType:
     ``digits`` is set for a DECIMAL that a division or a function computes: such values are shown
     with fewer digits than ``scale``, as ``numeric.shown_scale`` counts them from (step, least).
 
+    ``fraction`` (digits of a second, 0 to 6) and ``span`` (the fields of INTERVAL YEAR TO MONTH)
+    say what a column of a time type keeps of a value that is stored in it. They are no part of the
+    type, as PostgreSQL's type modifiers are none: types that differ in them only are equal, and no
+    expression has them (``unrestricted``). ``datatypes.time_digits`` applies them.
+
     ``str(type)`` is its name in SQL. ``decimal``, ``varchar``, ``char``, ``array`` and ``row`` make
     those with parameters.
     """
@@ -70,15 +82,26 @@ class SqlType:
     element: SqlType | None = None
     fields: tuple[tuple[str, SqlType], ...] = ()
     digits: tuple[int, int] | None = None
+    fraction: int | None = field(default=None, compare=False, repr=False)
+    span: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision},{self.scale})"
+        if self.fraction is not None or self.span:
+            return self._restricted_name()
         if self.length is not None:
             return f"{self.kind.value}({self.length})"
         if self.element is not None:
             return f"{self.element}[]"
         return str(self.kind.value)
+
+    def _restricted_name(self) -> str:
+        digits = "" if self.fraction is None else f"({self.fraction})"
+        if self.span:
+            return f"{self.kind.value} {' TO '.join(self.span).upper()}{digits}"
+        name, *zone = self.kind.value.split(" ", 1)
+        return " ".join([name + digits, *zone])
 
     @property
     def is_short_decimal(self) -> bool:
@@ -116,6 +139,15 @@ class SqlType:
     def is_nested(self) -> bool:
         """Values consist of values: ARRAY and ROW; tuples inside the engine."""
         return self.kind is Kind.ARRAY or self.kind is Kind.ROW
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether ``fraction`` or ``span`` is given, for the values or for those in them."""
+        if self.fraction is not None or self.span:
+            return True
+        if self.element is not None:
+            return self.element.is_restricted
+        return any(t.is_restricted for _, t in self.fields)
 
     @property
     def ordered_by_key(self) -> bool:
@@ -168,6 +200,42 @@ def without_digits(t: SqlType) -> SqlType:
     if t.fields:
         return replace(t, fields=tuple((name, without_digits(f)) for name, f in t.fields))
     return t if t.digits is None else replace(t, digits=None)
+
+
+def restricted(t: SqlType, fraction: int | None, span: tuple[str, ...] = ()) -> SqlType:
+    """A column's type TIMESTAMP(3), or INTERVAL with fields (in lower case).
+
+    ValueError for a type without seconds, more than 6 digits, and fields that no interval has.
+    """
+    if t.kind not in TIME_KINDS or (span and t.kind is not Kind.INTERVAL):
+        raise ValueError(f"type {t} takes no digits of seconds and no fields")
+    if fraction is not None and not 0 <= fraction <= FRACTION_MAX:
+        raise ValueError(f"a second has 0 to {FRACTION_MAX} digits, not {fraction}")
+    if not is_span(span) or (fraction is not None and span and span[-1] != INTERVAL_FIELDS[-1]):
+        raise ValueError(f"an interval cannot be {' TO '.join(span).upper()}")
+    return replace(t, fraction=fraction, span=span)
+
+
+def is_span(span: tuple[str, ...]) -> bool:
+    """Whether INTERVAL can have these fields; () are all."""
+    if any(name not in INTERVAL_FIELDS for name in span) or len(span) > 2:
+        return False
+    if len(span) < 2:
+        return True
+    first, last = (INTERVAL_FIELDS.index(name) for name in span)
+    months = INTERVAL_FIELDS.index("month")
+    return first < last and (first > months or (first, last) == (0, months))
+
+
+def unrestricted(t: SqlType) -> SqlType:
+    """``t`` as the type of an expression: without ``fraction`` and ``span``."""
+    if not t.is_restricted:
+        return t
+    if t.element is not None:
+        return replace(t, element=unrestricted(t.element))
+    if t.fields:
+        return replace(t, fields=tuple((name, unrestricted(f)) for name, f in t.fields))
+    return replace(t, fraction=None, span=())
 
 
 def varchar(length: int | None = None) -> SqlType:

@@ -15,6 +15,7 @@ from remuda.datatypes.datetimetext import parse_date, parse_time, parse_timestam
 from remuda.datatypes.intervaltext import parse_interval
 from remuda.datatypes.jsons import normalized
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.time_digits import fit_of
 from remuda.datatypes.uuids import parse_uuid
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InvalidText, NumericOverflow, StringTooLong
@@ -41,7 +42,11 @@ def parse_text(text: str, target: SqlType) -> PhysicalValue:
     parse = _PARSERS.get(target.kind)
     if parse is None:
         raise _bad_text(text, target)
-    return parse(text.strip(), text, target)
+    found = parse(text.strip(), text, target)
+    if target.fraction is None and not target.span:
+        return found
+    fit = fit_of(target)
+    return found if fit is None else fit(found)
 
 
 def type_name(t: SqlType) -> str:
@@ -201,7 +206,7 @@ _PARSERS: Final[dict[Kind, _Parser]] = {
     Kind.TIMESTAMP: lambda _, text, _target: parse_timestamp(text, zoned=False),
     Kind.TIMESTAMPTZ: lambda _, text, _target: parse_timestamp(text, zoned=True),
     Kind.BYTEA: lambda _, text, target: _parse_bytes(text, target),
-    Kind.INTERVAL: lambda _, text, _target: parse_interval(text),
+    Kind.INTERVAL: lambda _, text, target: parse_interval(text, target.span),
     Kind.UUID: lambda _, text, _target: parse_uuid(text),
     Kind.JSON: lambda _, text, _target: normalized(text),
     Kind.ARRAY: lambda _, text, target: _parse_array(text, target),

@@ -20,6 +20,7 @@ from remuda.datatypes.coercion import common_type
 from remuda.datatypes.intervals import Interval, pack, unpack
 from remuda.datatypes.numeric import shown_scale
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.time_digits import fit_of
 from remuda.errors import (
     DataError,
     InvalidDatetime,
@@ -51,7 +52,8 @@ _INTEGER_BITS: Final = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Ki
 
 
 def to_physical(value: object, sql_type: SqlType) -> PhysicalValue:
-    """The physical form of a user's object; raises a ``DataError`` that names the reason."""
+    """The physical form of a user's object, with the digits of a second that ``sql_type`` keeps;
+    raises a ``DataError`` that names the reason."""
     if value is None:
         return None
     convert = _TO_PHYSICAL.get(sql_type.kind)
@@ -59,7 +61,11 @@ def to_physical(value: object, sql_type: SqlType) -> PhysicalValue:
         raise _unfit(value, sql_type)
     if isinstance(value, np.generic):
         value = value.item()
-    return convert(value, sql_type)
+    found = convert(value, sql_type)
+    if sql_type.fraction is None and not sql_type.span:
+        return found
+    fit = fit_of(sql_type)
+    return found if fit is None else fit(found)
 
 
 def _unfit(value: object, sql_type: SqlType) -> ObjectMismatch:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.time_digits import keeps_all
 from remuda.datatypes.values import PhysicalValue
 
 _MICROS_PER_DAY: Final = 86_400_000_000
@@ -19,6 +20,8 @@ def widening(stored: SqlType, wanted: SqlType) -> Conversion | None:
     """How a value of ``stored`` becomes the same value of ``wanted``; None when some value of
     ``stored`` has no counterpart."""
     a, b = stored.kind, wanted.kind
+    if not keeps_all(stored, wanted):
+        return None
     if stored == wanted or (stored.is_text and b is Kind.VARCHAR and wanted.length is None):
         return same
     if stored.is_text and wanted.is_text:

@@ -23,7 +23,16 @@ from remuda.datatypes.schema import (
     ValueShape,
     ViewDefinition,
 )
-from remuda.datatypes.sql import DIGIT_STEPS, Kind, SqlType, array, decimal, row
+from remuda.datatypes.sql import (
+    DIGIT_STEPS,
+    Kind,
+    SqlType,
+    array,
+    decimal,
+    restricted,
+    row,
+    unrestricted,
+)
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import Away, MemberInfo, Missing, View
 from remuda.errors import (
@@ -129,7 +138,8 @@ _TYPES_KEPT = 1024
 @lru_cache(maxsize=_TYPES_KEPT)
 def encode_types(types: tuple[SqlType, ...]) -> bytes:
     """A serialized ``SqlTypes``: statements come with the same few again and again."""
-    return common_pb2.SqlTypes(types=[encode_type(t) for t in types]).SerializeToString()
+    found = [encode_type(unrestricted(t)) for t in types]  # equal types are one entry of the cache
+    return common_pb2.SqlTypes(types=found).SerializeToString()
 
 
 @lru_cache(maxsize=_TYPES_KEPT)
@@ -142,20 +152,24 @@ def decode_types(data: bytes) -> tuple[SqlType, ...]:
 
 
 def encode_type(t: SqlType) -> common_pb2.SqlType:
+    bare = t.fraction is None and not t.span
     return common_pb2.SqlType(
-        kind=t.kind.name,
+        kind=t.kind.name if bare else str(t),
         precision=t.precision,
         scale=t.scale,
         length=t.length,
         element=None if t.element is None else encode_type(t.element),
         fields=[common_pb2.SqlField(name=name, type=encode_type(f)) for name, f in t.fields],
         digits=t.digits,
+        restricts=None if bare else t.kind.name,
+        fraction=t.fraction,
+        span=t.span,
     )
 
 
 def decode_type(message: common_pb2.SqlType) -> SqlType:
     try:
-        kind = Kind[message.kind]
+        kind = Kind[message.restricts or message.kind]
     except KeyError:
         raise ProtocolError(f"unknown SQL type {message.kind!r}") from None
     if kind is Kind.DECIMAL:
@@ -168,7 +182,17 @@ def decode_type(message: common_pb2.SqlType) -> SqlType:
     length = message.length if message.HasField("length") else None
     if length is not None and length < 1:
         raise ProtocolError(f"{kind.value}({length}) is out of range")
-    return SqlType(kind, length=length)
+    made = SqlType(kind, length=length)
+    return _restricted(made, message) if message.restricts else made
+
+
+def _restricted(made: SqlType, message: common_pb2.SqlType) -> SqlType:
+    fraction = message.fraction if message.HasField("fraction") else None
+    span = tuple(message.span)
+    try:
+        return restricted(made, fraction, span)
+    except ValueError as problem:
+        raise ProtocolError(str(problem)) from problem
 
 
 def _decode_decimal(message: common_pb2.SqlType) -> SqlType:

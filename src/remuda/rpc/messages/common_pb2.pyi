@@ -69,7 +69,7 @@ class Context(_message.Message):
     def __init__(self, clock: _Optional[int] = ..., view: _Optional[int] = ..., cut_version: _Optional[int] = ..., sender: _Optional[int] = ...) -> None: ...
 
 class SqlType(_message.Message):
-    __slots__ = ("kind", "precision", "scale", "length", "element", "fields", "digits")
+    __slots__ = ("kind", "precision", "scale", "length", "element", "fields", "digits", "restricts", "fraction", "span")
     KIND_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
@@ -77,6 +77,9 @@ class SqlType(_message.Message):
     ELEMENT_FIELD_NUMBER: _ClassVar[int]
     FIELDS_FIELD_NUMBER: _ClassVar[int]
     DIGITS_FIELD_NUMBER: _ClassVar[int]
+    RESTRICTS_FIELD_NUMBER: _ClassVar[int]
+    FRACTION_FIELD_NUMBER: _ClassVar[int]
+    SPAN_FIELD_NUMBER: _ClassVar[int]
     kind: str
     precision: int
     scale: int
@@ -84,7 +87,10 @@ class SqlType(_message.Message):
     element: SqlType
     fields: _containers.RepeatedCompositeFieldContainer[SqlField]
     digits: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., length: _Optional[int] = ..., element: _Optional[_Union[SqlType, _Mapping]] = ..., fields: _Optional[_Iterable[_Union[SqlField, _Mapping]]] = ..., digits: _Optional[_Iterable[int]] = ...) -> None: ...
+    restricts: str
+    fraction: int
+    span: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., length: _Optional[int] = ..., element: _Optional[_Union[SqlType, _Mapping]] = ..., fields: _Optional[_Iterable[_Union[SqlField, _Mapping]]] = ..., digits: _Optional[_Iterable[int]] = ..., restricts: _Optional[str] = ..., fraction: _Optional[int] = ..., span: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class SqlField(_message.Message):
     __slots__ = ("name", "type")
