@@ -146,9 +146,15 @@ CAST to DOUBLE PRECISION helps. Arrow and Spark see decimals of one scale ([deci
 A number with an exponent is a DECIMAL, too (`1e3` is 1000), or DOUBLE PRECISION if 38 digits are
 not enough (`1e100`). DECIMAL has no NaN and no infinities: DOUBLE PRECISION has.
 
-**Digits of seconds**: times keep microseconds, which is what TIMESTAMP(6) and more digits mean,
-too. `x::TIMESTAMP(3)`, `TIME(0)`, `INTERVAL(1)` and `current_timestamp(0)` round; columns of fewer
-digits are refused.
+**Digits of seconds**: values have microseconds. Columns and casts `TIMESTAMP(3)`, `TIME(0)`,
+`TIMESTAMP(1) WITH TIME ZONE`, `INTERVAL(2)`, `INTERVAL YEAR TO MONTH`, `INTERVAL DAY TO SECOND(3)`
+and arrays of them round what is stored to their digits, half away from zero (of timestamps zero is
+the year 2000), and cut off what is smaller than the last field, as PostgreSQL does; whatever writes
+a value does so: SQL, maps, Arrow, Spark, pipelines. `current_timestamp(0)` rounds as well. The
+digits are no part of the type: expressions have none, but CREATE TABLE AS and views keep those of
+columns and casts. ALTER COLUMN TYPE takes as many digits or more ([decision
+0063](decisions/0063-digits-of-seconds.md)). 24:00:00 is no TIME here, so `'23:59:59.9'::TIME(0)`
+raises 22008.
 
 **Time zones** are names of the time zone database ('Europe/Berlin'), abbreviations ('CET') or
 offsets. As in PostgreSQL, an offset counts to the east in the text of a timestamp ('12:00+02') and

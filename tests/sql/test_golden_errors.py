@@ -230,7 +230,7 @@ create table t as select 1, 2
 create table t (a int default b)
 create table t (a int, check (b > 1))
 create table s.t (a int primary key)
-create table t (a timestamp(3) primary key)
+create table t (a date(3) primary key)
 create table t (a decimal(50,2) primary key)
 drop view v
 begin foo

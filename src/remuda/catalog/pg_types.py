@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.sql import INTERVAL_FIELDS, Kind, SqlType, is_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +103,40 @@ def type_length(sql_type: SqlType) -> int:
 
 
 def modifier(sql_type: SqlType) -> int:
-    """``atttypmod``: length, or precision and scale; -1 for none."""
+    """``atttypmod``: length, or precision and scale, or digits of seconds; -1 for none. Of an
+    array, that of its elements."""
+    if sql_type.element is not None:
+        return modifier(sql_type.element)
     if sql_type.length is not None:
         return sql_type.length + 4
     if sql_type.digits is not None:
         return -1
     if sql_type.kind is Kind.DECIMAL and sql_type.precision is not None:
         return (sql_type.precision << 16 | (sql_type.scale or 0)) + 4
-    return -1
+    if sql_type.kind is Kind.INTERVAL and sql_type.is_restricted:
+        digits = ALL_DIGITS if sql_type.fraction is None else sql_type.fraction
+        return SPANS[sql_type.span] << 16 | digits
+    return -1 if sql_type.fraction is None else sql_type.fraction
+
+
+_FIELD_BITS: Final = {"year": 2, "month": 1, "day": 3, "hour": 10, "minute": 11, "second": 12}
+ALL_DIGITS: Final = 0xFFFF
+"""The lower half of an INTERVAL's modifier when it has fields and no digits."""
+
+
+def _spans() -> Iterator[tuple[tuple[str, ...], int]]:
+    yield (), 0x7FFF
+    for first, name in enumerate(INTERVAL_FIELDS):
+        bits = 0
+        for last in INTERVAL_FIELDS[first:]:
+            bits |= 1 << _FIELD_BITS[last]
+            span = (name,) if last == name else (name, last)
+            if is_span(span):
+                yield span, bits
+
+
+SPANS: Final = dict(_spans())
+"""The fields of INTERVAL DAY TO SECOND, and the upper half of its modifier."""
 
 
 def data_type(sql_type: SqlType) -> str:

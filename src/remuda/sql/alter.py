@@ -321,11 +321,13 @@ def _drop_constraint(work: _Alteration, action: DropConstraint) -> None:
 
 def _change_type(work: _Alteration, action: ChangeType) -> None:
     column = work.column(action.name)
-    if column.type == action.type and action.using is None:
+    same = column.type == action.type  # but for digits of seconds
+    if same and str(column.type) == str(action.type) and action.using is None:
         return
-    key = column.name in work.schema.key and not (column.type.is_text and action.type.is_text)
+    text = column.type.is_text and action.type.is_text
+    key = column.name in work.schema.key and not (same or text)
     convert = widening(column.type, action.type)
-    if any(column.name in index.names for index in work.schema.uniques):
+    if not same and any(column.name in index.names for index in work.schema.uniques):
         _keep_distinct(work, column, action)
     if key or action.using is not None or convert is None:
         why = (

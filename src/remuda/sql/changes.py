@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from remuda.datatypes.schema import ROW_ID, Column, MapSchema
+from remuda.datatypes.sql import unrestricted
 from remuda.datatypes.violations import null_value
 from remuda.errors import (
     SqlSyntaxError,
@@ -195,7 +196,7 @@ def _refuse_nulls(
 
 def _rows(context: Context, schema: MapSchema, rows: Sequence[Sequence[Expression]]) -> Logical:
     names = [column.name for column in schema.columns]
-    types = [column.type for column in schema.columns]
+    types = [unrestricted(column.type) for column in schema.columns]
     return rows_plan(context, names, types, [tuple(row) for row in rows])
 
 

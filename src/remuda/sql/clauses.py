@@ -23,7 +23,6 @@ from remuda.sql.context import Context, identifier
 from remuda.sql.expressions import Embedding, ExpressionBinder
 from remuda.sql.first_rows import limited_by_columns, with_ties
 from remuda.sql.scope import Scope, is_of_this_level
-from remuda.sql.time_precision import type_without_precision
 
 
 def ordinal_of(node: exp.Expr) -> int | None:
@@ -76,7 +75,8 @@ def default_name(node: exp.Expr) -> str:
         to = inner.args["to"]
         while to.this is exp.DType.ARRAY and to.expressions:
             to = to.expressions[0]
-        to, _ = type_without_precision(to)
+        to = to.copy()
+        to.set("expressions", [])
         return _SHORT_TYPE_NAMES.get(to.this) or to.sql("postgres").lower()
     if isinstance(inner, exp.Filter | exp.Window | exp.RespectNulls | exp.WithinGroup):
         return default_name(inner.this)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from remuda.datatypes.schema import Check, Column, Default, MapSchema
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.sql import SqlType, unrestricted
 from remuda.errors import NotSupported, RemudaError
 from remuda.plan.expression import ColumnId, ColumnRef, Expression, Literal, columns_of
 from remuda.sql import calls, operators
@@ -76,7 +76,7 @@ def bind_check(context: Context, schema: MapSchema, snippet: Snippet) -> None:
 def _condition(context: Context, schema: MapSchema, node: exp.Expr) -> Expression:
     scope = Scope()
     columns: list[tuple[str, Expression]] = [
-        (column.name, ColumnRef(column.type, position, column.name))
+        (column.name, ColumnRef(unrestricted(column.type), position, column.name))
         for position, column in enumerate(schema.columns)
     ]
     scope.add(context, schema.name, columns, node)
@@ -91,14 +91,15 @@ def default_of(column: Column) -> Expression:
     """What the column gets where a row says nothing, of exactly its type."""
     default = column.default
     if default is None:
-        return Literal(column.type, None)
+        return Literal(unrestricted(column.type), None)
     if default.constant:
-        return Literal(column.type, default.value)
-    return _kept_default(default.text, column.type, column.name)
+        return Literal(unrestricted(column.type), default.value)
+    return _kept_default(default.text, column)
 
 
 @lru_cache(maxsize=EXPRESSIONS_KEPT)
-def _kept_default(text: str, target: SqlType, name: str) -> Expression:
+def _kept_default(text: str, column: Column) -> Expression:
+    target, name = column.type, column.name
     context = Context(text, NoMaps(), 0)
     try:
         return _default(context, parse_expression(text), target, name)

@@ -22,14 +22,18 @@ from remuda.datatypes.sql import (
     BIGINT,
     BOOLEAN,
     DATE,
+    FRACTION_MAX,
     INTEGER,
+    INTERVAL_FIELDS,
     JSON,
     VARCHAR,
     Kind,
     SqlType,
     decimal,
+    unrestricted,
 )
 from remuda.datatypes.text import check_length, parse_text, type_name
+from remuda.datatypes.time_digits import fit_of
 from remuda.errors import (
     AmbiguousFunction,
     CannotCoerce,
@@ -85,6 +89,7 @@ class Converter:
         self, expression: Expression, target: SqlType, node: exp.Expr | None, what: str = ""
     ) -> Expression:
         """``expression`` as ``target``; TypeMismatch unless that goes without a CAST."""
+        target = unrestricted(target)  # only a CAST and a column round
         if is_untyped(expression):
             return self.typed(expression, target, node)
         if same_representation(expression.type, target):
@@ -96,11 +101,12 @@ class Converter:
     def assigned(
         self, expression: Expression, target: SqlType, node: exp.Expr | None, what: str
     ) -> Expression:
-        """``expression`` as it is stored in a column of ``target``: exactly of that type."""
+        """``expression`` as it is stored in a column of ``target``: exactly of that type, with the
+        digits of a second that the column keeps."""
         if is_untyped(expression):
             expression = self.typed(expression, target, node)
         if expression.type == target:
-            return expression
+            return self.kept(expression, target, node)
         if not is_assignable(expression.type, target):
             raise self.context.error(
                 TypeMismatch,
@@ -111,7 +117,28 @@ class Converter:
             )
         if target.is_text and target.length is not None:
             return self._fitting(expression, target, node)
-        return self.cast(expression, target, node)
+        return self.kept(self.cast(expression, unrestricted(target), node), target, node)
+
+    def kept(self, expression: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
+        """What a column, or a CAST, of ``target`` keeps of an expression of this type: the digits
+        of TIMESTAMP(3), the fields of INTERVAL DAY TO HOUR."""
+        fit = fit_of(target)
+        if fit is None:
+            return expression
+        if isinstance(expression, Literal):
+            try:
+                value = None if expression.value is None else fit(expression.value)
+            except DataError as error:
+                raise self.context.located(error, node) from None
+            return Literal(target, value)
+        inner = target.element or target
+        if inner.span and inner.span[-1] != INTERVAL_FIELDS[-1]:
+            place = Literal(INTEGER, INTERVAL_FIELDS.index(inner.span[-1]))
+            expression = Call(expression.type, "interval_fields", (expression, place))
+        if inner.fraction is not None and inner.fraction < FRACTION_MAX:
+            digits = Literal(INTEGER, inner.fraction)
+            expression = Call(expression.type, "round_fraction", (expression, digits))
+        return expression
 
     def _fitting(
         self, expression: Expression, target: SqlType, node: exp.Expr | None
@@ -149,14 +176,14 @@ class Converter:
         if is_untyped(expression):
             expression = self.typed(expression, target, node)
         if expression.type == target:
-            return expression
+            return self.kept(expression, target, node)
         if not is_explicit(expression.type, target):
             raise self.context.error(
                 CannotCoerce,
                 f"cannot cast type {type_name(expression.type)} to {type_name(target)}",
                 node,
             )
-        return self.cast(expression, target, node)
+        return self.kept(self.cast(expression, unrestricted(target), node), target, node)
 
     def cast(self, expression: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
         """A Cast, folded if the operand is a constant."""
@@ -175,10 +202,11 @@ class Converter:
     def typed(self, expression: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
         """An untyped expression takes the type ``target``, text without a limit of length."""
         wanted = VARCHAR if target.is_text else target
+        bare = unrestricted(wanted)
         if isinstance(expression, Literal):
             if expression.value is None:
-                return Literal(target, None)
-            moment = special_moment(str(expression.value), target)
+                return Literal(unrestricted(target), None)
+            moment = special_moment(str(expression.value), bare)
             if moment is not None:
                 return moment
             try:
@@ -192,8 +220,8 @@ class Converter:
         known = self.context.parameter_types
         found = known[expression.index]
         if found is None or found.kind is Kind.NULL:
-            known[expression.index] = wanted
-            return Parameter(wanted, expression.index)
+            known[expression.index] = bare
+            return Parameter(bare, expression.index)
         return self.implicit(
             Parameter(found, expression.index), target, node, f"parameter ${expression.index + 1}"
         )

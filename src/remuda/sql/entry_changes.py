@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.sql import SqlType, unrestricted
 from remuda.errors import InvalidDefinition, LimitExceeded, RemudaError, SqlSyntaxError
 from remuda.limits import ENTRY_CHANGE_LENGTH_MAX
 from remuda.plan.expression import ColumnRef, Expression
@@ -105,7 +105,7 @@ def _bound(schema: MapSchema, text: str, types: Sequence[SqlType] | None) -> Ent
         raise SqlSyntaxError("SET needs column = value", position=end_of(text))
     scope = Scope()
     columns: list[tuple[str, Expression]] = [
-        (column.name, ColumnRef(column.type, position, column.name))
+        (column.name, ColumnRef(unrestricted(column.type), position, column.name))
         for position, column in enumerate(schema.columns)
     ]
     scope.add(context, schema.name, columns, node)

@@ -8,15 +8,17 @@ from typing import Final
 from sqlglot import exp
 
 from remuda.datatypes.intervals import unpack
-from remuda.datatypes.intervaltext import FIELDS, parse_interval
+from remuda.datatypes.intervaltext import FIELDS
 from remuda.datatypes.sql import BIGINT, DATE, INTEGER, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ
-from remuda.errors import DataError, SqlSyntaxError, UndefinedFunction
-from remuda.plan.expression import Call, Expression, Literal
+from remuda.datatypes.text import parse_text
+from remuda.errors import DataError, UndefinedFunction
+from remuda.plan.expression import Expression, Literal
 from remuda.sql.constants import add_interval
 from remuda.sql.expressions import ExpressionBinder, register
-from remuda.sql.time_precision import rounded
+from remuda.sql.places import position_of
 from remuda.sql.tokens import CALL_MARK
-from remuda.sql.typed_tokens import INTERVAL_CALL, fields_of
+from remuda.sql.typed_tokens import INTERVAL_CALL
+from remuda.sql.types import type_from_name
 
 _MAKE_NAMES: Final = ("years", "months", "weeks", "days", "hours", "mins", "secs")
 _POINTS: Final = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
@@ -35,18 +37,16 @@ class IntervalValue:
 def interval_literal(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     """``INTERVAL '...' [unit [TO unit]]``, which the tokens have made a call of three strings."""
     text, units, digits = (str(part.this) for part in node.expressions)
-    names = tuple(units.split(" to ")) if units else ()
-    if len(names) == 2:
-        check_fields(binder, names, node.expressions[0])
+    span = tuple(units.split(" to ")) if units else ()
+    if len(span) == 1 and span[0] not in FIELDS:
+        text, span = f"{text} {span[0]}", ()
+    place = node.expressions[0]
+    given = (int(digits),) if digits else ()
+    target = type_from_name("interval", given, position_of(binder.context.text, place), span)
     try:
-        if names and names[0] not in FIELDS:
-            value = parse_interval(f"{text} {names[0]}")
-        else:
-            value = parse_interval(text, names)
+        return Literal(INTERVAL, parse_text(text, target))
     except DataError as error:
-        raise binder.context.located(error, node.expressions[0]) from None
-    found = Literal(INTERVAL, value)
-    return rounded(found, int(digits)) if digits else found
+        raise binder.context.located(error, place) from None
 
 
 def make_interval(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
@@ -132,42 +132,6 @@ def _moved_constant(
         return Literal(result, add_interval(point.value, point.type, *amounts))
     except DataError as error:
         raise binder.context.located(error, node) from None
-
-
-def restriction_of(to: exp.Expr) -> tuple[tuple[str, ...], int | None] | None:
-    """The fields and digits of ``INTERVAL DAY TO SECOND(2)`` in a CAST; None without fields."""
-    if to.this is not exp.DataType.Type.INTERVAL or len(to.expressions) != 1:
-        return None
-    number = to.expressions[0].this
-    return fields_of(int(number.this)) if isinstance(number, exp.Literal) else None
-
-
-def restricted(
-    binder: ExpressionBinder, operand: Expression, node: exp.Expr, fields: tuple[str, ...]
-) -> Expression:
-    """``CAST(x AS INTERVAL DAY TO HOUR)``: without what is smaller than the last field, which also
-    gives a bare number in a literal its unit."""
-    check_fields(binder, fields, node)
-    if isinstance(operand, Literal) and isinstance(operand.value, str):
-        try:
-            return Literal(INTERVAL, parse_interval(operand.value, fields))
-        except DataError as error:
-            raise binder.context.located(error, node) from None
-    converted = binder.convert.explicit(operand, INTERVAL, node)
-    return Call(
-        INTERVAL, "interval_fields", (converted, Literal(INTEGER, FIELDS.index(fields[-1])))
-    )
-
-
-def check_fields(binder: ExpressionBinder, fields: tuple[str, ...], node: exp.Expr) -> None:
-    """Raises SqlSyntaxError for fields that no interval has."""
-    if len(fields) == 2 and (
-        FIELDS.index(fields[0]) >= FIELDS.index(fields[1])
-        or (fields[0] == "year" and fields[1] != "month")
-        or fields[0] == "month"
-    ):
-        shown = " TO ".join(fields).upper()
-        raise binder.context.error(SqlSyntaxError, f"an interval cannot be {shown}", node)
 
 
 def _bare(binder: ExpressionBinder, node: exp.Interval) -> Expression:

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from sqlglot import exp
 
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.datatypes.sql import Kind
+from remuda.datatypes.sql import Kind, unrestricted
 from remuda.datatypes.text import parse_text
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
@@ -106,7 +106,10 @@ def _statement(
         raise NotPlain
     output = tuple(
         OutputColumn(
-            context.new_id(), column.name, column.type, any(row[place] is None for row in rows)
+            context.new_id(),
+            column.name,
+            unrestricted(column.type),
+            any(row[place] is None for row in rows),
         )
         for place, column in enumerate(schema.columns)
     )

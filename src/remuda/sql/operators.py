@@ -36,7 +36,7 @@ from remuda.sql.constants import negated, number_literal
 from remuda.sql.context import Context, identifier
 from remuda.sql.conversion import is_untyped
 from remuda.sql.expressions import ExpressionBinder, Handler, register
-from remuda.sql.intervals import interval_sum, restricted, restriction_of
+from remuda.sql.intervals import interval_sum
 from remuda.sql.negation import negation
 from remuda.sql.nested import (
     array_quantifier,
@@ -51,7 +51,6 @@ from remuda.sql.row_values import row_parts, row_values, rows_of_literals
 from remuda.sql.scope import all_levels, columns_of_alias, resolve_column, whole_row
 from remuda.sql.subqueries import compared, quantified, quantifier
 from remuda.sql.system_functions import object_cast, regclass_text
-from remuda.sql.time_precision import rounded, type_without_precision
 from remuda.sql.types import BARE_SCALE, is_bare_decimal, type_from_tree
 
 # --- leaves ----------------------------------------------------------------------------------
@@ -356,7 +355,7 @@ def _date(binder: ExpressionBinder, node: exp.Date) -> Expression:
 
 def _cast(binder: ExpressionBinder, node: exp.Cast) -> Expression:
     place = _type_position(binder.context, node)
-    to, digits = type_without_precision(node.args["to"])
+    to = node.args["to"]
     catalog_object = object_cast(binder, node, _object_type(to))
     if catalog_object is not None:
         return catalog_object
@@ -366,17 +365,10 @@ def _cast(binder: ExpressionBinder, node: exp.Cast) -> Expression:
     if empty_array(node.this) and (target := type_from_tree(to, place)).element is not None:
         return Literal(target, ())
     operand = binder.bind(node.this)
-    restriction = restriction_of(node.args["to"])
-    if restriction is not None:
-        converted = restricted(binder, operand, node.this, restriction[0])
-        return converted if restriction[1] is None else rounded(converted, restriction[1])
     if is_bare_decimal(to) and operand.type.is_numeric and not operand.type.is_float:
         return binder.convert.explicit(operand, as_decimal(operand.type), node)
     target = _any_decimal(operand) if is_bare_decimal(to) else type_from_tree(to, place)
-    converted = binder.convert.explicit(operand, target, node)
-    if digits is not None:
-        return rounded(converted, digits)
-    return converted
+    return binder.convert.explicit(operand, target, node)
 
 
 def _any_decimal(operand: Expression) -> SqlType:

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from sqlglot import exp
 
 from remuda.datatypes.schema import ROW_ID, MapSchema
+from remuda.datatypes.sql import unrestricted
 from remuda.errors import (
     AmbiguousColumn,
     DuplicateAlias,
@@ -434,7 +435,7 @@ def _common_names(left: Scope, right: Scope, node: exp.Expr) -> list[tuple[str, 
 def scan(context: Context, schema: MapSchema, alias: str) -> Scan:
     """All columns of a map; the planner drops those that nobody needs."""
     output = tuple(
-        OutputColumn(context.new_id(), column.name, column.type, column.nullable)
+        OutputColumn(context.new_id(), column.name, unrestricted(column.type), column.nullable)
         for column in schema.columns
     )
     return Scan(output, schema, alias, tuple(range(len(output))))

@@ -31,6 +31,7 @@ from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical
 from remuda.sql.constraints import bind_check, bind_default, condition_columns
 from remuda.sql.context import Context
+from remuda.sql.declared_types import declared_types
 from remuda.sql.map_options import with_settings
 from remuda.sql.names import known_name, no_repeats
 from remuda.sql.output import project
@@ -233,10 +234,11 @@ def _columns_of_query(context: Context, tree: CreateTree, source: Logical) -> li
         )
     given = [definition.name for definition in elements.columns]
     found: list[Column] = []
+    types = declared_types(source)
     for index, output in enumerate(source.output):
         name = given[index] if index < len(given) else Name(output.name, tree.name.position)
         check_column_name(context, name, [column.name for column in found])
-        found.append(Column(name.text, without_digits(output.type)))
+        found.append(Column(name.text, without_digits(types[index])))
     return found
 
 

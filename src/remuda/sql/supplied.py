@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from remuda.datatypes.schema import Column
+from remuda.datatypes.sql import unrestricted
 from remuda.plan.logical import Logical, OutputColumn, Recursion, Supplied
 from remuda.sql.context import Context
 
@@ -21,7 +22,7 @@ def supplied(
     """All ``columns`` of a relation, under ids of their own. Without ``definition`` the member must
     have a supplier of this name (``member.supplies``). ``rows`` is a guess for the planner."""
     output = tuple(
-        OutputColumn(context.new_id(), column.name, column.type, column.nullable)
+        OutputColumn(context.new_id(), column.name, unrestricted(column.type), column.nullable)
         for column in columns
     )
     return Supplied(output, relation, tuple(range(len(output))), rows, alias, definition)

@@ -20,7 +20,7 @@ from remuda.catalog.pg_objects import (
     indexes,
     relations,
 )
-from remuda.catalog.pg_types import BY_NAME, PG_TYPES
+from remuda.catalog.pg_types import ALL_DIGITS, BY_NAME, PG_TYPES, SPANS
 from remuda.catalog.system_relations import DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC, SYS
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import MapSchema, ViewDefinition
@@ -288,24 +288,63 @@ def _format_type(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Exp
     names.update({t.array: f"{t.shown}[]" for t in PG_TYPES})
     plain = _looked_up(key, names, _text("???"))
     modifier = binder.convert.implicit(binder.bind(nodes[1]), BIGINT, nodes[1])
-    given = Call(BOOLEAN, ">=", (modifier, Literal(BIGINT, 4)))
-    rest = Call(BIGINT, "-", (modifier, Literal(BIGINT, 4)))
-    lengths = [BY_NAME[name] for name in ("varchar", "bpchar")]
     branches: list[tuple[Expression, Expression]] = []
-    for t in (*lengths, BY_NAME["numeric"]):
-        is_type = Call(BOOLEAN, "=", (key, Literal(BIGINT, t.oid)))
-        inner: list[Expression] = [Cast(VARCHAR, rest)]
-        if t.name == "numeric":
-            base = Literal(BIGINT, 65536)
-            inner = [
-                Cast(VARCHAR, Call(BIGINT, "/", (rest, base))),
-                _text(","),
-                Cast(VARCHAR, Call(BIGINT, "%", (rest, base))),
-            ]
-        text = Call(VARCHAR, "concat", (_text(f"{t.shown}("), *inner, _text(")")))
-        branches.append((Call(BOOLEAN, "and", (is_type, given)), text))
+    for name, (least, after) in _WITH_MODIFIERS.items():
+        t = BY_NAME[name]
+        head, tail = t.shown, ""
+        if t.name in ("time", "timestamp", "timestamptz"):
+            head, _, tail = t.shown.partition(" ")
+        given = Call(BOOLEAN, ">=", (modifier, Literal(BIGINT, least)))
+        for oid, brackets in ((t.oid, ""), (t.array, "[]")):
+            is_type = Call(BOOLEAN, "=", (key, Literal(BIGINT, oid)))
+            end = f" {tail}".rstrip() + brackets
+            text = Call(VARCHAR, "concat", (_text(head), *after(modifier), _text(end)))
+            branches.append((Call(BOOLEAN, "and", (is_type, given)), text))
     known = Call(BOOLEAN, "is_null", (key,))
     return Case(VARCHAR, ((known, _text(None)), *branches), plain)
+
+
+def _in_parentheses(*parts: Expression) -> tuple[Expression, ...]:
+    return _text("("), *parts, _text(")")
+
+
+def _length(modifier: Expression) -> tuple[Expression, ...]:
+    return _in_parentheses(Cast(VARCHAR, _arithmetic("-", modifier, 4)))
+
+
+def _precision(modifier: Expression) -> tuple[Expression, ...]:
+    rest = _arithmetic("-", modifier, 4)
+    precision, scale = _arithmetic("/", rest, 65536), _arithmetic("%", rest, 65536)
+    return _in_parentheses(Cast(VARCHAR, precision), _text(","), Cast(VARCHAR, scale))
+
+
+def _second_digits(modifier: Expression) -> tuple[Expression, ...]:
+    return _in_parentheses(Cast(VARCHAR, modifier))
+
+
+def _interval_fields(modifier: Expression) -> tuple[Expression, ...]:
+    names = {bits: f" {' to '.join(span)}".rstrip() for span, bits in SPANS.items()}
+    digits = _arithmetic("%", modifier, 65536)
+    every = Call(BOOLEAN, "=", (digits, Literal(BIGINT, ALL_DIGITS)))
+    shown = Call(VARCHAR, "concat", _second_digits(digits))
+    fields = _looked_up(_arithmetic("/", modifier, 65536), names)
+    return fields, Case(VARCHAR, ((every, _text("")),), shown)
+
+
+def _arithmetic(operator: str, left: Expression, right: int) -> Expression:
+    return Call(BIGINT, operator, (left, Literal(BIGINT, right)))
+
+
+_WITH_MODIFIERS: Final[dict[str, tuple[int, Callable[[Expression], tuple[Expression, ...]]]]] = {
+    "varchar": (4, _length),
+    "bpchar": (4, _length),
+    "numeric": (4, _precision),
+    "time": (0, _second_digits),
+    "timestamp": (0, _second_digits),
+    "timestamptz": (0, _second_digits),
+    "interval": (0, _interval_fields),
+}
+"""Types whose modifier is shown, the least one, and the text that it is."""
 
 
 def _to_regtype(text: str) -> int | None:

@@ -18,7 +18,7 @@ from typing import Final
 
 from sqlglot.tokenizer_core import TokenType
 
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.sql import INTERVAL_FIELDS, SqlType
 from remuda.errors import InvalidDefinition, SqlSyntaxError
 from remuda.sql.syntax import (
     CheckDefinition,
@@ -169,13 +169,29 @@ class ElementReader(TokenReader):
 
     def type(self) -> SqlType:
         position = self.position()
-        name, arguments = self.type_name(), self.type_arguments()
+        name = self.type_name()
+        span = self._span() if name == "interval" else ()
+        arguments = self.type_arguments()
         if arguments:
             name = self._with_zone(name)  # TIMESTAMP(6) WITH TIME ZONE
-        found = type_from_name(name, arguments, position)
+        found = type_from_name(name, arguments, position, span)
         while self._accept_array():
             found = array_of(found, position)
         return found
+
+    def _span(self) -> tuple[str, ...]:
+        """The fields of INTERVAL DAY TO SECOND."""
+        first = self.word()
+        if first not in INTERVAL_FIELDS:
+            return ()
+        self.index += 1
+        if not self.accept("to"):
+            return (first,)
+        last = self.word()
+        if last not in INTERVAL_FIELDS:
+            self.fail()
+        self.index += 1
+        return first, last
 
     def _accept_array(self) -> bool:
         """``[]``, ``[3]``, ``ARRAY`` or ``ARRAY[3]``; a size means nothing, as in PostgreSQL."""

@@ -17,6 +17,7 @@ from typing import Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from remuda.datatypes.intervaltext import FIELDS, is_unit
+from remuda.datatypes.sql import FRACTION_MAX
 
 _T = TokenType
 _LITERAL_TYPES: Final = frozenset(
@@ -37,6 +38,7 @@ _LONGEST: Final = "10485760"
 """Characters: the most that a type can have."""
 _RESTRICTED: Final = 1000
 """From here on a number behind INTERVAL stands for fields."""
+_NO_DIGITS: Final = 9
 
 
 def like(token: Token, kind: TokenType, text: str) -> Token:
@@ -172,7 +174,12 @@ def _interval_type(tokens: list[Token], index: int, out: list[Token]) -> int:
     digits, at = _digits(tokens, at) if fields.endswith("second") else ("", at)
     first, _, last = fields.partition(" to ")
     places = FIELDS.index(first), FIELDS.index(last or first)
-    number = _RESTRICTED + 100 * places[0] + 10 * places[1] + min(int(digits or 9), 9)
+    number = (
+        _RESTRICTED
+        + 100 * places[0]
+        + 10 * places[1]
+        + (_NO_DIGITS if not digits else min(int(digits), FRACTION_MAX))
+    )
     end = tokens[at - 1]
     out += [
         tokens[index],
@@ -183,15 +190,17 @@ def _interval_type(tokens: list[Token], index: int, out: list[Token]) -> int:
     return at - index
 
 
-def fields_of(number: int) -> tuple[tuple[str, ...], int | None] | None:
+def fields_of(arguments: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
     """The fields, and the digits of the seconds, that the number of an INTERVAL stands for; None
     for a plain number of digits."""
-    if number < _RESTRICTED:
+    if len(arguments) != 1 or not 0 <= arguments[0] - _RESTRICTED < _RESTRICTED:
         return None
-    first, rest = divmod(number - _RESTRICTED, 100)
-    last, digits = divmod(rest, 10)
+    places, digits = divmod(arguments[0] - _RESTRICTED, 10)
+    first, last = divmod(places, 10)
+    if max(first, last) >= len(FIELDS):
+        return None
     names = (FIELDS[first],) if first == last else (FIELDS[first], FIELDS[last])
-    return names, digits if digits < 9 else None
+    return names, (digits,) if digits < _NO_DIGITS else ()
 
 
 def is_operator(previous: Token | None, following: Token | None) -> bool:

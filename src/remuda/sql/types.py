@@ -13,12 +13,14 @@ from remuda.datatypes.sql import (
     DATE,
     DECIMAL_PRECISION_MAX,
     DOUBLE,
+    FRACTION_MAX,
     INTEGER,
     INTERVAL,
     JSON,
     REAL,
     SMALLINT,
     TIME,
+    TIME_KINDS,
     TIMESTAMP,
     TIMESTAMPTZ,
     TINYINT,
@@ -29,10 +31,18 @@ from remuda.datatypes.sql import (
     array,
     char,
     decimal,
+    restricted,
     varchar,
 )
-from remuda.errors import InvalidDefinition, NotSupported, Position, UndefinedType
+from remuda.errors import (
+    InvalidDefinition,
+    NotSupported,
+    Position,
+    SqlSyntaxError,
+    UndefinedType,
+)
 from remuda.sql.suggest import did_you_mean
+from remuda.sql.typed_tokens import fields_of
 
 _SIMPLE: Final[dict[str, SqlType]] = {
     "boolean": BOOLEAN,
@@ -102,10 +112,17 @@ _SERIAL_HINT: Final = (
 )
 
 
-def type_from_name(name: str, arguments: tuple[int, ...], position: Position | None) -> SqlType:
-    """The type called ``name`` (lower case, words separated by one blank).
+def type_from_name(
+    name: str,
+    arguments: tuple[int, ...],
+    position: Position | None,
+    span: tuple[str, ...] = (),
+) -> SqlType:
+    """The type called ``name`` (lower case, words separated by one blank); ``span``: the fields of
+    an INTERVAL.
 
-    Raises UndefinedType with a suggestion, InvalidDefinition for arguments out of range.
+    Raises UndefinedType with a suggestion, InvalidDefinition for arguments out of range, and
+    SqlSyntaxError for fields that no interval has.
     """
     if name in _DECIMAL:
         return _decimal(arguments, position)
@@ -124,24 +141,28 @@ def type_from_name(name: str, arguments: tuple[int, ...], position: Position | N
             or did_you_mean(name, TYPE_NAMES)
             or "Supported types: " + ", ".join(TYPE_NAMES) + ".",
         )
-    if arguments:
-        _check_precision(name, found, arguments, position)
-    return found
+    return _with_digits(name, found, arguments, span, position) if arguments or span else found
 
 
-def _check_precision(
-    name: str, found: SqlType, arguments: tuple[int, ...], position: Position | None
-) -> None:
-    """Times keep microseconds, and more digits mean these, as in PostgreSQL. Fewer can be had by a
-    CAST, but no column rounds what is written to it."""
-    if found.kind not in (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL):
+def _with_digits(
+    name: str,
+    found: SqlType,
+    arguments: tuple[int, ...],
+    span: tuple[str, ...],
+    position: Position | None,
+) -> SqlType:
+    """TIMESTAMP(3), INTERVAL DAY TO SECOND(2). More than 6 digits mean 6, as in PostgreSQL."""
+    if found.kind not in TIME_KINDS:
         raise InvalidDefinition(f"type {name} takes no length or precision", position=position)
-    if len(arguments) > 1 or arguments[0] < 6:
-        raise NotSupported(
-            f"columns of type {name} keep microseconds: a precision below 6 is not supported",
-            position=position,
-            hint=f"Leave it out, and round by CAST(value AS {name}(3)) where it matters.",
+    if len(arguments) > 1:
+        raise InvalidDefinition(
+            f"type {name} takes one number, the digits of its seconds", position=position
         )
+    fraction = min(arguments[0], FRACTION_MAX) if arguments else None
+    try:
+        return restricted(found, fraction, span)
+    except ValueError as problem:
+        raise SqlSyntaxError(str(problem), position=position) from None
 
 
 def _decimal(arguments: tuple[int, ...], position: Position | None) -> SqlType:
@@ -201,7 +222,10 @@ def type_from_tree(node: exp.DataType, position: Position | None) -> SqlType:
     arguments = tuple(_argument(part, position) for part in node.expressions)
     if name == "double" and arguments:
         name = "float"
-    return type_from_name(name, arguments, position)
+    span: tuple[str, ...] = ()
+    if kind is exp.DataType.Type.INTERVAL and (found := fields_of(arguments)) is not None:
+        span, arguments = found
+    return type_from_name(name, arguments, position, span)
 
 
 def _argument(node: exp.Expr, position: Position | None) -> int:

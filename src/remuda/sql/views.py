@@ -26,6 +26,7 @@ from remuda.errors import (
 from remuda.plan.expression import ColumnRef
 from remuda.plan.logical import Logical, OutputColumn, Project
 from remuda.sql.context import Context
+from remuda.sql.declared_types import declared_types
 from remuda.sql.overlay import Overlay
 from remuda.sql.snippets import parse_query, query_of
 from remuda.sql.statements import CatalogReader, CatalogStatement
@@ -131,8 +132,8 @@ def bind_create_view(context: Context, tree: CreateViewTree, bind: BindQuery) ->
                 tree.columns[index] if index < len(tree.columns) else tree.name,
             )
     columns = tuple(
-        Column(column, output.type, output.nullable)
-        for column, output in zip(shown, plan.output, strict=True)
+        Column(column, declared, output.nullable)
+        for column, output, declared in zip(shown, plan.output, declared_types(plan), strict=True)
     )
     if old is not None:
         _refuse_other_columns(context, old, columns, tree)
@@ -161,7 +162,7 @@ def _refuse_other_columns(
                 f'cannot change name of view column "{before.name}" to "{after.name}"'
             )
             raise placed(context, error, tree.name)
-        if before.type != after.type:
+        if str(before.type) != str(after.type):
             error = InvalidDefinition(
                 f'cannot change data type of view column "{before.name}" '
                 f"from {before.type} to {after.type}"

@@ -33,7 +33,7 @@ from remuda.execution.evaluate.numbers import Value
 from remuda.execution.evaluate.quoting import OWN_NULLS, QUOTING_STRICT
 from remuda.execution.evaluate.regex import REGEX_FUNCTIONS
 from remuda.execution.evaluate.sampling import sampled
-from remuda.execution.evaluate.second_fractions import round_fraction
+from remuda.execution.evaluate.second_fractions import interval_fields, round_fraction
 from remuda.execution.evaluate.temporal import add_interval, date_trunc, extract
 from remuda.execution.evaluate.text import TEXT_FUNCTIONS
 from remuda.execution.evaluate.trigonometry import TRIGONOMETRY
@@ -82,6 +82,7 @@ STRICT: dict[str, Callable[[Call], Kernel]] = {
     "add_interval": add_interval,
     "sampled": sampled,
     "round_fraction": round_fraction,
+    "interval_fields": interval_fields,
 }
 _NULL_TESTS = (
     "is_null", "is_not_null", "is_true", "is_false", "is_not_true", "is_not_false",

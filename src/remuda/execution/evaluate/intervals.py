@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from remuda.datatypes import intervals
 from remuda.datatypes.intervals import DAYS_PER_MONTH, MICROS_PER_DAY
-from remuda.datatypes.intervaltext import FIELDS, truncated_to
 from remuda.datatypes.orderkeys import interval_parts
 from remuda.datatypes.sql import DATE, INTERVAL, TIME, SqlType
 from remuda.errors import (
@@ -302,28 +301,12 @@ def _integers(value: Value) -> Data:
     return np.array([value.as_py()], np.int64)
 
 
-def _cut(_: Call) -> Kernel:
-    """``CAST(x AS INTERVAL HOUR)``: the second argument is the place of the field."""
-
-    def kernel(values: list[Value], _rows: int) -> pa.Array:
-        unique = values[0].dictionary_encode()
-        place = values[1]
-        field = FIELDS[(place if isinstance(place, pa.Scalar) else place[0]).as_py()]
-        found = [
-            None if v is None else truncated_to(v, field) for v in unique.dictionary.to_pylist()
-        ]
-        return pa.array(found, pa.binary()).take(unique.indices)
-
-    return kernel
-
-
 INTERVAL_FUNCTIONS: dict[str, Callable[[Call], Kernel]] = {
     "age": age,
     "justify_days": lambda _: _each(intervals.justify_days),
     "justify_hours": lambda _: _each(intervals.justify_hours),
     "justify_interval": lambda _: _each(intervals.justify_interval),
     "make_interval": lambda _: _make_interval,
-    "interval_fields": _cut,
 }
 
 

@@ -1,50 +1,42 @@
-"""Times and intervals rounded to some digits of a second, half away from zero as PostgreSQL does
-(of timestamps zero is the year 2000)."""
+"""Digits of seconds and fields of intervals, as a CAST or a column of such a type keeps them."""
 
 from __future__ import annotations
 
-from typing import Final
+import pyarrow as pa
 
-from remuda.datatypes.intervals import pack, unpack
-from remuda.datatypes.sql import Kind
-from remuda.errors import DatetimeOverflow
-from remuda.execution.evaluate.datetimes import physical_rows
-from remuda.execution.evaluate.kernel import Kernel
-from remuda.plan.expression import Call
-
-_DAY: Final = 86_400_000_000
-_YEAR_2000: Final = 10_957 * _DAY
-"""Microseconds since 1970."""
+from remuda.datatypes.sql import INTERVAL_FIELDS, SqlType, array, restricted
+from remuda.datatypes.time_digits import fit_array
+from remuda.execution.evaluate.kernel import Kernel, column
+from remuda.execution.evaluate.numbers import Value
+from remuda.plan.expression import Call, Literal
 
 
 def round_fraction(call: Call) -> Kernel:
-    """(time, digits)"""
-    match call.type.kind:
-        case Kind.INTERVAL:
-            return physical_rows(_interval)(call)
-        case Kind.TIME:
-            return physical_rows(_time)(call)
-        case _:
-            return physical_rows(_timestamp)(call)
+    """(time or array of times, digits)"""
+    return _fitted(_restricted(call.type, _constant(call), ()))
 
 
-def _timestamp(micros: int, digits: int) -> int:
-    return _rounded(micros - _YEAR_2000, digits) + _YEAR_2000
+def interval_fields(call: Call) -> Kernel:
+    """(interval or array of intervals, place of its last field)"""
+    return _fitted(_restricted(call.type, None, (INTERVAL_FIELDS[_constant(call)],)))
 
 
-def _rounded(micros: int, digits: int) -> int:
-    unit = int(10 ** (6 - digits))
-    size = (abs(micros) + unit // 2) // unit * unit
-    return size if micros >= 0 else -size
+def _constant(call: Call) -> int:
+    """The second argument, which the binder writes."""
+    given = call.arguments[1]
+    assert isinstance(given, Literal)
+    assert isinstance(given.value, int)
+    return given.value
 
 
-def _time(micros: int, digits: int) -> int:
-    found = _rounded(micros, digits)
-    if found >= _DAY:
-        raise DatetimeOverflow("24:00:00 is not a time of a day", hint="Keep more digits.")
-    return found
+def _restricted(t: SqlType, fraction: int | None, span: tuple[str, ...]) -> SqlType:
+    if t.element is not None:
+        return array(restricted(t.element, fraction, span))
+    return restricted(t, fraction, span)
 
 
-def _interval(value: bytes, digits: int) -> bytes:
-    months, days, micros = unpack(value)
-    return pack(months, days, _rounded(micros, digits))
+def _fitted(wanted: SqlType) -> Kernel:
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        return fit_array(column(values[0], rows), wanted)
+
+    return kernel

@@ -10,7 +10,7 @@ from remuda.catalog.pg_objects import SCHEMAS, Relation, relations
 from remuda.catalog.pg_types import data_type, udt_name
 from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.sql import FRACTION_MAX, TIME_KINDS, Kind, SqlType
 from remuda.sql.constraints import condition_columns
 
 Row = tuple[Any, ...]
@@ -18,7 +18,6 @@ _OCTETS: Final = 4
 _TEXT_OCTETS_MAX: Final = 1 << 30
 _INTEGER_BITS: Final = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
 _FLOAT_BITS: Final = {Kind.REAL: 24, Kind.DOUBLE: 53}
-_TIMES: Final = (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
 
 
 def _answer(value: bool) -> str:
@@ -55,12 +54,23 @@ def _column(relation: Relation, place: int, column: Column) -> Row:
     return (
         DATABASE, relation.schema, relation.name, column.name, place, default,
         _answer(column.nullable), data_type(t), t.length, _octets(t), *_number(t),
-        (0 if t.kind is Kind.DATE else 6 if t.kind in _TIMES else None), None, None,
+        _second_digits(t), _interval_type(t), None,
         None, None, None, None, None, None, None, None, None,
         DATABASE, "pg_catalog", udt_name(t), None, None, None, None, str(place), "NO", "NO",
         None, None, None, None, None, "NO", "NEVER", None,
         _answer(isinstance(relation.source, MapSchema)),
     )  # fmt: skip
+
+
+def _second_digits(t: SqlType) -> int | None:
+    if t.kind in TIME_KINDS:
+        return FRACTION_MAX if t.fraction is None else t.fraction
+    return 0 if t.kind is Kind.DATE else None
+
+
+def _interval_type(t: SqlType) -> str | None:
+    """``DAY TO SECOND(3)``; PostgreSQL gives the fields only, with their digits."""
+    return str(t).removeprefix("INTERVAL ") if t.span else None
 
 
 def _octets(t: SqlType) -> int | None:
