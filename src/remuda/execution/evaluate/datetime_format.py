@@ -26,16 +26,15 @@ NUMERIC_FIELDS: Final = (
 _WORD_FIELDS: Final = (
     "MONTH", "Month", "month", "MON", "Mon", "mon", "DAY", "Day", "day", "DY", "Dy", "dy",
     "A.M.", "P.M.", "a.m.", "p.m.", "AM", "PM", "am", "pm", "B.C.", "A.D.", "b.c.", "a.d.",
-    "BC", "AD", "bc", "ad", "RM", "rm", "TZ", "tz", "OF",
+    "BC", "AD", "bc", "ad", "RM", "rm", "TZ", "tz", "OF", "of",
 )  # fmt: skip
 
 
 def _pattern() -> str:
-    """Longer names first; those of words in their spelling, those of numbers in any."""
-    names = sorted((*NUMERIC_FIELDS, *_WORD_FIELDS), key=len, reverse=True)
-    return "|".join(
-        f"(?i:{re.escape(name)})" if name in NUMERIC_FIELDS else re.escape(name) for name in names
-    )
+    """Longer names first, in capital or in small letters as PostgreSQL knows them."""
+    small = [name.lower() for name in NUMERIC_FIELDS]
+    names = sorted((*NUMERIC_FIELDS, *small, *_WORD_FIELDS), key=len, reverse=True)
+    return "|".join(re.escape(name) for name in names)
 
 
 FIELD: Final = re.compile(

@@ -1,285 +1,340 @@
-"""``to_date`` and ``to_timestamp``: text read as a template says."""
+"""``to_date`` and ``to_timestamp``: the fields of a template read from a text.
+
+The rules are PostgreSQL's. A number takes all digits that follow if no other number can follow in
+the template, and as many characters as its field's name has otherwise. Without FX a blank or a
+separator in the template matches one in the text or nothing, blanks around fields are passed over,
+and any other character matches any one. ``datetime_assembly`` says what the fields come to.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, TypeAlias
 
-from remuda.datatypes.calendar import days_from_civil, days_in_month
-from remuda.errors import DatetimeOverflow, InvalidDatetime, InvalidZoneDisplacement
+from remuda.errors import DatetimeOverflow, InvalidDatetime, UnsupportedValue
+from remuda.execution.evaluate.datetime_assembly import Values, assembled, to_digits
 from remuda.execution.evaluate.datetime_format import (
     DAYS,
+    FIELD,
     MONTHS,
     NUMERIC_FIELDS,
     ROMAN,
     Field,
-    fields_of,
+    field_of_match,
 )
 
-_DIGITS: Final = {
-    "Y,YYY": 5, "YYYY": 4, "IYYY": 4, "YYY": 3, "IYY": 3, "YY": 2, "IY": 2, "Y": 1, "I": 1,
-    "MM": 2, "DDD": 3, "IDDD": 3, "DD": 2, "D": 1, "ID": 1, "WW": 2, "IW": 2, "W": 1, "Q": 1,
-    "CC": 2, "J": 7, "HH24": 2, "HH12": 2, "HH": 2, "MI": 2, "SS": 2, "MS": 3, "US": 6,
-    "SSSS": 5, "SSSSS": 5, "TZH": 2, "TZM": 2, **{f"FF{n}": n for n in range(1, 7)},
+FIXED: Final = Field("FX")
+"""From here on every character of the template stands for one of the text."""
+_SLOTS: Final = {
+    "HH": "hour", "HH12": "hour", "HH24": "hour", "MI": "minute", "SS": "second",
+    "SSSS": "seconds", "SSSSS": "seconds", "MS": "millis", "US": "micros", "TZH": "zone hours",
+    "TZM": "zone minutes", "MM": "month", "DD": "day", "DDD": "day of year",
+    "IDDD": "day of year", "D": "weekday", "ID": "weekday", "WW": "week", "IW": "week",
+    "W": "week of month", "CC": "century", "J": "julian", "Q": "",
+    **dict.fromkeys(("YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "I"), "year"),
+    **{f"FF{n}": "micros" for n in range(1, 7)},
 }  # fmt: skip
+"""Which value a field of digits gives; PostgreSQL reads a quarter and forgets it."""
+_WIDTHS: Final = {
+    "HH12": 2, "HH24": 2, "MS": 3, "US": 6, "TZH": 2, "TZM": 2, "ID": 1, "IDDD": 3,
+    **{f"FF{n}": n for n in range(1, 7)},
+}  # fmt: skip
+"""Characters of a field that are not those of its name."""
 _BEGIN_WITH_DIGITS: Final = frozenset(NUMERIC_FIELDS) - {"TZH"}
-_DAY: Final = 86_400_000_000
-_ZONE_HOURS_MAX: Final = 15
+_WITH_ORDINALS: Final = frozenset(NUMERIC_FIELDS) - {"TZH", "TZM"}
+_ISO: Final = frozenset({"IYYY", "IYY", "IY", "I", "IW", "ID", "IDDD"})
+_GREGORIAN: Final = frozenset({
+    "Y,YYY", "YYYY", "YYY", "YY", "Y", "MM", "MONTH", "MON", "RM", "DDD", "DD", "D", "WW", "W",
+})  # fmt: skip
+_FRACTIONS: Final = {"millis": 3, "micros": 6}
+_NAMES: Final = {
+    "MONTH": ("month", tuple(MONTHS)),
+    "MON": ("month", tuple(name[:3] for name in MONTHS)),
+    "DAY": ("weekday", tuple(DAYS)),
+    "DY": ("weekday", tuple(name[:3] for name in DAYS)),
+}
+_PAIRS: Final = {
+    **dict.fromkeys(("AM", "PM"), ("afternoon", ("am", "pm"))),
+    **dict.fromkeys(("A.M.", "P.M."), ("afternoon", ("a.m.", "p.m."))),
+    **dict.fromkeys(("AD", "BC"), ("before christ", ("ad", "bc"))),
+    **dict.fromkeys(("A.D.", "B.C."), ("before christ", ("a.d.", "b.c."))),
+}
+_ONLY_SHOWN: Final = frozenset({"TZ", "OF"})
+_PREFIXES: Final = ("FX", "fx", "FM", "fm", "TM", "tm")
+_NUMBER: Final = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
+_THOUSANDS: Final = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+),([0-9]{1,3})")
+_BLANKS: Final = " \t\n\v\f\r"
+_INT32: Final = range(-(2**31), 2**31)
+_FIXED_HINT: Final = 'If your source string is not fixed-width, try using the "FM" modifier.'
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """One character of a template between its fields."""
+
+    character: str
+    quoted: bool
+
+    @property
+    def is_separator(self) -> bool:
+        """A blank, or a mark that is neither letter nor digit, outside of quotes."""
+        here = self.character
+        return not self.quoted and (here in _BLANKS or _is_mark(here))
+
+
+Node: TypeAlias = Field | Between
+
+
+def _is_mark(character: str) -> bool:
+    return "!" <= character <= "~" and not character.isalnum()
+
+
+@lru_cache(maxsize=512)
+def nodes_of(template: str) -> tuple[Node, ...]:
+    """The fields of a template, and the characters between them."""
+    nodes: list[Node] = []
+    at = 0
+    while at < len(template):
+        if template[at] == '"':
+            at += 1
+            while at < len(template) and template[at] != '"':
+                at += template[at] == "\\" and at + 1 < len(template)
+                nodes.append(Between(template[at], quoted=True))
+                at += 1
+            at += 1
+            continue
+        match = FIELD.match(template, at)
+        if match is not None:
+            if "FX" in match["prefix"].upper():
+                nodes.append(FIXED)
+            nodes.append(field_of_match(match))
+            at = match.end()
+            continue
+        prefix = template[at : at + 2]
+        if prefix in _PREFIXES:
+            nodes += [FIXED] if prefix in ("FX", "fx") else []
+            at += 2
+            continue
+        at += template.startswith('\\"', at)
+        nodes.append(Between(template[at], quoted=False))
+        at += 1
+    return tuple(nodes)
 
 
 class Reader:
-    """The values of the fields of a template in a text."""
+    """The values of the fields of a template in a text.
+
+    Raises InvalidDatetime, and DatetimeOverflow for numbers beyond 32 bits.
+    """
 
     def __init__(self, text: str, template: str) -> None:
         self.text = text
         self.at = 0
-        self.values: dict[str, int] = {}
-        self.read(template)
+        self.values = Values(text)
+        self.fixed = False
+        self._skipped = 0
+        """Characters that were passed over, and that the template has not asked for."""
+        self.read(nodes_of(template))
 
-    def read(self, template: str) -> None:
-        parts = fields_of(template)
-        for place, part in enumerate(parts):
-            following = parts[place + 1] if place + 1 < len(parts) else None
-            if isinstance(part, str):
-                self._literal(part)
-            elif self.at < len(self.text) or self._blank():
-                if self.at >= len(self.text):
-                    break
-                self._skip_blanks()
-                self.field(part, following)
-
-    def _blank(self) -> bool:
-        return self.at >= len(self.text)
-
-    def _literal(self, part: str) -> None:
-        """Separators match separators, and other characters any character."""
-        for character in part:
+    def read(self, nodes: tuple[Node, ...]) -> None:
+        for place, node in enumerate(nodes):
             if self.at >= len(self.text):
                 return
-            here = self.text[self.at]
-            if character.isspace() or not character.isalnum():
-                while self.at < len(self.text) and self.text[self.at].isspace():
-                    self.at += 1
-                if (self.at < len(self.text) and not (
-                    self.text[self.at].isalnum() or self.text[self.at] in "+-"
-                    or self.text[self.at].isspace()
-                )) or (here == character and not here.isspace()):  # fmt: skip
-                    self.at += 1
+            if not self.fixed and node is not FIXED and (isinstance(node, Field) or place == 0):
+                self._skipped += self._skip_blanks()
+            if isinstance(node, Between):
+                self._between(node)
+            elif node is FIXED:
+                self.fixed = True
             else:
-                self.at += 1
+                following = nodes[place + 1] if place + 1 < len(nodes) else None
+                self.field(node, following)
+                if not self.fixed:
+                    self._skipped = self._skip_blanks()
 
-    def _skip_blanks(self) -> None:
-        while self.at < len(self.text) and self.text[self.at].isspace():
+    def _between(self, node: Between) -> None:
+        if self.fixed:
+            self.at += 1
+        elif node.is_separator:
+            here = self.text[self.at : self.at + 1]
+            found = bool(here) and (here in _BLANKS or _is_mark(here))
+            self.at += found
+            self._skipped += found - 1
+        elif self._skipped > 0:
+            self._skipped -= 1
+        else:
             self.at += 1
 
-    def field(self, field: Field, following: Field | str | None) -> None:
-        """Reads one field; ``following`` says where a number without fixed width ends."""
-        if self.at >= len(self.text):
-            return
-        if field.name in NUMERIC_FIELDS:
-            self._number(field, following)
-            if field.suffix:
-                self.at = min(len(self.text), self.at + 2)
-        else:
-            self._word(field.name.upper())
+    def _skip_blanks(self) -> int:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] in _BLANKS:
+            self.at += 1
+        return self.at - start
 
-    def _number(self, field: Field, following: Field | str | None) -> None:
-        """As many characters as the field has; of the last field before other text, all digits."""
+    def field(self, field: Field, following: Node | None) -> None:
+        """Reads one field; ``following`` says where a number without fixed width ends."""
+        name = field.name.upper()
+        self._check_calendar(name)
+        if name in _ONLY_SHOWN:
+            raise UnsupportedValue(f'formatting field "{field.name}" is only supported in to_char')
+        if name in _SLOTS:
+            self._number(field, following)
+        elif name == "Y,YYY":
+            self._thousands(field)
+        elif name in _NAMES:
+            slot, names = _NAMES[name]
+            place = self._one_of(names, field)
+            self._set(slot, place + 1, field, place if slot == "weekday" else place + 1)
+        elif name == "RM":
+            romans = tuple(reversed(ROMAN))
+            self._set("month", len(ROMAN) - self._one_of(romans, field), field)
+        else:
+            slot, names = _PAIRS[name]
+            self._set(slot, self._one_of(names, field), field)
+            self.values.half_day |= slot == "afternoon"
+        if name in _WITH_ORDINALS and field.suffix:
+            self.at = min(len(self.text), self.at + 2)
+
+    def _check_calendar(self, name: str) -> None:
+        if name not in _ISO and name not in _GREGORIAN:
+            return
+        iso = name in _ISO
+        if self.values.iso not in (None, iso):
+            raise InvalidDatetime(
+                "invalid combination of date conventions",
+                hint="Do not mix Gregorian and ISO week date conventions in a formatting template.",
+            )
+        self.values.iso = iso
+
+    def _number(self, field: Field, following: Node | None) -> None:
         name = field.name
         if name == "TZH":
-            sign = self.text[self.at]
-            self.values["TZ sign"] = -1 if sign == "-" else 1
-            self.at += sign in "+-"
-        limit = _DIGITS[name]
-        alone = not (isinstance(following, Field) and following.name in _BEGIN_WITH_DIGITS)
-        free = alone or not field.fill
-        given = self.text[self.at :] if free else self.text[self.at : self.at + limit]
-        pattern = r"\d{1,3},\d{3}" if name == "Y,YYY" else r"\s*[+-]?\d+"
-        match = re.match(pattern, given)
-        if match is None:
+            self._zone_sign()
+        start = self.at
+        given = value = self._integer(field, _WIDTHS.get(name, len(name)), following)
+        read = self.at - start
+        values, slot = self.values, _SLOTS[name]
+        match slot:
+            case "millis" | "micros":
+                value *= 10 ** max(0, _FRACTIONS[slot] - read)
+                if name.startswith("FF"):
+                    values.fraction = int(name[2])
+            case "year":
+                values.year_digits = min(4, len(name))
+                value = _near_2020(value) if read < 4 and len(name) < 4 else value
+            case "hour":
+                values.half_day |= name != "HH24"
+            case "weekday" if name == "ID":
+                value = value + 1 if value < 7 else 1  # Sunday is 1
+            case "zone minutes":
+                values.zone_sign = values.zone_sign or 1
+        if slot:
+            self._set(slot, value, field, given)
+
+    def _zone_sign(self) -> None:
+        """A minus that was taken for a separator is the sign of the zone."""
+        here = self.text[self.at : self.at + 1]
+        if here in ("+", "-", " "):
+            self.values.zone_sign = -1 if here == "-" else 1
+            self.at += 1
+        else:
+            minus = self._skipped > 0 and self.text[self.at - 1] == "-"
+            self.values.zone_sign = -1 if minus else 1
+
+    def _integer(self, field: Field, width: int, following: Node | None) -> int:
+        rest = self.text[self.at :]
+        free = not field.fill or bool(field.suffix) or not _begins_with_digit(following)
+        stripped = rest.lstrip(_BLANKS)
+        given = rest if free else stripped[:width]
+        match = _NUMBER.match(given)
+        if not free:
+            self._check_width(field, width, stripped, match)
+            self.at += len(rest) - len(stripped)
+        self.at += 0 if match is None else match.end()
+        if len(rest) == len(self.text) - self.at:
             raise InvalidDatetime(
-                f'invalid value "{given[:limit]}" for "{name}"', detail="Value must be an integer."
+                f'invalid value "{rest[:width]}" for "{field.name}"',
+                detail="Value must be an integer.",
             )
-        if name != "Y,YYY" and not free and match.end() < limit:
-            raise self._too_short(name, given, limit, match.end())
-        self.at += match.end()
-        digits = match[0].replace(",", "").strip()
-        value = int(digits)
-        if name in ("MS", "US") or name.startswith("FF"):
-            size = 3 if name == "MS" else 6
-            value = int(digits.ljust(size, "0")) * 10 ** (6 - size)
-            if name.startswith("FF"):
-                self.values["fraction digits"] = int(name[2])
-            name, value = "micros", self.values.get("micros", 0) + value
-        elif name in ("YYY", "YY", "Y"):
-            if len(digits) < 4:
-                value = _near_2020(value)
-            name = "YYYY"
-        elif name == "Y,YYY":
-            name = "YYYY"
-        elif name in ("IYY", "IY", "I"):
-            name, value = "IYYY", _near_2020(value) if len(digits) < 4 else value
-        self.values[name] = value
+        value = 0 if match is None else int(match[1])
+        if value not in _INT32:
+            raise DatetimeOverflow(
+                f'value for "{field.name}" in source string is out of range',
+                detail=f"Value must be in the range {_INT32.start} to {_INT32.stop - 1}.",
+            )
+        return value
 
     @staticmethod
-    def _too_short(name: str, given: str, limit: int, read: int) -> InvalidDatetime:
-        if len(given) < limit:
-            return InvalidDatetime(
-                f'source string too short for "{name}" formatting field',
-                detail=f"Field requires {limit} characters, but only {len(given)} remain.",
-                hint='If your source string is not fixed-width, try using the "FM" modifier.',
-            )
-        return InvalidDatetime(
-            f'invalid value "{given}" for "{name}"',
-            detail=f"Field requires {limit} characters, but only {read} could be parsed.",
-            hint='If your source string is not fixed-width, try using the "FM" modifier.',
-        )
-
-    def _word(self, name: str) -> None:
-        rest = self.text[self.at :].lower()
-        if name in ("MONTH", "MON"):
-            self.values["MM"] = self._one_of(rest, [m.lower() for m in MONTHS], name) + 1
-        elif name in ("DAY", "DY"):
-            self._one_of(rest, [d.lower() for d in DAYS], name)
-        elif name == "RM":
-            romans = [r.lower() for r in ROMAN]
-            found = [r for r in romans if rest.startswith(r)]
-            if not found:
-                raise InvalidDatetime(f'invalid value "{rest[:4]}" for "RM"')
-            longest = max(found, key=len)
-            self.at += len(longest)
-            self.values["MM"] = romans.index(longest) + 1
-        elif name in ("AM", "PM", "A.M.", "P.M.", "BC", "AD", "B.C.", "A.D."):
-            for word in ("a.m.", "p.m.", "b.c.", "a.d.", "am", "pm", "bc", "ad"):
-                if rest.startswith(word):
-                    self.at += len(word)
-                    self.values[word.replace(".", "")] = 1
-                    return
+    def _check_width(field: Field, width: int, given: str, match: re.Match[str] | None) -> None:
+        if len(given) < width:
             raise InvalidDatetime(
-                f'invalid value "{self.text[self.at : self.at + 2]}" for "{name}"'
+                f'source string too short for "{field.name}" formatting field',
+                detail=f"Field requires {width} characters, but only {len(given)} remain.",
+                hint=_FIXED_HINT,
             )
-        elif name in ("TZ", "OF"):
-            match = re.compile(r"[+-]\d{1,2}(:?\d{2})?|[a-z]+").match(rest)
-            if match is not None and match[0][0] in "+-":
-                self.values["TZ sign"] = -1 if match[0][0] == "-" else 1
-                self.values["TZH"] = int(match[0][1:3].rstrip(":"))
-                self.values["TZM"] = int((match[1] or "0").replace(":", ""))
-            self.at += 0 if match is None else match.end()
+        if match is not None and match.end() < width:
+            raise InvalidDatetime(
+                f'invalid value "{given[:width]}" for "{field.name}"',
+                detail=f"Field requires {width} characters, but only {match.end()} could be "
+                "parsed.",
+                hint=_FIXED_HINT,
+            )
 
-    def _one_of(self, rest: str, names: list[str], field: str) -> int:
-        short = field in ("MON", "DY")
+    def _thousands(self, field: Field) -> None:
+        match = _THOUSANDS.match(self.text, self.at)
+        if match is None:
+            raise InvalidDatetime('invalid input string for "Y,YYY"')
+        self.values.year_digits = 4
+        self._set("year", int(match[1]) * 1000 + int(match[2]), field)
+        self.at = match.end()
+
+    def _one_of(self, names: tuple[str, ...], field: Field) -> int:
+        """The place of the first name that the text goes on with, in any case."""
+        rest = self.text[self.at :].lower()
         for place, name in enumerate(names):
-            wanted = name[:3] if short else name
-            if rest.startswith(wanted):
-                self.at += len(wanted)
+            if rest.startswith(name.lower()):
+                self.at += len(name)
                 return place
-        for place, name in enumerate(names):
-            if rest.startswith(name[:3]):
-                self.at += 3
-                return place
-        shown = self.text[self.at : self.at + 9].split(" ", 1)[0]
+        shown = (self.text[self.at :].split() or [""])[0]
         raise InvalidDatetime(
-            f'invalid value "{shown}" for "{field}"',
+            f'invalid value "{shown}" for "{field.name}"',
             detail="The given value did not match any of the allowed values for this field.",
         )
 
+    def _set(self, slot: str, value: int, field: Field, given: int | None = None) -> None:
+        """Raises InvalidDatetime if the slot has another value than ``given``, which the text has
+        in the field's own units."""
+        if self.values.get(slot) not in (0, value if given is None else given):
+            raise InvalidDatetime(
+                f'conflicting values for "{field.name}" field in formatting string',
+                detail="This value contradicts a previous setting for the same field type.",
+            )
+        self.values.fields[slot] = value
+
+
+def _begins_with_digit(node: Node | None) -> bool:
+    if isinstance(node, Field):
+        return node.name in _BEGIN_WITH_DIGITS
+    return node is not None and "0" <= node.character <= "9"
+
 
 def _near_2020(value: int) -> int:
-    """Two digits, or three, as the year next to 2020."""
+    """A year of one to three digits as the one next to 2020."""
     if value < 70:
         return value + 2000
-    return value + 1900 if value < 100 else value + (2000 if value < 520 else 1000)
+    if value < 100:
+        return value + 1900
+    return value + (2000 if value < 520 else 1000 if value < 1000 else 0)
 
 
 def parsed_micros(text: str, template: str) -> int:
     """Microseconds since 1970-01-01 UTC. Raises InvalidDatetime or DatetimeOverflow."""
     values = Reader(text, template).values
-    days = days_of(values, text)
-    return days * _DAY + _time(values, text)
+    return to_digits(assembled(values), values.fraction).instant
 
 
 def parsed_days(text: str, template: str) -> int:
-    """Days since 1970-01-01; the time of the day is not looked at."""
-    return days_of(Reader(text, template).values, text)
-
-
-def days_of(values: dict[str, int], text: str) -> int:
-    """Days since 1970-01-01."""
-    if "J" in values:
-        return values["J"] - 2_440_588
-    if "IYYY" in values:
-        return _iso_days(values)
-    year = values.get("YYYY", 0)
-    if "bc" in values and year > 0:
-        year = 1 - year
-    elif year < 0:
-        year += 1
-    elif year == 0 and "CC" in values:
-        year = (values["CC"] - 1) * 100 + 1
-    elif "YYYY" not in values or year == 0:
-        year = 0  # 1 BC, as in PostgreSQL
-    # A zero counts as nothing said, as in PostgreSQL.
-    month, day = values.get("MM", 0) or 1, values.get("DD", 0) or 1
-    if values.get("DDD", 0) > 0 and (month == 1 or day == 1):
-        length = 366 if days_in_month(year, 2) == 29 else 365
-        if not 1 <= values["DDD"] <= length:
-            raise _out_of_range(text)
-        return days_from_civil(year, 1, 1) + values["DDD"] - 1
-    if "WW" in values and "MM" not in values and "DD" not in values:
-        return days_from_civil(year, 1, 1) + (values["WW"] - 1) * 7
-    if "W" in values and "DD" not in values:
-        day = (values["W"] - 1) * 7 + 1
-    if not 1 <= month <= 12 or not 1 <= day <= days_in_month(year, month):
-        raise _out_of_range(text)
-    return days_from_civil(year, month, day)
-
-
-def _iso_days(values: dict[str, int]) -> int:
-    first = days_from_civil(values["IYYY"], 1, 4)
-    monday = first - (first + 3) % 7
-    if "IDDD" in values:
-        return monday + values["IDDD"] - 1
-    return monday + (values.get("IW", 1) - 1) * 7 + values.get("ID", 1) - 1
-
-
-def _time(values: dict[str, int], text: str) -> int:
-    """Microseconds since midnight in UTC."""
-    return micros_of(values, text) - offset_of(values, text) * 1_000_000
-
-
-def offset_of(values: dict[str, int], text: str) -> int:
-    """Seconds east of UTC. Raises InvalidZoneDisplacement."""
-    hours, minutes = values.get("TZH", 0), values.get("TZM", 0)
-    if not (0 <= hours <= _ZONE_HOURS_MAX and 0 <= minutes <= 59):
-        raise InvalidZoneDisplacement(f'time zone displacement out of range: "{text}"')
-    return (hours * 60 + minutes) * 60 * values.get("TZ sign", 1)
-
-
-def micros_of(values: dict[str, int], text: str) -> int:
-    """Microseconds of the day, whatever the zone."""
-    seconds = values.get("SSSSS", values.get("SSSS"))
-    if seconds is None:
-        hour = values.get("HH24", 0)
-        half = values.get("HH12", values.get("HH"))
-        if half is not None:
-            if not 1 <= half <= 12:
-                raise InvalidDatetime(
-                    f'hour "{half}" is invalid for the 12-hour clock',
-                    hint="Use the 24-hour clock, or give an hour between 1 and 12.",
-                )
-            hour = half % 12 + (12 if "pm" in values else 0) if {"am", "pm"} & set(values) else half
-        minute, second = values.get("MI", 0), values.get("SS", 0)
-        if hour > 24 or minute > 59 or second > 60:
-            raise _out_of_range(text)
-        seconds = (hour * 60 + minute) * 60 + second
-    elif seconds > 86_400:
-        raise _out_of_range(text)
-    micros = values.get("micros", 0)
-    if not 0 <= micros < 1_000_000:
-        raise _out_of_range(text)
-    unit: int = 10 ** (6 - values.get("fraction digits", 6))
-    return seconds * 1_000_000 + (micros + unit // 2) // unit * unit
-
-
-def _out_of_range(text: str) -> DatetimeOverflow:
-    return DatetimeOverflow(f'date/time field value out of range: "{text}"')
+    """Days since 1970-01-01; the time of the day is checked and left out."""
+    return assembled(Reader(text, template).values).days

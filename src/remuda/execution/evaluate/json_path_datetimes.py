@@ -104,9 +104,7 @@ def _read(text: str, template: str) -> JsonMoment:
         raise InvalidDatetime("datetime format is not dated and not timed")
     if zoned and not timed:
         raise InvalidDatetime("datetime format is zoned but not timed")
-    days = reader.days() if dated else 0
-    micros = reader.micros() if timed else 0
-    offset = reader.offset() if zoned else 0
+    days, micros, offset = reader.moment()
     if not dated:
         return JsonMoment(TIMETZ if zoned else TIME, 0, micros, offset)
     if not timed:
