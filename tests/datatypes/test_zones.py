@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from remuda.datatypes.zones import zone
-from remuda.errors import DatetimeOverflow, InvalidParameterValue
+from remuda.errors import InvalidParameterValue
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 (a clock without a zone)
 _HOUR = 3_600_000_000
@@ -46,6 +46,12 @@ def test_unknown_zones(name: str) -> None:
 
 
 def test_moments_beyond_the_calendar() -> None:
-    with pytest.raises(DatetimeOverflow):
-        zone("Europe/Berlin").at_utc(2**62)
+    berlin = zone("Europe/Berlin")
+    cycle = 146_097 * 86_400_000_000  # 400 years
+    for cycles in (-30, 0, 1, 25, 700):
+        summer = micros("9700-07-01T12:00") + cycles * cycle
+        winter = micros("9700-01-01T12:00") + cycles * cycle
+        local_mean_time = 53 * 60_000_000 + 28_000_000
+        wanted = (local_mean_time,) * 2 if cycles < 0 else (2 * _HOUR, _HOUR)
+        assert (berlin.at_utc(summer), berlin.at_local(winter)) == wanted
     assert zone("+01").at_utc(2**62) == -_HOUR

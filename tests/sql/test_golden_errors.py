@@ -165,7 +165,7 @@ insert into flights (id, carrier, origin) values (1, 'AAA', 'JFK')
 select date '2013-13-01'
 select timestamp '2013-01-01 10:00+x'
 select timestamptz '2013-01-01 10:00+25'
-select date '9999-12-31' + interval '1' year
+select timestamp '294246-12-31' + interval '1' year
 select interval 'many days' + day from flights
 """
 

@@ -6,6 +6,11 @@ from functools import cached_property
 from typing import Final
 
 _MICROS_PER_DAY: Final = 86_400_000_000
+FIRST_DAY: Final = -2_440_588
+"""4714-11-24 BC, the first Julian day; the first that there is."""
+FIRST_TIMESTAMP: Final = FIRST_DAY * _MICROS_PER_DAY
+END_OF_TIMESTAMPS: Final = 9_223_371_331_200_000_000
+"""The beginning of the year 294247: later microseconds since 1970 do not fit into 64 bits."""
 
 
 class Moment:

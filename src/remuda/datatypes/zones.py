@@ -14,7 +14,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from remuda.datatypes.zone_abbreviations import OFFSETS, ZONES
-from remuda.errors import DatetimeOverflow, InvalidParameterValue
+from remuda.errors import InvalidParameterValue
 
 _OFFSET = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{2}))?(?::?([0-9]{2}))?\Z")
 _POSIX = re.compile(r"[A-Za-z]{3,}([+-]?)([0-9]{1,2})(?::([0-9]{2})(?::([0-9]{2}))?)?\Z")
@@ -23,6 +23,11 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]*\Z")
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 (a clock without a zone)
 _MICRO: Final = dt.timedelta(microseconds=1)
 _HOUR: Final = 3600
+_CYCLE: Final = 146_097 * 86_400_000_000
+"""Microseconds of 400 years."""
+_EARLIEST: Final = (dt.datetime(2, 1, 1) - _EPOCH) // _MICRO  # noqa: DTZ001 (no zone)
+_LATEST: Final = (dt.datetime(9998, 1, 1) - _EPOCH) // _MICRO  # noqa: DTZ001 (no zone)
+"""From one to the other the offsets of a zone stay within the years of Python."""
 _FIRST_YEAR: Final = 1900
 _LAST_YEAR: Final = 2038
 _OTHERS: Final = {"ZULU": 0, "MEZ": 3600, "MESZ": 7200, "WET": 0, "WEST": 3600, "Z": 0, "UTC": 0}
@@ -43,7 +48,6 @@ class Zone:
         self._info = info
 
     def at_utc(self, micros: int) -> int:
-        """Raises DatetimeOverflow outside of the years 1 to 9999."""
         if self.fixed is not None:
             return self.fixed
         assert self._info is not None
@@ -53,7 +57,6 @@ class Zone:
         return (moment.utcoffset() or dt.timedelta()) // _MICRO
 
     def at_local(self, micros: int) -> int:
-        """Raises DatetimeOverflow outside of the years 1 to 9999."""
         if self.fixed is not None:
             return self.fixed
         if self._abbreviation:
@@ -90,10 +93,13 @@ def _uses(info: dt.tzinfo, abbreviation: str) -> list[tuple[dt.datetime, dt.time
 
 
 def _moment(micros: int) -> dt.datetime:
-    try:
-        return _EPOCH + micros * _MICRO
-    except OverflowError as error:
-        raise DatetimeOverflow("timestamp out of range for a time zone") from error
+    """The time, within the years that Python has: a calendar begins anew every 400 years, and the
+    rules of a zone are the same in all years before its first one and after its last one."""
+    if micros < _EARLIEST:
+        micros += -((micros - _EARLIEST) // _CYCLE) * _CYCLE
+    elif micros >= _LATEST:
+        micros -= ((micros - _LATEST) // _CYCLE + 1) * _CYCLE
+    return _EPOCH + micros * _MICRO
 
 
 @lru_cache(maxsize=256)

@@ -55,7 +55,7 @@ def extract_signature(field: str, source: SqlType) -> Signature | None:
         return None
     if source == DATE and field in TIME_FIELDS:
         return None
-    if source == DATE and field == "julian":
+    if source == DATE and field in ("julian", "epoch"):
         result = BIGINT
     return Signature((VARCHAR, source), result)
 
@@ -88,7 +88,7 @@ def _to_char(types: Types) -> Signature | None:
         return None
     t = types[0]
     if t == DATE:
-        t = TIMESTAMP
+        t = TIMESTAMPTZ
     if t in (TIMESTAMP, TIMESTAMPTZ, INTERVAL) or t.is_numeric:
         return Signature((DOUBLE if t.is_float else t, VARCHAR), VARCHAR)
     return None

@@ -6,9 +6,10 @@ from typing import Final
 
 from sqlglot import exp
 
-from remuda.datatypes.sql import TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType
+from remuda.datatypes.sql import DATE, DOUBLE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType
 from remuda.datatypes.text import type_name
 from remuda.errors import (
+    AmbiguousFunction,
     GroupingError,
     InvalidParameterValue,
     SqlSyntaxError,
@@ -191,10 +192,16 @@ def _extract(binder: ExpressionBinder, node: exp.Extract) -> Expression:
 
 
 def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
-    """``date_part('field', x)``"""
-    arguments = node.expressions
+    """``date_part('field', x)``: DOUBLE PRECISION, in contrast to EXTRACT."""
     field = _field_literal(binder, node, "date_part")
-    return _extract_call(binder, field, arguments[1])
+    found = _extract_call(binder, field, node.expressions[1], days_have_hours=True)
+    return binder.convert.explicit(found, DOUBLE, node)
+
+
+def _extract_with_comma(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    """``extract('field', x)``"""
+    field = _field_literal(binder, node, "extract")
+    return _extract_call(binder, field, node.expressions[1])
 
 
 def _field_literal(binder: ExpressionBinder, node: exp.Anonymous, name: str, most: int = 2) -> str:
@@ -215,12 +222,16 @@ _FIELD_ALIASES: Final = {"years": "year", "months": "month", "days": "day", "hou
     "dayofyear": "doy"}  # fmt: skip
 
 
-def _extract_call(binder: ExpressionBinder, field: str, source: exp.Expr) -> Expression:
+def _extract_call(
+    binder: ExpressionBinder, field: str, source: exp.Expr, *, days_have_hours: bool = False
+) -> Expression:
     name = field.lower()
     name = _FIELD_ALIASES.get(name, name)
     operand = binder.bind(source)
     if is_untyped(operand):
         operand = binder.convert.typed(operand, TIMESTAMP, source)
+    if days_have_hours and operand.type == DATE:
+        operand = binder.convert.explicit(operand, TIMESTAMP, source)
     signature = extract_signature(name, operand.type)
     if signature is None:
         if name not in EXTRACT_FIELDS:
@@ -246,6 +257,13 @@ def _date_trunc(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
             hint=did_you_mean(field, TRUNC_FIELDS) or "Units: " + ", ".join(TRUNC_FIELDS) + ".",
         )
     arguments = [Literal(VARCHAR, field), binder.bind(source)]
+    if isinstance(arguments[1], Literal) and is_untyped(arguments[1]) and not zone:
+        raise binder.context.error(
+            AmbiguousFunction,
+            "function date_trunc(unknown, unknown) is not unique",
+            source,
+            hint="Say which type it is: TIMESTAMP '...', or CAST.",
+        )
     if not zone:
         return binder.convert.call("date_trunc", arguments, [unit, source], node)
     moment = binder.convert.implicit(arguments[1], TIMESTAMPTZ, source, "date_trunc's argument")
@@ -273,8 +291,8 @@ register(exp.Anonymous, _call, "this", "expressions")
 register_call("strpos", _strpos)
 register_call("log", _log)
 register_call("age", _age)
-for _name in ("extract", "date_part"):
-    register_call(_name, _date_part)
+register_call("extract", _extract_with_comma)
+register_call("date_part", _date_part)
 register_call("date_trunc", _date_trunc)
 register(exp.Explode, _unnest, "this")
 register(exp.Filter, _filtered, "this", "expression")

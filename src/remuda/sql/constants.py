@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import calendar
-import datetime
 import re
 from decimal import Decimal
-from typing import Final
 
+from remuda.datatypes.calendar import (
+    END_OF_TIMESTAMPS,
+    FIRST_TIMESTAMP,
+    civil,
+    days_from_civil,
+    days_in_month,
+)
 from remuda.datatypes.coercion import integer_range
 from remuda.datatypes.intervals import pack, unpack
 from remuda.datatypes.sql import (
@@ -25,10 +29,9 @@ from remuda.datatypes.sql import (
 )
 from remuda.datatypes.text import MICROS_PER_DAY, field_overflow, parse_text, rescale, type_name
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import InvalidDatetime, NumericOverflow
+from remuda.errors import DatetimeOverflow, NumericOverflow
 from remuda.plan.expression import Literal
 
-_EPOCH: Final = datetime.date(1970, 1, 1)
 _INTEGER = re.compile(r"[0-9]+\Z")
 _EXACT = re.compile(r"[0-9]*\.[0-9]*\Z")
 
@@ -181,24 +184,15 @@ def _rounded(value: int, source: SqlType, target: SqlType) -> Literal | None:
 def add_interval(value: PhysicalValue, source: SqlType, months: int, days: int, micros: int) -> int:
     """A DATE or TIMESTAMP constant plus an interval, as a TIMESTAMP value.
 
-    Raises InvalidDatetime when it leaves the years 1 to 9999.
+    The months come first; a day that the month does not have becomes its last one. Raises
+    DatetimeOverflow outside of the range of timestamps.
     """
     assert isinstance(value, int)
-    total = value * MICROS_PER_DAY if source == DATE else value
-    day, time = divmod(total, MICROS_PER_DAY)
-    try:
-        date = _EPOCH + datetime.timedelta(days=day)
-        date = add_months(date, months) + datetime.timedelta(days=days)
-        result = (date - _EPOCH).days * MICROS_PER_DAY + time + micros
-        _EPOCH + datetime.timedelta(days=result // MICROS_PER_DAY)
-    except (ValueError, OverflowError) as error:
-        raise InvalidDatetime("timestamp out of range") from error
+    day, time = (value, 0) if source == DATE else divmod(value, MICROS_PER_DAY)
+    year, month, day_of_month = civil(day)
+    year, month = divmod(year * 12 + month - 1 + months, 12)
+    day = days_from_civil(year, month + 1, min(day_of_month, days_in_month(year, month + 1)))
+    result = (day + days) * MICROS_PER_DAY + time + micros
+    if not FIRST_TIMESTAMP <= result < END_OF_TIMESTAMPS:
+        raise DatetimeOverflow("timestamp out of range")
     return result
-
-
-def add_months(date: datetime.date, months: int) -> datetime.date:
-    """The same day ``months`` later, or the month's last day if it is shorter."""
-    year, month = divmod(date.year * 12 + date.month - 1 + months, 12)
-    if not 1 <= year <= 9999:
-        raise ValueError("year out of range")
-    return datetime.date(year, month + 1, min(date.day, calendar.monthrange(year, month + 1)[1]))

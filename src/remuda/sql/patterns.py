@@ -50,6 +50,8 @@ def _substring(binder: ExpressionBinder, node: exp.Substring) -> Expression:
     bound = [text, first] + ([] if length is None else [binder.bind(length)])
     # FROM NULL FOR 'x' has an escape character, so it is a pattern.
     by_pattern = by_pattern or (is_untyped(first) and len(bound) > 2 and _names_an_escape(bound[2]))
+    if is_untyped(first) and len(bound) > 2 and bound[2].type.is_numeric:
+        by_pattern = False  # FROM '1' FOR 2: a length, so a number before it
     name = "substring"
     if by_pattern:
         name = "substring_regex" if length is None else "substring_similar"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, array
+from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, array, unrestricted
 from remuda.datatypes.text import type_name
 from remuda.errors import SqlSyntaxError, UndefinedFunction
 from remuda.plan.expression import ColumnRef, Expression, Literal
@@ -181,7 +181,7 @@ class _Binder:
         return call, SetSignature((*signature.arguments, names.type), tuple(columns))
 
     def _column(self, name: str, sql_type: SqlType) -> OutputColumn:
-        return OutputColumn(self.context.new_id(), name, sql_type)
+        return OutputColumn(self.context.new_id(), name, unrestricted(sql_type))
 
     def _name(self, call: exp.Expr) -> str:
         if isinstance(call, exp.Anonymous):

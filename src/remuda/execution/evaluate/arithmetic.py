@@ -132,13 +132,18 @@ def _float_kernel(function: str, types: tuple[SqlType, SqlType], result: SqlType
 
     def kernel(values: list[Value], _: int) -> pa.Array:
         left, right = (float_of(v, t, dtype) for v, t in zip(values, types, strict=True))
-        if function in "/%" and np.any(right == 0):
-            invalid = invalid_mask(*values)
-            if invalid is None or ((right == 0) & ~invalid).any():
+        invalid = invalid_mask(*values)
+        if function in "/%":
+            zero = (right == 0) & ~np.isnan(left)
+            if np.any(zero if invalid is None else zero & ~invalid):
                 raise DivisionByZero("division by zero")
         with np.errstate(all="ignore"):
             data = apply(left, right)
-        check_float(data, invalid_mask(*values), left, right)
+        check_float(data, invalid, left, right)
+        if function == "*":
+            check_underflow(data, invalid, (left != 0) & (right != 0))
+        elif function == "/":
+            check_underflow(data, invalid, (left != 0) & ~np.isinf(right))
         return array_from(data, arrow, validity(*values))
 
     return kernel
@@ -155,6 +160,17 @@ def check_float(data: Data, invalid: np.ndarray | None, *inputs: Any) -> None:
         bad &= ~invalid
     if bad.any():
         raise NumericOverflow("value out of range: overflow")
+
+
+def check_underflow(data: Data, invalid: np.ndarray | None, exact: Any) -> None:
+    """Zero where the ``exact`` result is none is an underflow, as in PostgreSQL."""
+    if (data != 0).all():
+        return
+    bad = (data == 0) & exact
+    if invalid is not None:
+        bad &= ~invalid
+    if np.any(bad):
+        raise NumericOverflow("value out of range: underflow")
 
 
 def float_of(value: Value, type_: SqlType, dtype: type[Any] = np.float64) -> Any:

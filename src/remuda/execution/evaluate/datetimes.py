@@ -11,7 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.calendar import Moment, days_from_civil, days_in_month
+from remuda.datatypes.calendar import (
+    END_OF_TIMESTAMPS,
+    FIRST_DAY,
+    FIRST_TIMESTAMP,
+    Moment,
+    days_from_civil,
+    days_in_month,
+)
 from remuda.datatypes.intervals import unpack
 from remuda.datatypes.sql import Kind
 from remuda.datatypes.text import decimal_to_unscaled
@@ -28,9 +35,8 @@ from remuda.execution.evaluate.numbers import Value
 from remuda.plan.expression import Call
 
 _DAY: Final = 86_400_000_000
-_LAST_TIMESTAMP: Final = 9_223_371_331_200_000_000
-"""The first microsecond of the year 294277, which is out of range."""
-_FIRST_DAY: Final = -2_440_588
+_YEAR_2000: Final = 946_684_800
+"""Seconds since 1970: PostgreSQL counts from there, which decides how doubles are rounded."""
 
 
 def physical_rows(function: Callable[..., Any]) -> Callable[[Call], Kernel]:
@@ -84,7 +90,7 @@ def _make_date(year: int, month: int, day: int) -> int:
 
 
 def _checked_days(days: int) -> int:
-    if not _FIRST_DAY <= days < 2**31 - 1:
+    if not FIRST_DAY <= days < 2**31 - 1:
         raise DatetimeOverflow("date out of range")
     return days
 
@@ -107,7 +113,7 @@ def _make_timestamp(*parts: Any) -> int:
 
 
 def _checked_micros(micros: int) -> int:
-    if not _FIRST_DAY * _DAY <= micros < _LAST_TIMESTAMP:
+    if not FIRST_TIMESTAMP <= micros < END_OF_TIMESTAMPS:
         raise DatetimeOverflow("timestamp out of range")
     return micros
 
@@ -127,7 +133,8 @@ def _from_epoch(seconds: float) -> int:
         raise DatetimeOverflow("timestamp cannot be NaN or infinite")
     if abs(seconds) > 1e13:
         raise DatetimeOverflow(f'timestamp out of range: "{seconds:g}"')
-    return _checked_micros(round(seconds * 1_000_000))
+    since = round((seconds - _YEAR_2000) * 1_000_000)
+    return _checked_micros(since + _YEAR_2000 * 1_000_000)
 
 
 def _to_timestamp(call: Call) -> Kernel:

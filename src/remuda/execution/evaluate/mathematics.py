@@ -12,7 +12,7 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import Kind
 from remuda.errors import DivisionByZero, InvalidArgument, InvalidLogarithmArgument
 from remuda.execution.arrays import Data, array_from, data_of
-from remuda.execution.evaluate.arithmetic import check_float
+from remuda.execution.evaluate.arithmetic import check_float, check_underflow
 from remuda.execution.evaluate.decimals import to_precision
 from remuda.execution.evaluate.exact_analysis import exact_analysis
 from remuda.execution.evaluate.kernel import Kernel, column
@@ -168,6 +168,9 @@ def _analysis(call: Call) -> Kernel:
         with np.errstate(all="ignore"):
             result = apply(*data)
         check_float(result, invalid, *data)
+        if call.function in ("exp", "power"):
+            finite = np.logical_and.reduce([np.isfinite(part) for part in data])
+            check_underflow(result, invalid, finite & ((data[0] != 0) | (call.function == "exp")))
         return array_from(result, pa.float64(), validity(*values))
 
     return kernel

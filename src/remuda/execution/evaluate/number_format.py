@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from remuda.datatypes.calendar import ordinal_suffix
-from remuda.errors import InvalidText, NumericOverflow, SqlSyntaxError
+from remuda.errors import InvalidText, NotSupported, NumericOverflow, SqlSyntaxError
 
 _TOKEN: Final = re.compile(
     r'"((?:[^"\\]|\\.)*)"?|(EEEE|FM|MI|PL|PR|SG|RN|TH|[90.,DGSLVB])|(rn|th|fm|mi|pl|pr|sg|eeee|'
@@ -338,7 +338,7 @@ def to_number(text: str, template: str) -> Decimal:
     """The number that ``text`` shows in the form of ``template``."""
     found = template_of(template)
     if found.roman or found.scientific:
-        raise SqlSyntaxError('"RN" and "EEEE" are not supported for input')
+        raise NotSupported(f'"{"EEEE" if found.scientific else "RN"}" not supported for input')
     reader = _Reader(text, found)
     for name, plain in found.nodes:
         if reader.at >= len(text):

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
+from remuda.datatypes.calendar import FIRST_TIMESTAMP
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.errors import DatetimeOverflow
 from remuda.execution.arrays import Data, array_from, data_of
@@ -75,6 +76,7 @@ def moved(
         invalid = invalid_mask(value, *sources)
         data = compute("+", compute("*", days, DAY, invalid), micros, invalid)
         data = compute("+", data, more_micros, invalid)
-        if data.dtype == object:
+        early = data < FIRST_TIMESTAMP if invalid is None else (data < FIRST_TIMESTAMP) & ~invalid
+        if data.dtype == object or np.any(early):
             raise DatetimeOverflow("timestamp out of range")
     return array_from(data, arrow, known)

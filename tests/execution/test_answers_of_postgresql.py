@@ -1,4 +1,4 @@
-"""``to_timestamp`` and ``to_date`` beside what PostgreSQL 15 answers."""
+"""Functions of dates, times and numbers beside what PostgreSQL 15 answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from remuda.sql.binder import bind
 from remuda.sql.constraints import NoMaps
 from remuda.sql.parser import parse
 
-CASES = [
+TEMPLATES = [
     (
         "to_timestamp('2024-02-29 08:15:23.25', 'YYYY-MM-DD HH24:MI:SS.MS')",
         "2024-02-29 08:15:23.25+00",
@@ -78,9 +78,40 @@ CASES = [
     ("to_date('25', 'HH24')", "! 22008"),
 ]
 """An expression, and its text or "! SQLSTATE"."""
+OTHERS = [
+    ("date_part('minute', date '2000-01-04')", "0"),
+    ("date_part('epoch', date '2000-01-04')", "946944000"),
+    ("extract(epoch from date '2000-01-04')", "946944000"),
+    ("pg_typeof(date_part('year', timestamp '2000-01-04'))", "double precision"),
+    ("date_trunc('day', '2024-01-01 10:00')", "! 42725"),
+    ("timestamp '0001-12-19 21:18:04' - interval '39 year'", "0039-12-19 21:18:04 BC"),
+    ("date '0108-02-29' + interval '-158 year 1 mon 8:33'", "0051-03-29 08:33:00 BC"),
+    ("timestamp '4713-01-01 00:00:00 BC' - interval '1 year'", "! 22008"),
+    (
+        "date_trunc('decade', timestamptz '0003-07-17 19:48:23+00', 'America/New_York')",
+        "0001-01-01 04:56:02+00 BC",
+    ),
+    ("timestamp '2019-02-10 00:35:11 BC' at time zone 'Asia/Kolkata'", "2019-02-09 18:41:43+00 BC"),
+    ("timestamp '12345-07-10 00:35:11' at time zone 'Europe/Berlin'", "12345-07-09 22:35:11+00"),
+    ("timestamp '12345-01-10 00:35:11' at time zone 'Europe/Berlin'", "12345-01-09 23:35:11+00"),
+    ("to_timestamp(-103014884.78060055)", "1966-09-26 16:45:15.2194+00"),
+    ("to_char(date '2024-01-01', 'TZ')", "UTC"),
+    ("exp(-933)", "! 22003"),
+    ("exp('-Infinity'::float8)", "0"),
+    ("power(10::float8, -400)", "! 22003"),
+    ("power(0::float8, 5)", "0"),
+    ("1e-200::float8 * 1e-200::float8", "! 22003"),
+    ("1e-200::float8 / 1e200::float8", "! 22003"),
+    ("'NaN'::float8 / 0::float8", "NaN"),
+    ("1::float8 / 'Infinity'::float8", "0"),
+    ("to_number('12', '99EEEE')", "! 0A000"),
+    ("to_number('IX', 'RN')", "! 0A000"),
+    ("substring('abc' from '1' for 2)", "ab"),
+    ("substring('abc', '1', 2)", "ab"),
+]
 
 
-@pytest.mark.parametrize(("expression", "answer"), CASES)
+@pytest.mark.parametrize(("expression", "answer"), [*TEMPLATES, *OTHERS])
 def test_answers_of_postgresql(expression, answer):
     try:
         [bound] = bind(parse(f"select {expression}"), NoMaps()).plan.expressions
