@@ -68,6 +68,14 @@ def test_increments_count_what_was_written_since_the_cut_before(tmp_path: Path) 
         await client.sql("CREATE TABLE late (k INTEGER PRIMARY KEY, v INTEGER)")
         await client.sql(SERIES.format("late", 1, 20))
         assert await cut(client) == ("increment", 1, 20, 0)
+        assert [row[1:6] for row in await client.sql("SHOW SNAPSHOT s")] == [
+            (1, "base", "m", 300, 0), (1, "base", "r", 2, 0),
+            (2, "increment", "m", 3 + 11, 1 + 10), (2, "increment", "r", 1, 1),
+            (3, "increment", None, 0, 0),
+            (4, "increment", "m", 3000, 0), (4, "increment", "r", 1000, 0),
+            (5, "increment", "m", 290, 3000), (5, "increment", "r", 0, 1000),
+            (6, "increment", "late", 20, 0),
+        ]  # fmt: skip
         assert await client.sql("VERIFY SNAPSHOT s") == []
         await client.sql("RESTORE SNAPSHOT s PREFIX 'old_'")
         assert await client.sql("SELECT count(*), sum(v) FROM old_m") == [(290, 290)]

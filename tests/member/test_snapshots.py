@@ -155,8 +155,9 @@ def test_what_is_in_a_store_is_shown(tmp_path: Path) -> None:
         ]
         assert listed == await client.sql("SELECT * FROM sys.snapshots ORDER BY snapshot, cut")
         shown = await client.sql("SHOW SNAPSHOT a")
-        assert [row[1:5] for row in shown] == [
-            (1, "empty", 0, 0), (1, "m", 1, 1), (2, "empty", 0, 0), (2, "m", 1, 1),
+        assert [row[1:7] for row in shown] == [
+            (cut, "base", *counts)
+            for cut in (1, 2) for counts in (("empty", 0, 0, 0), ("m", 1, 0, 1))
         ]  # fmt: skip
         await client.sql("RESTORE SNAPSHOT a CUT 1 MAPS m AS first, empty AS nothing")
         await client.sql("RESTORE SNAPSHOT a MAPS m AS second")

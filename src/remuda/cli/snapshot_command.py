@@ -110,9 +110,18 @@ def _list(client: Client, _options: argparse.Namespace) -> int:
 def _describe(client: Client, options: argparse.Namespace) -> int:
     rows = client.snapshots.describe(options.name)
     _print(
-        ("cut", "map", "rows", "objects", "bytes"),
-        [(row.cut, row.map, f"{row.rows:,}", row.objects, size_text(row.bytes)) for row in rows],
-        (_RIGHT, _LEFT, _RIGHT, _RIGHT, _RIGHT),
+        ("cut", "kind", "map", "rows", "removed", "objects", "bytes"),
+        [
+            (
+                row.cut,
+                row.kind,
+                row.map or "",
+                *map(_count, (row["rows"], row.removed, row.objects)),
+                "" if row.bytes is None else size_text(row.bytes),
+            )
+            for row in rows
+        ],
+        (_RIGHT, _LEFT, _LEFT, _RIGHT, _RIGHT, _RIGHT, _RIGHT),
     )
     print("\nmoments that can be restored (UTC); what lies between two lines is a gap:")
     moments = [
@@ -220,7 +229,7 @@ def _print_cuts(rows: Sequence[Row]) -> None:
                 row.kind or "",
                 "" if row.created is None else f"{row.created.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
                 "" if row.maps is None else row.maps,
-                *("" if count is None else f"{count:,}" for count in (row["rows"], row.removed)),
+                *map(_count, (row["rows"], row.removed)),
                 "" if row.bytes is None else size_text(row.bytes),
                 row.key or "",
                 row.problem or "",
@@ -229,6 +238,10 @@ def _print_cuts(rows: Sequence[Row]) -> None:
         ],
         (_LEFT, _RIGHT, _LEFT, _LEFT, _RIGHT, _RIGHT, _RIGHT, _RIGHT, _LEFT, _LEFT),
     )
+
+
+def _count(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
 
 
 def _print(

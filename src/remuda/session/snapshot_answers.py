@@ -33,11 +33,15 @@ CREATED_COLUMNS = (*CUT_COLUMNS, Column("note", VARCHAR))
 MAP_COLUMNS = (
     Column("snapshot", VARCHAR, nullable=False),
     Column("cut", BIGINT, nullable=False),
-    Column("map", VARCHAR, nullable=False),
-    Column("rows", BIGINT, nullable=False),
-    Column("objects", INTEGER, nullable=False),
-    Column("bytes", BIGINT, nullable=False),
+    Column("kind", VARCHAR, nullable=False),
+    Column("map", VARCHAR),
+    Column("rows", BIGINT),
+    Column("removed", BIGINT),
+    Column("objects", INTEGER),
+    Column("bytes", BIGINT),
 )
+"""Segments hold rows of all maps, so an increment has no objects and bytes by map; it has a row
+without a map if no map was written to, or nobody has counted."""
 FINDING_COLUMNS = (
     Column("place", VARCHAR, nullable=False),
     Column("problem", VARCHAR, nullable=False),
@@ -60,11 +64,10 @@ GONE_COLUMNS = (
 
 def cut_row(manifest: Manifest, problem: str = "") -> tuple[Any, ...]:
     """One of ``CUT_COLUMNS``."""
-    kind = "base" if manifest.is_base else "increment"
     return (
         manifest.name,
         manifest.version,
-        kind,
+        _kind(manifest),
         datetime.fromtimestamp(manifest.created / 1e6, UTC),
         manifest.timestamp,
         *_counts(manifest),
@@ -73,6 +76,10 @@ def cut_row(manifest: Manifest, problem: str = "") -> tuple[Any, ...]:
         manifest.key or None,
         problem or None,
     )
+
+
+def _kind(manifest: Manifest) -> str:
+    return "base" if manifest.is_base else "increment"
 
 
 def _counts(manifest: Manifest) -> tuple[int | None, int | None, int | None]:
@@ -107,20 +114,33 @@ def created_answer(manifest: Manifest, note: str) -> Answer:
 
 
 def maps_answer(chain: Chain) -> Answer:
-    """What each base of a snapshot holds."""
+    """What each cut of a snapshot holds."""
     rows = [
+        (chain.name, version, _kind(manifest), *row)
+        for version, manifest in sorted(chain.manifests.items())
+        for row in (_maps_of_base if manifest.is_base else _maps_of_increment)(manifest)
+    ]
+    return answer_rows(MAP_COLUMNS, rows)
+
+
+def _maps_of_base(manifest: Manifest) -> list[tuple[Any, ...]]:
+    return [
         (
-            chain.name,
-            version,
             entry.name,
             entry.rows,
+            0,
             sum(each.map_id == entry.map_id for each in manifest.data),
             sum(each.size for each in manifest.data if each.map_id == entry.map_id),
         )
-        for version, manifest in sorted(chain.manifests.items())
         for entry in sorted(manifest.maps, key=lambda entry: entry.name)
     ]
-    return answer_rows(MAP_COLUMNS, rows)
+
+
+def _maps_of_increment(manifest: Manifest) -> list[tuple[Any, ...]]:
+    if manifest.changes is None:
+        return [(None,) * 5]
+    changes = sorted(manifest.changes, key=lambda entry: entry.name)
+    return [(e.name, e.put, e.removed, None, None) for e in changes] or [(None, 0, 0, None, None)]
 
 
 def findings_answer(report: VerifyReport) -> Answer:
