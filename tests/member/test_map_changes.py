@@ -278,9 +278,12 @@ def test_expected_values(in_cluster):
             assert not await found.replace_if(1, other, {"balance": 5})
             assert await found.replace_if(1, value, {"balance": 5, "rate": float("nan")})
             assert not await found.replace_if(1, value, {"balance": 6})
-            for ask in (found.replace_if(1, None, value), found.delete(1, if_value=None)):
+            for ask in (
+                lambda: found.replace_if(1, None, value),
+                lambda: found.delete(1, if_value=None),
+            ):
                 with pytest.raises(ObjectMismatch):
-                    await ask
+                    await ask()
             assert not await found.replace_if(99, {"balance": 5}, {"balance": 6})
             assert await found.remove(1, if_value={"balance": 5}) is None
             nan = {"balance": 5, "rate": float("nan")}

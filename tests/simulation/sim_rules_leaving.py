@@ -81,9 +81,13 @@ async def who_leaves_begins_nothing_new(play: Play) -> None:
     await result.first.wait()
     leaving = sim.loop.create_task(sim.leave(2), context=sim.director.context)
     await asyncio.sleep(1.0)
-    for act in (begun(other), other.run("UPDATE t SET g = 1"), other.run("BEGIN")):
+    for act in (
+        lambda: begun(other),
+        lambda: other.run("UPDATE t SET g = 1"),
+        lambda: other.run("BEGIN"),
+    ):
         with pytest.raises(MemberLeaving) as caught:
-            await act
+            await act()
         assert caught.value.retryable
         assert not caught.value.may_have_run
         assert caught.value.member == "2"
