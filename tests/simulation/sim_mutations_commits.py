@@ -3,22 +3,25 @@ that must notice. Registered with those of ``sim_mutations``."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import numpy as np
 from sim_mutations import Patch, mutation, nothing
 
 from remuda.client.asynchronous.job_writer import JobWriter
-from remuda.errors import NotServed
+from remuda.errors import NotServed, StorageFull
 from remuda.execution.context import ScanOf
 from remuda.limits import PARTITIONS
 from remuda.member.copies import Copies
+from remuda.member.copies_giving import Giving
 from remuda.member.fragments import LocalSources
 from remuda.member.job_rows import JobRows
 from remuda.member.readiness import Readiness
 from remuda.member.takeover import Takeover
 from remuda.member.transaction_pins import TransactionPins
 from remuda.member.transaction_validation import Validation
+from remuda.member.write_room import WriteRoom
 from remuda.storage.map_store import MapStore
 from remuda.transaction import staged_commit
 from remuda.transaction.parts import Parts
@@ -34,6 +37,22 @@ def a_promoted_backup_goes_on_from_its_own_clock(patch: Patch) -> str:
 
     patch.setattr(Takeover, "_over", over)
     return "a_promoted_backup_starts_above_the_ceiling"
+
+
+@mutation
+def copies_are_made_without_room(patch: Patch) -> str:
+    patch.setattr(WriteRoom, "require_copy", nothing)
+    return "copies_that_do_not_fit_wait_for_room"
+
+
+@mutation
+def a_copy_without_room_is_not_tried_again(patch: Patch) -> str:
+    async def no_room(self: Giving, _move: object, error: StorageFull) -> None:
+        self._refused = error.message
+        await asyncio.Future()
+
+    patch.setattr(Giving, "_no_room", no_room)
+    return "copies_that_do_not_fit_wait_for_room"
 
 
 @mutation

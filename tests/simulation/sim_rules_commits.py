@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from remuda.errors import (
     RemudaError,
     SerializationFailure,
     SnapshotTooOld,
+    StorageFull,
     TransientError,
 )
 from remuda.member.routing import Router
@@ -107,6 +109,38 @@ async def a_promoted_backup_starts_above_the_ceiling(play: Play, client: Any) ->
     await client.map("t").put(key, {"g": 77, "s": ""})
     assert (await client.map("t").get(key)).g == 77
     assert await rows_at(client, text, at) == [(key % GROUPS,)]
+
+
+@scenario(16, backups=1)
+async def copies_that_do_not_fit_wait_for_room(play: Play) -> None:
+    """Member 3 is lost, and the others may store nothing more: partitions stay with one copy. Reads
+    go on and writes are refused, until there is room."""
+    sim = play.sim
+    left = [sim.members[number] for number in (1, 2)]
+
+    def allow(size: int) -> None:
+        """In the next views, too."""
+        for member in left:
+            room = member.core.room
+            room._config = replace(room._config, storage_memory=size)
+            room.stored.resize(size)
+
+    allow(1)
+    sim.crash(3)
+    await play.until(lambda: all(member.giving.refused for member in left), 60.0)
+    await asyncio.sleep(5.0)
+    assert sum(len(row) == 1 for row in left[0].core.view.replicas) > 100
+    client = await play.client(1)
+    assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS,)]
+    with pytest.raises(StorageFull, match="has no room"):
+        await client.run("INSERT INTO t VALUES (1000, 1, '')")
+    told = [one for one in sim.violations if "no room for rows: writes are refused" in one]
+    assert told  # the operator, as an error in the log
+    sim.violations = [one for one in sim.violations if one not in told]
+    allow(2**30)
+    await play.until(lambda: whole(play), 60.0)
+    await client.run("INSERT INTO t VALUES (1000, 1, '')")
+    assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS + 1,)]
 
 
 # ---- 14: leases ----
