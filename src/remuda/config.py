@@ -191,6 +191,12 @@ class MemberConfig:
     log_level: str = _setting("info", "least level to log", ("debug", "info", "warning", "error"))
     log_format: str = _setting("text", "form of the log", ("text", "json"))
     log_file: str = _setting("", "file to append the log to; empty = standard error")
+    log_statements: float = _setting(
+        10.0, "seconds after which a statement that has ended is noted in the log; 0 = none is"
+    )
+    audit_file: str = _setting(
+        "", "file to append logins, definitions and refusals to, as JSON lines; empty = none"
+    )
 
     def __post_init__(self) -> None:
         if not 1 <= self.cluster_size <= MEMBERS_MAX:
@@ -230,6 +236,7 @@ class MemberConfig:
             "snapshot_keep",
             "log_archive_keep",
             "log_archive_size",
+            "log_statements",
         ):
             self._check_finite(name)
             if getattr(self, name) < 0:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import logging
 
-from remuda.member.log import JsonFormatter, TextFormatter, _Identity
+from remuda.member.log import JsonFormatter, TextFormatter
 
 
 def test_a_member_without_a_number_has_none_in_its_lines() -> None:
     record = logging.LogRecord("remuda.member", logging.INFO, "", 1, "joining", (), None)
-    identity = _Identity()
-    assert json.loads(JsonFormatter(identity).format(record))["member"] is None
-    assert "member - " in TextFormatter(identity).format(record)
-    identity.member = 3
-    assert json.loads(JsonFormatter(identity).format(record))["member"] == 3
-    assert "member 3 " in TextFormatter(identity).format(record)
+    for number, shown in ((0, "-"), (3, "3")):
+        line = JsonFormatter(lambda number=number: number).format(record)
+        assert json.loads(line)["member"] == (number or None)
+        assert f"member {shown} " in TextFormatter(lambda number=number: number).format(record)

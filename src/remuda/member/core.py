@@ -34,6 +34,7 @@ from remuda.errors import (
 from remuda.execution.spill import DiskUse
 from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX, PARTITIONS
 from remuda.member.access import Access
+from remuda.member.audit import Audit
 from remuda.member.constraints import Constraints
 from remuda.member.defences import no_defences
 from remuda.member.departure import Departure
@@ -127,6 +128,7 @@ class Core:
         self.clock = HybridClock()
         self.measures = Measures(world.clock)
         """What its parts count and time."""
+        self.audit = Audit(config.audit_file, lambda: self.number)
         self.room = WriteRoom(
             config,
             world.clock,

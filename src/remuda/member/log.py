@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 _FIELDS = "remuda_fields"
@@ -26,16 +27,18 @@ class _Identity:
 
 
 class _Formatter(logging.Formatter):
-    def __init__(self, identity: _Identity) -> None:
+    """``member`` gives the number of the member that speaks; 0: it has none."""
+
+    def __init__(self, member: Callable[[], int]) -> None:
         super().__init__()
-        self._identity = identity
+        self._member = member
 
     def entry(self, record: logging.LogRecord) -> dict[str, object]:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         entry: dict[str, object] = {
             "time": time,
             "level": record.levelname.lower(),
-            "member": self._identity.member or None,
+            "member": self._member() or None,
             "part": record.name.removeprefix(ROOT + "."),
             "event": record.getMessage(),
         }
@@ -72,7 +75,8 @@ def set_up(level: str, form: str, file: str) -> _Identity:
     handler: logging.Handler = (
         logging.FileHandler(file, encoding="utf-8") if file else logging.StreamHandler(sys.stderr)
     )
-    handler.setFormatter(JsonFormatter(identity) if form == "json" else TextFormatter(identity))
+    formatter = JsonFormatter if form == "json" else TextFormatter
+    handler.setFormatter(formatter(lambda: identity.member))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)

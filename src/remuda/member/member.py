@@ -297,7 +297,7 @@ class Member:
         core.access.use(file)
         self._password_checks.start(Hop(asyncio.get_running_loop()))
         core.spawn(core.access.watch(), "watching users")
-        return Passwords(file, self._password_checks, core.world).verify
+        return core.audit.logins(Passwords(file, self._password_checks, core.world).verify)
 
     def addresses(self) -> dict[str, str]:
         """Of its channels and of its pages for operators, as HOST:PORT; of what is served."""
@@ -372,6 +372,7 @@ class Member:
             offload.close()
         if self._pool is not None:
             self._pool.close()
+        core.audit.close()
 
     # --- greetings ----------------------------------------------------------------------------
 

@@ -79,6 +79,7 @@ class QueryHistory:
         facts = self._facts(statement, rows, size)
         seconds = facts.planning + facts.queued + facts.execution
         self._core.measures.statements.ended(seconds, facts.queued, rows, error)
+        self._note(statement, facts, seconds, error)
         facts.error = error
         facts.state = _state(error)
         runs = tuple(statement.progress.runs)
@@ -96,6 +97,29 @@ class QueryHistory:
             len(self._kept) > self._kept_max or self.size > self._size_max
         ):
             self._drop(next(iter(self._kept)))
+
+    def _note(
+        self, statement: Statement, facts: QueryFacts, seconds: float, error: RemudaError | None
+    ) -> None:
+        """In the log, a slow one; in the audit, what it keeps."""
+        core, peer = self._core, statement.channel.peer
+        defines = statement.progress.defines
+        core.audit.statement(facts.user, peer, facts.text, error, defines=defines)
+        if core.config.log_statements and seconds >= core.config.log_statements:
+            log.warning(
+                "slow statement",
+                extra=fields(
+                    query=facts.query,
+                    user=facts.user,
+                    peer=peer,
+                    seconds=round(seconds, 3),
+                    planning=round(facts.planning, 3),
+                    queued=round(facts.queued, 3),
+                    rows=facts.rows,
+                    outcome="ok" if error is None else error.sqlstate,
+                    text=facts.text,
+                ),
+            )
 
     def _drop(self, query: QueryId) -> None:
         kept = self._kept.pop(query, None)

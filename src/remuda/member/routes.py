@@ -82,6 +82,7 @@ class UserRoutes:
         self._readiness = core.readiness
         self._departure = core.departure
         self._began = core.measures.operations.begin
+        self._audit = core.audit
 
     @property
     def supported(self) -> list[int]:
@@ -89,7 +90,10 @@ class UserRoutes:
 
     def handle(self, request: Request) -> None:
         if request.coordination_id != 0:
-            request.when_answered(self._began(request.rpc_type))
+            answered = self._began(request.rpc_type)
+            if self._audit.active:
+                answered = self._audit.request(request, answered)
+            request.when_answered(answered)
         self._handle(request)
 
     def _handle(self, request: Request) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -29,12 +30,28 @@ from remuda.session.planning import (
     PlannedInsert,
     PlannedQuery,
 )
+from remuda.sql.statements import (
+    CatalogStatement,
+    ClusterStatement,
+    CreateAsStatement,
+    CreateIndexStatement,
+    CreateMapStatement,
+    DropIndexStatement,
+    SnapshotStatement,
+    TruncateStatement,
+)
 
 # Read once: an enumeration's attribute is a slow lookup.
 PREPARED, SQL = user_pb2.PREPARED_STATEMENT_TYPE, user_pb2.SQL
 
 
 RUNS_KEPT = 20
+
+DEFINING: Final = (
+    CatalogStatement, ClusterStatement, CreateAsStatement, CreateIndexStatement,
+    CreateMapStatement, DropIndexStatement, SnapshotStatement, TruncateStatement,
+)  # fmt: skip
+"""Statements that an audit notes: they change definitions, or all rows at once."""
 
 
 @dataclass
@@ -52,6 +69,8 @@ class Progress:
     planning: float = 0.0
     only_reads: bool = False
     """It is a SELECT, and its query has begun."""
+    defines: bool = False
+    """It changes definitions, or the cluster itself."""
     undone: bool = True
     """Nothing that it does has taken effect, or may: no commit of it has begun."""
     spares_transaction: bool = False
@@ -143,6 +162,7 @@ class Statement:
 
     def runs(self, found: Planned) -> None:
         """It is about to run. What changes maps by a query says itself when it commits."""
+        self.progress.defines = isinstance(found, DEFINING)
         if not isinstance(found, PlannedQuery | PlannedInsert | PlannedChange | PlannedExplain):
             self.commits()
 

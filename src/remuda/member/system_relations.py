@@ -347,8 +347,8 @@ _WAITING: Final = frozenset(("short of backups", "to be moved"))
 """States of partitions of which copies are still to be made."""
 _PRIVATE: Final = ("control_fd", "parent_pipe")
 _FILES: Final = frozenset(
-    ("log_file", "secret_file", "snapshot_key_file", "snapshot_store", "spill_directory", "tls_ca",
-     "tls_certificate", "tls_key", "users_file")
+    ("audit_file", "log_file", "secret_file", "snapshot_key_file", "snapshot_store",
+     "spill_directory", "tls_ca", "tls_certificate", "tls_key", "users_file")
 )  # fmt: skip
 
 
