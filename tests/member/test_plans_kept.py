@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from remuda.member import plans
 
+TOGETHER = "SELECT count(*) FROM a JOIN b ON a.id = b.id WHERE a.v > ?"
 InCluster = Callable[..., None]
 JOIN = "SELECT count(*) FROM a JOIN b ON a.id = b.id"
 RECURSIVE = (
@@ -22,14 +24,7 @@ RECURSIVE = (
 def test_a_plan_is_made_anew_once_when_its_maps_have_grown_and_never_for_others(
     in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch, members: int, text: str
 ) -> None:
-    planned: list[object] = []
-    original = plans.planned
-
-    def counted(*arguments: Any) -> Any:
-        planned.append(arguments)
-        return original(*arguments)
-
-    monkeypatch.setattr(plans, "planned", counted)
+    planned = _counted(monkeypatch)
 
     async def scenario(cluster: Any) -> None:
         client = await cluster.client()
@@ -62,3 +57,45 @@ def test_a_plan_is_made_anew_once_when_its_maps_have_grown_and_never_for_others(
         assert await times() == [1, 0, 0]
 
     in_cluster(scenario, members)
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_clients_that_ask_at_once_after_inserts_share_one_plan(
+    in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch, members: int
+) -> None:
+    planned = _counted(monkeypatch)
+
+    async def scenario(cluster: Any) -> None:
+        clients = [await cluster.client() for _ in range(5)]
+
+        async def times() -> int:
+            planned.clear()
+            for _ in range(2):
+                await asyncio.gather(*(client.sql(TOGETHER, 3) for client in clients))
+            return len(planned)
+
+        for table in "ab":
+            await clients[0].sql(f"CREATE TABLE {table} (id BIGINT PRIMARY KEY, v BIGINT)")
+        for number in range(1, 5):
+            for table in "ab":
+                await clients[0].sql(
+                    f"INSERT INTO {table} SELECT g, g FROM generate_series({number * 1000}, "
+                    f"{number * 1000 + 999}) g"
+                )
+            assert await times() == 1
+            assert await times() == 0
+
+    in_cluster(scenario, members)
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What has been planned since it was cleared."""
+    planned: list[object] = []
+    original = plans.planned
+
+    def counted(*arguments: Any) -> Any:
+        planned.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(plans, "planned", counted)
+    return planned

@@ -109,6 +109,9 @@ class Plans:
         statement = await self._work(text, lambda: sight.bound(text, types))
         await self._statistics.refresh(_maps(statement))
         environment = self._environment(local)
+        found = self._cache.find(key, environment)  # another client asked the same meanwhile
+        if found is not None:
+            return found
         found = await self._planned(statement, text, environment)
         # Names were bound by a catalog that may have been replaced since: such a plan meets
         # altered maps, and kept it would do so each time.

@@ -51,6 +51,8 @@ class ClusterStatistics:
         self._known: dict[int, Known] = {}
         self.versions: Mapping[int, int] = {}
         """How often the statistics of a map were taken. Never changed, but replaced."""
+        self._fetching: dict[int, asyncio.Future[bool]] = {}
+        """By map: whether they were fetched, once that has ended."""
 
     def statistics(self, schema: MapSchema) -> MapStatistics | None:
         known = self._known.get(schema.map_id)
@@ -68,11 +70,29 @@ class ClusterStatistics:
         return any(map(self.stale, map_ids))
 
     async def refresh(self, maps: Sequence[MapSchema]) -> None:
-        """Fetch what is stale. A member that does not answer is left out: plans get worse, not
-        wrong."""
-        wanted = [schema for schema in maps if self.stale(schema.map_id)]
-        if not wanted:
-            return
+        """Fetch what is stale; what another statement is fetching already is waited for, or each
+        of them would make the plans of the others void. A member that does not answer is left out:
+        plans get worse, not wrong."""
+        stale = [schema for schema in maps if self.stale(schema.map_id)]
+        wanted = [schema for schema in stale if schema.map_id not in self._fetching]
+        others = [self._fetching[s.map_id] for s in stale if s.map_id in self._fetching]
+        if wanted:
+            done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            self._fetching |= dict.fromkeys((schema.map_id for schema in wanted), done)
+            fetched = False
+            try:
+                await self._fetch(wanted)
+                fetched = True
+            finally:
+                for schema in wanted:
+                    del self._fetching[schema.map_id]
+                done.set_result(fetched)
+        if others:
+            await asyncio.wait(others)
+            if not all(other.result() for other in others):  # its statement was cancelled
+                await self.refresh(maps)
+
+    async def _fetch(self, wanted: Sequence[MapSchema]) -> None:
         core = self._core
         message = control_pb2.StatisticsRequest(
             context=core.context(), map_ids=[schema.map_id for schema in wanted]
