@@ -147,9 +147,14 @@ def test_without_backups_a_lost_member_brings_its_rows_back() -> None:
             while not cluster.member(1).core.view.absent:
                 await asyncio.sleep(0.01)
             killed = on_disk(picture(disk))
-            with pytest.raises(RemudaError, match=r"only copies of .* partitions"):
+            with pytest.raises(RemudaError, match=r"only copies of .* partitions") as caught:
                 async with late_member(cluster, folders[2], on_disk(disk)):
                     pass
+            assert "Stop all members and start them again" in caught.value.hint
+            assert not caught.value.retryable
+            assert await cluster.member(1).lost.accept()
+            async with late_member(cluster, folders[2], on_disk(disk)) as late:
+                assert late.info.number > 3
         async with logged_cluster(folders, killed, backups=0) as cluster:
             await holds(await cluster.client())
 

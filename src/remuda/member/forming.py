@@ -483,8 +483,11 @@ class Forming:
         lost = [p for p, e in recovery.state.lost.items() if log_state.member in e.members]
         if lost:
             raise InvalidDefinition(
-                f"data_dir of the member has the only copies of {len(lost)} partitions that the"
-                " cluster has lost",
+                f"data_dir of the member has the only copies of {len(lost)} partitions, and a"
+                " process that has ended gives none back while the cluster runs",
+                detail="The others cannot reach these partitions. They join nobody who has copies"
+                " of them, so that nothing of the folder is void.",
                 hint="Stop all members and start them again, this one among them: then the cluster"
-                " takes them from its log. To give them up, start it with an empty folder.",
+                " takes the partitions from its log. To give them up, run remuda cluster"
+                " accept-loss; then this member may join.",
             )
