@@ -18,7 +18,7 @@ from namespaces import Namespaces
 from remuda.client.ready import Ready, ReadyLines
 from remuda.config import INSECURE_WORDS
 
-START_TIMEOUT = 60.0
+START_TIMEOUT = 240.0
 STOP_TIMEOUT = 60.0
 CONTROL_PORT = 47_000
 """Of every member that has a network of its own."""

@@ -19,11 +19,12 @@ from sim_cluster import Simulation, simulation
 from sim_log_disk import LogDisk
 from sim_network import LOST, Fate, Sent
 
-from remuda.errors import PartitionsUnreachable, RemudaError
+from remuda.errors import MemberUnavailable, PartitionsUnreachable, RemudaError
 from remuda.member import commit_participants, donations, donor
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.commit_work import Taking
 from remuda.member.donor import Donor
+from remuda.member.metrics.pages import Pages
 from remuda.transaction.staged_commit import FinishAsked
 
 ROWS = 300
@@ -187,6 +188,38 @@ def test_without_progress_their_patience_ends_it(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(donor, "BATCH_ROWS", 1)
     monkeypatch.setattr(Donor, "tell_progress", lambda *_: asyncio.sleep(0))
     play(slow_donors)
+
+
+def test_a_donor_without_a_majority_waits_and_says_so() -> None:
+    """Nobody can answer for a majority any more: it must not end, and whoever asks hears why."""
+
+    async def work(sim: Simulation) -> None:
+        one = await cut_off(sim)
+        sim.network.rules.append(lambda sent: LOST if sent.name == "DONATE" else None)
+        await until(lambda: all(sim.members[n].core.stopping for n in (4, 5)))
+        sim.crash(2)
+        sim.crash(3)
+        sim.network.rules.clear()
+        await until(lambda: not one.ready)
+        await asyncio.sleep(600.0)
+        for number in (4, 5):
+            member = sim.members[number]
+            assert not member._end.done()
+            with pytest.raises(MemberUnavailable) as caught:
+                await sim.client(number)
+            assert "is not in the cluster any more" in caught.value.message
+            assert "may not serve: it is not heard by a majority" in caught.value.detail
+            assert "leave this process alone" in caught.value.hint
+            said = sum("a donor waits" in line for line in sim.log().splitlines())
+            assert 4 < said < 40, "not once for each question"
+            assert Pages(member.core, tuple, None)._ready().content == b"donor\n"
+            member.donor.end()
+        await until(lambda: all(sim.members[n]._end.done() for n in (4, 5)))
+
+    with simulation(1, 5, backups=1) as sim:
+        sim.form()
+        sim.complete(load(sim))
+        sim.complete(work(sim), 2000.0)
 
 
 async def forgotten_end(sim: Simulation) -> None:

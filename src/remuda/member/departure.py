@@ -19,6 +19,12 @@ class Departure:
         self.gone = False
         """Nor are the other members, who have a view without this one."""
 
+        self.donating = False
+        """Views have dropped it, and it keeps its copies until nobody wants them."""
+
+    def donate(self) -> None:
+        self.donating = True
+
     def refuse(self) -> None:
         self.refusing = True
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from remuda.config import split_address
 from remuda.datatypes.view import View
-from remuda.errors import RemudaError
+from remuda.errors import MemberUnavailable, RemudaError
 from remuda.member import arrow_stream
 from remuda.member.catalog_service import CatalogService
 from remuda.member.commits_in_doubt import CommitsInDoubt
@@ -39,6 +39,9 @@ log = logging.getLogger(__name__)
 Address = tuple[str, int]
 TIMEOUT: Final = 30.0
 BATCH_ROWS: Final = 16 * 1024
+TELL_FIRST: Final = 1.0
+"""Seconds until the log repeats why a donor waits."""
+TELL_MAX: Final = 300.0
 
 
 class Progress:
@@ -55,6 +58,37 @@ class Progress:
         if self._donor.now() - self._told >= self._donor.tell_every:
             await self._donor.tell_progress(self._partitions)
             self._told = self._donor.now()
+
+
+class Waits:
+    """Why a donor waits: for users who ask, and in the log, which repeats it more and more rarely.
+    Without a majority among the others it may wait for ever."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._causes: dict[str, str] = {}
+        self._pause = TELL_FIRST
+        self._next = 0.0
+
+    @property
+    def text(self) -> str:
+        if not self._causes:
+            return ""
+        return "It waits: " + "; ".join(f"{at}: {why}" for at, why in self._causes.items())
+
+    def heard(self) -> None:
+        """A member has answered for a majority."""
+        self._causes.clear()
+        self._pause, self._next = TELL_FIRST, 0.0
+
+    def note(self, address: str, error: RemudaError) -> None:
+        self._causes[address] = error.message
+        now = self._core.world.clock.monotonic()
+        if now < self._next:
+            return
+        log.warning("a donor waits", extra=fields(asked=address, cause=error.message))
+        self._next = now + self._pause
+        self._pause = min(2 * self._pause, TELL_MAX)
 
 
 class Donor:
@@ -78,13 +112,35 @@ class Donor:
         """The partitions that it has, with their generations."""
         self._asking: asyncio.Task[None] | None = None
         self._over = False
+        self._reason = ""
+        """Why it was dropped; "" while it is a member."""
+        self._waits = Waits(core)
 
-    async def run(self) -> None:
-        """Return when none of the copies is wanted, or after ``end``."""
+    def begin(self, reason: str) -> None:
+        """It was dropped: from now on it keeps what it has."""
         view, number = self._core.view, self._core.number
         self._view = view
         rows = enumerate(view.replicas)
         self._copies = {p: view.generation(p) for p, row in rows if number in row}
+        self._reason = reason
+        self._core.departure.donate()
+
+    @property
+    def refusal(self) -> MemberUnavailable | None:
+        """What users hear; None while this process is a member."""
+        if not self._reason:
+            return None
+        return MemberUnavailable(
+            f"member {self._core.number} is not in the cluster any more: {self._reason}",
+            detail=f"It keeps its copies of {len(self._copies)} partitions until a majority of the"
+            f" others has answered that none of them is wanted. {self._waits.text}".rstrip(),
+            hint="Ask another member. Where partitions are unreachable, leave this process alone: a"
+            " signal ends it at once, and what only it has is unreachable then.",
+            member=str(self._core.number),
+        )
+
+    async def run(self) -> None:
+        """Return when none of the copies is wanted, or after ``end``."""
         if not self._copies or self._over:
             return
         log.warning("it keeps its copies until nobody wants them", extra=fields())
@@ -105,6 +161,7 @@ class Donor:
         for host, port in self._addresses():
             try:
                 answer = await self._ask(host, port, self._copies)
+                self._waits.heard()
                 self._view = codec.decode_view(answer.view)
                 self._catalog.install(answer.catalog)
                 if not answer.wanted:
@@ -114,7 +171,7 @@ class Donor:
                     return True
                 await self._give_all(answer)
             except RemudaError as error:  # another one is asked, then all again
-                log.info("a donor waits", extra=fields(cause=error.message))
+                self._waits.note(f"{host}:{port}", error)
             else:
                 return False
         return False

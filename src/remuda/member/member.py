@@ -358,12 +358,19 @@ class Member:
             if task is not None:
                 task.cancel()
         self.peers.close()
-        self.metrics.close()
-        for server in self._servers.values():
+        servers = dict(self._servers)
+        if donor and hasattr(self, "queries"):
+            # Users and load balancers that ask a donor are told what it is.
+            for channel in list(servers.pop(ChannelKind.USER).channels):
+                channel.close(error)
+            self.donor.begin(reason)
+        for server in servers.values():
             await server.close(error)
         await core.cancel_tasks()
-        if donor and hasattr(self, "queries"):
+        if self.donor.refusal is not None:
             await self.donor.run()
+            await self._servers[ChannelKind.USER].close(error)
+        self.metrics.close()
         if self.recovery is not None:
             await self.recovery.close()
         if hasattr(self, "snapshots"):
@@ -378,6 +385,8 @@ class Member:
 
     def _greet_user(self, _hello: Message) -> Message:
         self.core.departure.require_here()
+        if self.donor.refusal is not None:
+            raise self.donor.refusal
         return user_pb2.BitToUserHandshake(
             server_infos=server_infos(),
             supported_methods=self._user_routes.supported,

@@ -50,6 +50,8 @@ class Pages:
         core = self._core
         if ready(core):
             return text(200, "ready")
+        if core.departure.donating:
+            return text(503, "donor")
         if core.stopping or core.departure.refusing:
             return text(503, "leaving")
         return text(503, "starting" if not core.view.number else "waiting")
