@@ -19,10 +19,12 @@ from sim_cluster import Simulation, simulation
 from sim_log_disk import LogDisk
 from sim_network import LOST, Fate, Sent
 
+from remuda.cluster.next_view import Placement
 from remuda.errors import MemberUnavailable, PartitionsUnreachable, RemudaError
 from remuda.member import commit_participants, donations, donor
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.commit_work import Taking
+from remuda.member.copies_receiving import Incoming
 from remuda.member.donor import Donor
 from remuda.member.metrics.pages import Pages
 from remuda.transaction.staged_commit import FinishAsked
@@ -164,6 +166,43 @@ async def slow_donors(sim: Simulation) -> None:
     client = await sim.client(1)
     assert await client.run(TOTAL) == [(ROWS, ROWS)]
     client.channel.close()
+
+
+async def other_views(sim: Simulation) -> None:
+    """Views that do not concern the copies of donors come while these give them."""
+    one = await cut_off(sim)
+    away = {str(sim.nodes[number]) for number in (4, 5)}
+    views = itertools.count()
+
+    def rule(sent: Sent) -> Fate | None:
+        if sent.name != "COPY_ROWS" or sent.sender not in away:
+            return None
+        next(views)
+        number = one.number
+        rows = list(enumerate(one.view.replicas))
+        backed = [Placement(p, row, (row[1], row[0])) for p, row in rows if len(row) == 2]
+        sim.members[number].membership.wish_places(backed[:1])
+        return Fate((0.5,))
+
+    sim.network.rules.append(rule)
+    await until(lambda: not one.view.absent, 120.0)
+    assert next(views) > 5
+    client = await sim.client(1)
+    assert await client.run(TOTAL) == [(ROWS, ROWS)]
+    client.channel.close()
+
+
+def test_views_that_do_not_concern_a_donor_leave_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(donor, "BATCH_ROWS", 1)
+    play(other_views)
+
+
+@pytest.mark.soak
+def test_where_every_view_does_it_never_comes_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(donor, "BATCH_ROWS", 1)
+    monkeypatch.setattr(Incoming, "chosen", lambda *_: False)
+    with pytest.raises(TimeoutError):
+        play(other_views)
 
 
 def test_donors_that_are_slow_but_get_on_are_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

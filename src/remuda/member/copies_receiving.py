@@ -45,6 +45,18 @@ class Incoming:
     partitions: frozenset[int] | None
     former: tuple[int, ...] = ()
     """Those of which a former copy is here, in order."""
+    from_donor: bool = False
+    """The sender is in no view."""
+    closed: bool = False
+    """A view concerns copies of it: no more rows are taken."""
+
+    def chosen(self, view: View) -> bool:
+        """Whether the view still waits for these copies of the sender."""
+        away = view.unreachable
+        return all(p in away and away[p].donor == self.sender for p in self.partitions or ())
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class Receiving:
@@ -120,16 +132,24 @@ class Receiving:
             store.discard_partitions(partitions)
         self._core.wal.partitions_taken(partitions)
         self._transactions.let_go(partitions)
-        self._incoming[transfer] = Incoming(donor, partitions)
+        self._incoming[transfer] = Incoming(donor, partitions, from_donor=True)
 
     def coming(self, transfer: str) -> frozenset[int]:
         """The partitions that come under this name."""
         incoming = self._incoming.get(transfer)
-        return frozenset() if incoming is None else incoming.partitions or frozenset()
+        if incoming is None or incoming.closed:
+            return frozenset()
+        return incoming.partitions or frozenset()
 
     def on_rows(self, request: Request) -> None:
         message = control_pb2.CopyRows.FromString(request.pbody)
-        self._core.observe_member(message.context)
+        incoming = self._incoming.get(message.transfer)
+        if incoming is not None and incoming.from_donor:
+            # It is in no view. One that concerns these copies closes the transfer; others, such as
+            # those of moves, would make a donor begin again and again.
+            self._core.observe(message.context)
+        else:
+            self._core.observe_member(message.context)
         self._core.serve(request, self._take(request, message))
 
     async def _take(self, request: Request, message: control_pb2.CopyRows) -> None:
@@ -208,7 +228,7 @@ class Receiving:
     ) -> tuple[MapStore, Incoming]:
         """Raises TransientError, SchemaChanged."""
         incoming = self._incoming.get(message.transfer)
-        if incoming is None:
+        if incoming is None or incoming.closed:
             raise TransientError(f"transfer {message.transfer} is not known any more")
         store = self._core.store(message.map_id, message.schema_version)
         if incoming.partitions is None:
@@ -222,6 +242,8 @@ class Receiving:
         for name, incoming in list(self._incoming.items()):
             if incoming.partitions is None:
                 continue
+            if incoming.from_donor and not incoming.chosen(view):
+                incoming.close()
             left = frozenset(p for p in incoming.partitions if me not in view.replicas[p])
             dead = frozenset(p for p in left if view.replicas[p] != before.replicas[p])
             incoming.partitions = left - dead

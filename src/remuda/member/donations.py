@@ -147,7 +147,8 @@ class Donations:
         """The beginning or the end of a transfer. Raises ViewChanged, TransientError."""
         message = control_pb2.DonatedCopies.FromString(request.pbody)
         core = self._core
-        core.observe_member(message.context)
+        core.require_serving()
+        core.observe(message.context)  # not its view: what counts is whom the present one chooses
         if message.complete:
             self._completed(request, message)
             return
@@ -209,7 +210,8 @@ class Donations:
         """What the donor knows counts here, and how it has ended here counts there."""
         message = control_pb2.DonatedJob.FromString(request.pbody)
         core = self._core
-        core.observe_member(message.context)
+        core.require_serving()
+        core.observe(message.context)
         if message.donor not in {each.donor for each in core.view.unreachable.values()}:
             raise ViewChanged(f"member {message.donor} is not to bring anything back")
         timestamp = message.commit_timestamp if message.HasField("commit_timestamp") else None
