@@ -71,6 +71,9 @@ def test_all_ways_into_a_map_round_and_keep_the_type(tmp_path: Path) -> None:
         assert client.sql("SELECT DISTINCT c, EXTRACT(microseconds FROM e) FROM m").fetchall() == [
             (Interval(14, 0, 0), 130_000)
         ]
+        text = '{"a": "2024-01-01 00:00:00.1236", "c": "1-2"}'
+        found = client.sql("SELECT a, c, b FROM jsonb_populate_record(NULL::m, ?::jsonb)", text)
+        assert [tuple(row) for row in found] == [(KEPT[0], Interval(14, 0, 0), None)]
         client.sql("ALTER TABLE m ADD COLUMN late TIME(0) DEFAULT '10:00:00.6'")
         client.sql("ALTER TABLE m ALTER COLUMN a TYPE TIMESTAMP(4)")
         with pytest.raises(remuda.RemudaError, match="some value might not fit"):

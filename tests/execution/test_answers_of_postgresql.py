@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.sql import BIGINT, TIMESTAMP, restricted
 from remuda.datatypes.valuetext import text_of
 from remuda.errors import RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
@@ -79,6 +81,9 @@ TEMPLATES = [
 ]
 """An expression, and its text or "! SQLSTATE"."""
 OTHERS = [
+    ("extract(isoyear from timestamp '0044-06-01 BC')", "-44"),
+    ("extract(isoyear from date '0001-01-01 BC')", "-2"),
+    ("date_part('isoyear', timestamp '0001-06-17 BC')", "-1"),
     ("date_part('minute', date '2000-01-04')", "0"),
     ("date_part('epoch', date '2000-01-04')", "946944000"),
     ("extract(epoch from date '2000-01-04')", "946944000"),
@@ -109,6 +114,37 @@ OTHERS = [
     ("substring('abc' from '1' for 2)", "ab"),
     ("substring('abc', '1', 2)", "ab"),
 ]
+
+
+MAPS = {
+    "m": MapSchema("m", (Column("k", BIGINT), Column("v", restricted(TIMESTAMP, 0))), ("k",), ())
+}
+
+
+class Maps(NoMaps):
+    def find(self, name):
+        return MAPS.get(name)
+
+
+@pytest.mark.parametrize(
+    ("relation", "answer"),
+    [
+        ("jsonb_populate_record(NULL::m, '{}')", ["k", "v"]),
+        ("json_populate_recordset(NULL::m, '[]')", ["k", "v"]),
+        ("jsonb_populate_record(NULL::record, '{}') AS x (a int)", ["a"]),
+        ("jsonb_populate_record(NULL::nix, '{}')", "42704"),
+        ("jsonb_populate_record(NULL::record, '{}')", "0A000"),
+        ("jsonb_populate_record(ROW(1), '{}')", "0A000"),
+        ("jsonb_populate_record(NULL::m)", "0A000"),
+        ("jsonb_populate_record(NULL::m, '{}') AS x (a int)", "42601"),
+    ],
+)
+def test_rows_of_maps_from_json(relation, answer):
+    try:
+        found = bind(parse(f"select * from {relation}"), Maps()).names
+    except RemudaError as error:
+        found = error.sqlstate
+    assert found == (answer if isinstance(answer, str) else tuple(answer))
 
 
 @pytest.mark.parametrize(("expression", "answer"), [*TEMPLATES, *OTHERS])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sqlglot import exp
 
-from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, array, unrestricted
+from remuda.datatypes.sql import BIGINT, JSON, VARCHAR, SqlType, array, unrestricted
 from remuda.datatypes.text import type_name
-from remuda.errors import SqlSyntaxError, UndefinedFunction
-from remuda.plan.expression import ColumnRef, Expression, Literal
+from remuda.errors import SqlSyntaxError, UndefinedFunction, UndefinedType
+from remuda.plan.expression import Call, ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical, OutputColumn, Project, Unfold
 from remuda.plan.set_functions import RECORD_FUNCTIONS, SET_FUNCTIONS, SetCall, SetSignature
 from remuda.sql.calls import function_name
@@ -22,6 +23,12 @@ from remuda.sql.output import one_row
 from remuda.sql.places import position_of
 from remuda.sql.scope import Scope
 from remuda.sql.types import type_from_tree
+
+_POPULATING: Final = {
+    f"{kind}_populate_{rows}": f"json_to_{rows}"
+    for kind in ("json", "jsonb")
+    for rows in ("record", "recordset")
+}
 
 
 def is_table_function(node: exp.Expr) -> bool:
@@ -121,6 +128,9 @@ class _Binder:
         for call in calls:
             name = "unnest" if isinstance(call, exp.Unnest) else self._name(call)
             first = first or name
+            fields: list[tuple[str, SqlType]] | None = None
+            if name in _POPULATING:
+                name, call, fields = self._populating(name, call, definitions)  # noqa: PLW2901
             if name not in SET_FUNCTIONS:
                 if len(calls) > 1 or ordinality:
                     raise self.context.unsupported(f"the function {name} among rows", call)
@@ -129,7 +139,7 @@ class _Binder:
             several = name == "unnest" and len(arguments) > 1
             for group in [[a] for a in arguments] if several else [list(arguments)]:
                 made, signature = bound_call(self.binder, name, group, call)
-                made, signature = self._defined(made, signature, definitions, call)
+                made, signature = self._defined(made, signature, definitions, fields, call)
                 bound.append(made)
                 names += [column for column, _ in signature.columns]
         if len(bound) > 1:
@@ -151,9 +161,11 @@ class _Binder:
         made: SetCall,
         signature: SetSignature,
         definitions: Sequence[exp.ColumnDef],
+        fields: list[tuple[str, SqlType]] | None,
         node: exp.Expr,
     ) -> tuple[SetCall, SetSignature]:
-        """With the columns of a column definition list, which some functions need."""
+        """With the columns of a column definition list, which some functions need if no
+        ``fields`` are known."""
         if made.function not in RECORD_FUNCTIONS:
             if definitions:
                 raise self.context.error(
@@ -162,23 +174,57 @@ class _Binder:
                     definitions[0],
                 )
             return made, signature
-        if not definitions:
+        if definitions and fields is not None:
+            raise self.context.error(
+                SqlSyntaxError,
+                "a column definition list is redundant for a function returning a named composite "
+                "type",
+                definitions[0],
+            )
+        if not definitions and fields is None:
             raise self.context.error(
                 SqlSyntaxError,
                 'a column definition list is required for functions returning "record"',
                 node,
                 hint="Write AS x (column type, ...) behind it.",
             )
-        columns = []
-        for definition in definitions:
-            self.context.only(definition, "this", "kind")
-            place = position_of(self.context.text, definition.this)
-            found = type_from_tree(definition.args["kind"], place)
-            columns.append((identifier(definition.this), found))
+        columns = [self._definition(each) for each in definitions] if fields is None else fields
         names = Literal(array(VARCHAR), tuple(name for name, _ in columns))
         types = tuple(each for _, each in columns)
-        call = SetCall(made.function, (*made.arguments, names), types)
+        arguments = made.arguments
+        if made.function == "json_to_record":  # of NULL a row of NULLs
+            arguments = (Call(JSON, "coalesce", (*arguments, Literal(JSON, "{}"))),)
+        call = SetCall(made.function, (*arguments, names), types)
         return call, SetSignature((*signature.arguments, names.type), tuple(columns))
+
+    def _definition(self, definition: exp.ColumnDef) -> tuple[str, SqlType]:
+        self.context.only(definition, "this", "kind")
+        place = position_of(self.context.text, definition.this)
+        return identifier(definition.this), type_from_tree(definition.args["kind"], place)
+
+    def _populating(
+        self, name: str, call: exp.Expr, definitions: Sequence[exp.ColumnDef]
+    ) -> tuple[str, exp.Expr, list[tuple[str, SqlType]] | None]:
+        """``jsonb_populate_record(NULL::map, json)`` is ``jsonb_to_record(json)`` with the columns
+        of the map."""
+        base = call.expressions[0] if len(call.expressions) == 2 else None
+        to = base.args["to"].args.get("kind") if isinstance(base, exp.Cast) else None
+        row_type = identifier(to) if isinstance(to, exp.Identifier) else ""
+        schema = self.context.catalog.find(row_type) if row_type else None
+        of_null = isinstance(base, exp.Cast) and isinstance(base.this, exp.Null)
+        if row_type not in ("", "record") and schema is None:
+            raise self.context.error(UndefinedType, f'type "{row_type}" does not exist', base)
+        if not of_null or not (schema is not None or (row_type == "record" and definitions)):
+            raise self.context.unsupported(
+                f"{name} of another record than a NULL of a map's type",
+                call if base is None else base,
+                hint="Write NULL::map, or json_to_record(json) AS x (column type, ...).",
+            )
+        plain = exp.Anonymous(this=_POPULATING[name], expressions=call.expressions[1:])
+        plain.update_positions(call)
+        if schema is None:
+            return _POPULATING[name], plain, None
+        return _POPULATING[name], plain, [(c.name, c.type) for c in schema.shown]
 
     def _column(self, name: str, sql_type: SqlType) -> OutputColumn:
         return OutputColumn(self.context.new_id(), name, unrestricted(sql_type))

@@ -133,7 +133,7 @@ def _iso_week(field: str, days: Data) -> Data:
     years = thursday.astype("M8[D]").astype("M8[Y]")
     if field == "isoyear":
         iso_year: Data = years.astype(np.int64) + 1970
-        return iso_year
+        return np.where(iso_year <= 0, iso_year - 1, iso_year)  # there is no year 0
     week: Data = (thursday - years.astype("M8[D]").astype(np.int64)) // 7 + 1
     return week
 
