@@ -77,9 +77,11 @@ def main() -> None:
     parser.add_argument("--restarts", type=int, default=20)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--members", type=int, nargs="*", default=[3, 5])
+    parser.add_argument("--return-within", choices=("off", "on", "both"), default="both")
     given = parser.parse_args()
+    kinds = {"off": (False,), "on": (True,), "both": (False, True)}[given.return_within]
     for members in given.members:
-        for returns in (False, True):
+        for returns in kinds:
             measured(members, returns, given.restarts, given.rows)
 
 

@@ -30,7 +30,7 @@ from remuda.client.near_cache import NearCache
 from remuda.client.ready import ReadyLines
 from remuda.errors import RemudaError
 
-START_TIMEOUT = 60.0
+START_TIMEOUT = 180.0
 STOP_TIMEOUT = 90.0
 KEYS = 400
 """Of each worker that writes."""
@@ -46,12 +46,26 @@ COMPLETE_TIMEOUT = 90.0
 MOVED = re.compile(r"(?:copies moved|replicated map sent).* rows=(\d+) bytes=(\d+)")
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [sock.getsockname()[1] for sock in sockets]
-    for sock in sockets:
-        sock.close()
-    return ports
+class HeldPorts:
+    """Ports of this host that no other process is given while they are held, also between the end
+    of a member and its next start.
+
+    Each port is bound by a socket that never listens. A member may bind the port as well, because
+    both sides set SO_REUSEADDR; the kernel assigns the port neither to a socket that asks for any
+    port nor to an outgoing connection. A port that is only chosen beforehand may be taken by either
+    before its member starts.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._sockets = [socket.socket() for _ in range(count)]
+        for sock in self._sockets:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind(("127.0.0.1", 0))
+        self.numbers: list[int] = [sock.getsockname()[1] for sock in self._sockets]
+
+    def close(self) -> None:
+        for sock in self._sockets:
+            sock.close()
 
 
 @dataclass(frozen=True)
@@ -73,7 +87,8 @@ class Fleet:
     def __init__(self, folder: Path, members: int, settings: Mapping[str, object]) -> None:
         self.folder = folder
         self.settings = dict(settings)
-        ports = free_ports(3 * members)
+        self._held = HeldPorts(3 * members)
+        ports = self._held.numbers
         self._ports = [tuple(ports[3 * i : 3 * i + 3]) for i in range(members)]
         self._children: list[subprocess.Popen[bytes]] = []
         self._starts = 0
@@ -141,6 +156,7 @@ class Fleet:
             child.wait()
             if child.stdout is not None:
                 child.stdout.close()
+        self._held.close()
 
     def __enter__(self) -> Self:
         return self
