@@ -601,6 +601,11 @@ class JobAborted(TransientError):
     may_have_run = False
 
 
+class JobInterrupted(JobAborted):
+    """Members left, joined or were lost while the rows of a job were written. It was rolled back:
+    the same rows may be written again, in another job."""
+
+
 class SerializationFailure(TransientError):
     """Rows that a statement read were changed by others before it could commit."""
 

@@ -10,6 +10,7 @@ from remuda.client.deadline import Deadline
 from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
+    JobAborted,
     MemberLeaving,
     MemberUnavailable,
     NoAnswer,
@@ -49,7 +50,8 @@ class Tries:
     """The tries of one request.
 
     What was refused before anything was done is sent again until ``timeout`` seconds have passed,
-    reads and writes alike. What was lost with its connection is sent again ``repeats`` times: the
+    reads and writes alike, and so is a write that has lost a member and has changed nothing. What
+    was lost with its connection is sent again ``repeats`` times: the
     caller says by it that the request may run twice. What was made for an older schema of its map
     is sent again once.
     """
@@ -83,6 +85,9 @@ class Tries:
         """Wait until the request may be sent again, and learn the view; raises ``error`` when it
         may not, and ClientClosed in its place when the client was closed."""
         core = self._core
+        # A read that is lost with its connection is repeated as often as the user says, no more.
+        undone = isinstance(error, (MemberUnavailable, JobAborted)) and not error.may_have_run
+        refused = isinstance(error, REFUSED) or (undone and not self._reads)
         if self._reads:
             error = error.knowing(may_have_run=False)
         if core.closed:
@@ -96,7 +101,7 @@ class Tries:
             if self._lost_partition or core.in_transaction:  # which it may have failed
                 raise error
             self._lost_partition = True
-        elif not isinstance(error, REFUSED):
+        elif not refused:
             if self._left == 0 or not isinstance(error, LOST):
                 raise error
             self._left -= 1

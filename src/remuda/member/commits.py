@@ -20,7 +20,7 @@ from remuda.member.commit_work import (
     rows_message,
 )
 from remuda.member.commits_in_doubt import CommitsInDoubt
-from remuda.member.core import Core, attempt, to_its_end
+from remuda.member.core import Core, attempt, nothing_done, to_its_end
 from remuda.member.offload import Offload
 from remuda.member.peers import Peers
 from remuda.rpc import codec
@@ -106,9 +106,10 @@ class Commits:
         partitions: Collection[int] | None,
         expected: int | None,
     ) -> int:
-        for number in primaries:
-            self._core.require_reached(number)
-        await self.turn(work.schema.map_id, work.job)
+        with nothing_done():
+            for number in primaries:
+                self._core.require_reached(number)
+            await self.turn(work.schema.map_id, work.job)
         try:
             return await self.commit_in_turn(work, primaries, partitions, expected)
         finally:
@@ -127,8 +128,9 @@ class Commits:
             raise _moved(work)
         parts = parts_written(self._core.view, work, primaries, chosen)
         coordinator = tx.Coordinator(work.job, tuple(primaries), parts, expected)
-        for number in coordinator.participants:
-            self._core.require_reached(number)
+        with nothing_done():
+            for number in coordinator.participants:
+                self._core.require_reached(number)
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         leading = Leading(work, coordinator, done, chosen, self._core.world.clock.monotonic())
         self._leading[work.job] = leading

@@ -321,13 +321,21 @@ class Core:
 
     def require_reached(self, number: int) -> None:
         """Before anything is done for a request. Raises MemberSuspected for a member of this view
-        that is not heard: the request may wait for the next one. Otherwise as ``require_alive``."""
+        that is not heard: the request may wait for the next one. ViewChanged for one that the view
+        does not have any more: the request was made for an earlier one. For NOBODY as
+        ``require_alive``."""
         try:
             self.require_alive(number)
         except MemberUnavailable as lost:
-            if number not in self.view.by_number:
+            if number == NOBODY:
                 raise
-            raise MemberSuspected(lost.message, hint=lost.hint, member=lost.member) from lost
+            if number in self.view.by_number:
+                raise MemberSuspected(lost.message, hint=lost.hint, member=lost.member) from lost
+            raise ViewChanged(
+                f"member {number} is not in view {self.view.number}: {self.lost[number]}",
+                hint="Try again.",
+                member=str(number),
+            ) from lost
 
     def live_members(self) -> tuple[int, ...]:
         return tuple(m.number for m in self.view.members if m.number not in self.lost)

@@ -41,6 +41,8 @@ from remuda.sql.statements import (
     TruncateStatement,
 )
 
+_WRITING = (PlannedInsert, PlannedChange, PlannedExplain, CreateAsStatement, TruncateStatement)
+
 # Read once: an enumeration's attribute is a slow lookup.
 PREPARED, SQL = user_pb2.PREPARED_STATEMENT_TYPE, user_pb2.SQL
 
@@ -73,6 +75,8 @@ class Progress:
     """It changes definitions, or the cluster itself."""
     undone: bool = True
     """Nothing that it does has taken effect, or may: no commit of it has begun."""
+    alone: bool = False
+    """It writes rows, in a commit of its own."""
     spares_transaction: bool = False
     """Its failure does not fail its transaction."""
     runs: deque[Initiated] = field(default_factory=lambda: deque(maxlen=RUNS_KEPT))
@@ -163,6 +167,7 @@ class Statement:
     def runs(self, found: Planned) -> None:
         """It is about to run. What changes maps by a query says itself when it commits."""
         self.progress.defines = isinstance(found, DEFINING)
+        self.progress.alone = self.transaction is None and isinstance(found, _WRITING)
         if not isinstance(found, PlannedQuery | PlannedInsert | PlannedChange | PlannedExplain):
             self.commits()
 

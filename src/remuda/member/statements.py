@@ -17,6 +17,7 @@ from remuda.errors import (
     OutcomeUnknown,
     QueryCanceled,
     RemudaError,
+    TransientError,
 )
 from remuda.limits import PAGE_ROWS
 from remuda.member.catalog_service import CatalogService
@@ -32,7 +33,7 @@ from remuda.member.own_partitions import own_partitions
 from remuda.member.page_forms import is_stock
 from remuda.member.pauses import Pauses
 from remuda.member.peers import Peers
-from remuda.member.planned_again import PLANNED_AGAIN, pause_before_next
+from remuda.member.planned_again import pause_before_next
 from remuda.member.plans import Plans
 from remuda.member.point_reads import PointReads
 from remuda.member.queries import Queries
@@ -328,8 +329,8 @@ class Statements:
 
     async def _run(self, statement: Statement, local: bool) -> None:
         """A statement that meets a map that was altered after it was planned, or another view, is
-        planned again: as long as this is raised, it has changed nothing and told the client
-        nothing."""
+        planned again, and so is a write that loses a member: as long as this is raised, it has
+        changed nothing and told the client nothing."""
         try:
             await statement.pause("before_plan")
             while True:
@@ -344,7 +345,7 @@ class Statements:
                 statement.progress.planning += self._core.world.clock.monotonic() - began
                 try:
                     await self._dispatch(statement, found, values)
-                except PLANNED_AGAIN as error:
+                except TransientError as error:
                     pause = pause_before_next(statement, error, self._monotonic())
                     if pause is None:
                         raise

@@ -76,6 +76,7 @@ from remuda.transaction.staged_events import (
     Tick,
     Voted,
     keepers_of,
+    rows_missing,
 )
 
 __all__ = [
@@ -127,15 +128,6 @@ RESEND_AFTER: Final = 2.0
 """Seconds without an answer after which a question is asked again."""
 
 
-def rows_missing(job: str, expected: int, staged: int) -> JobAborted:
-    """Not all rows of a job are where they should be."""
-    return JobAborted(
-        f"job {job} was aborted: its tasks wrote {expected} rows, and the members have {staged}",
-        detail="Members were lost, or partitions were moved, while rows were written.",
-        hint="Write the rows again.",
-    )
-
-
 class CoordinatorPhase(Enum):
     NEW = "new"
     PREPARING = "preparing"
@@ -168,6 +160,8 @@ class Coordinator:
         """Set when the commit is decided."""
         self.error: RemudaError | None = None
         self.rows = 0
+        self._contradicted = False
+        """A participant had committed what is aborted here."""
         self._timestamp = 0
         self._votes: dict[int, Voted] = {}
         self._waiting: set[int] = set()
@@ -195,11 +189,8 @@ class Coordinator:
             case Refused(_, error) if self._undecided:
                 return self._decide(now, error)
             case Finished(member, contradicts) if self.phase is CoordinatorPhase.FINISHING:
-                if contradicts and self.error is None:
-                    self.error = JobAborted(
-                        f"member {member} had aborted job {self.job} before it was told to commit",
-                        detail="The members had lost this coordinator for a while.",
-                    )
+                if contradicts:
+                    self._contradicted_by(member)
                 return self._finished(member)
             case MemberLost(member, cause):
                 return self._lost(now, member, cause)
@@ -246,12 +237,26 @@ class Coordinator:
         self._asked_at = now
         return [AskFinish(member, self.commit_timestamp) for member in self.participants]
 
+    def _contradicted_by(self, member: int) -> None:
+        """The participants have decided otherwise without this coordinator, and may have shown
+        readers a part of it."""
+        self._contradicted = True
+        if self.committed and self.error is None:
+            self.error = JobAborted(
+                f"member {member} had aborted job {self.job} before it was told to commit",
+                detail="The members had lost this coordinator for a while.",
+                may_have_run=True,
+            )
+
     def _finished(self, member: int) -> list[Effect]:
         self._waiting.discard(member)
         if self._waiting:
             return []
         self.phase = CoordinatorPhase.DONE
-        return [Report(self.rows if self.committed else None, self.error)]
+        if self.committed or self.error is None:
+            return [Report(self.rows if self.committed else None, self.error)]
+        # Only this coordinator could have decided to commit: nothing has taken effect anywhere.
+        return [Report(None, self.error.knowing(may_have_run=self._contradicted))]
 
     def _lost(self, now: float, member: int, cause: str) -> list[Effect]:
         if member not in self.participants:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from remuda.errors import RemudaError
+from remuda.errors import JobInterrupted, RemudaError
 
 
 class Outcome(Enum):
@@ -27,6 +27,15 @@ Parts: TypeAlias = tuple[tuple[int, ...], ...]
 def keepers_of(parts: Parts) -> frozenset[int]:
     """The members that keep a backup of a part."""
     return frozenset(member for copies in parts for member in copies[1:])
+
+
+def rows_missing(job: str, expected: int, staged: int) -> JobInterrupted:
+    """Not all rows of a job are where they should be."""
+    return JobInterrupted(
+        f"job {job} was aborted: its tasks wrote {expected} rows, and the members have {staged}",
+        detail="Members were lost, or partitions were moved, while rows were written.",
+        hint="Write the rows again.",
+    )
 
 
 # --- events ----------------------------------------------------------------------------------
