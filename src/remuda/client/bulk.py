@@ -26,6 +26,8 @@ from remuda.datatypes.schema import ROW_ID, MapSchema
 from remuda.errors import (
     DataError,
     InvalidDefinition,
+    JobAborted,
+    JobInterrupted,
     NotNullViolation,
     NotServed,
     ObjectMismatch,
@@ -104,6 +106,12 @@ async def put_batches(
         committing: list[str] = []
         try:
             return await _put_batches(core, schema, batches, committing, ttl=ttl, deadline=deadline)
+        except JobAborted as error:
+            # Before its commit, a job ends only when the grid rolls it back.
+            if error.may_have_run or (committing and not isinstance(error, JobInterrupted)):
+                raise
+            tries = tries or core.tries(core.settings.retry_writes, deadline)
+            await tries.after(error)
         except MAYBE_AGAIN as error:
             tries = tries or core.tries(core.settings.retry_writes, deadline)
             if committing:

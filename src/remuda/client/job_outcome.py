@@ -7,16 +7,16 @@ from remuda.client import requests
 from remuda.client.core import Core
 from remuda.client.deadline import Deadline
 from remuda.client.requests import Call
-from remuda.errors import TransientError
+from remuda.errors import JobInterrupted, TransientError
 from remuda.rpc.messages import user_pb2
 
 _PAUSE = 0.1
 
 
-async def job_committed(core: Core, job: str) -> bool:
-    """Raises TransientError when a member does not answer for as long as a request may take: then
-    it is not known."""
-    deadline = core.deadline()
+async def job_committed(core: Core, job: str, deadline: Deadline | None = None) -> bool:
+    """Raises TransientError when a member does not answer until the deadline (as long as a request
+    may take, unless told): then it is not known."""
+    deadline = deadline or core.deadline()
     while True:
         try:
             states = await _states(core, job, deadline)
@@ -29,6 +29,16 @@ async def job_committed(core: Core, job: str) -> bool:
             if user_pb2.JOB_OPEN not in states:
                 return False
         await core.ports.pause(_PAUSE)
+
+
+def without_coordinator(job: str) -> JobInterrupted:
+    """The error of a job that was rolled back because its coordinator has left the cluster."""
+    return JobInterrupted(
+        f"job {job} was aborted: member {requests.job_coordinator(job)}, which has begun it, has "
+        "left the cluster",
+        detail="It was rolled back: nothing of it took effect.",
+        hint="Write the rows again.",
+    )
 
 
 async def _states(core: Core, job: str, deadline: Deadline) -> set[int]:

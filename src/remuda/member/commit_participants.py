@@ -30,7 +30,7 @@ from remuda.member.core import Core, attempt
 from remuda.member.log import fields
 from remuda.member.offload import Offload
 from remuda.member.peers import Peers
-from remuda.member.turns import coordinator_of
+from remuda.member.turns import coordinator_of, require_coordinator
 from remuda.rpc import codec
 from remuda.rpc.connection import Reply
 from remuda.rpc.messages import common_pb2, control_pb2
@@ -139,8 +139,7 @@ class CommitParticipants:
     def staging(self, job: str, schema: MapSchema) -> Taking:
         """Rows of the job arrive here. Raises JobAborted when the job has ended, or nobody would
         ever end it."""
-        if coordinator_of(job) not in self._core.view.by_number:
-            raise JobAborted(f"job {job} has ended: its coordinator is lost")
+        require_coordinator(job, self._core.view)
         taking = self._find(job)
         if taking.participant.decided:
             raise JobAborted(f"job {job} has ended")

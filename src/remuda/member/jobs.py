@@ -23,8 +23,10 @@ from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
     InsufficientPrivilege,
     JobAborted,
+    JobInterrupted,
     LimitExceeded,
-    NotServed,
+    MemberUnavailable,
+    PartitionsUnreachable,
     RemudaError,
     TypeMismatch,
     UndefinedStatement,
@@ -228,12 +230,14 @@ class Jobs:
                 rows = await self._commits.commit(work, participants, expected=expected)
             elif expected:
                 raise rows_missing(job.id, expected, 0)
-        except (ViewChanged, NotServed) as error:  # who asks again hears of a job that has ended
-            aborted = JobAborted(
-                f"job {job.id} was aborted: {error.message}", hint="Write the rows again."
-            )
-            self._end(job, aborted)
-            raise aborted from error
+        except (ViewChanged, MemberUnavailable) as error:
+            if not error.retryable or isinstance(error, PartitionsUnreachable):
+                self._end(job, error)
+                raise
+            # A client that asks again would hear of a job that has ended.
+            interrupted = self._interrupted(job, error)
+            self._end(job, interrupted)
+            raise interrupted from error
         except RemudaError as error:
             self._end(job, error)
             raise
@@ -245,13 +249,28 @@ class Jobs:
         self._end(job, rows, done=participants)
         return rows
 
+    def _interrupted(self, job: Job, cause: RemudaError) -> JobInterrupted:
+        return JobInterrupted(
+            f"job {job.id} was aborted: {cause.message}",
+            detail="It was rolled back: nothing of it took effect.",
+            hint="Write the rows again.",
+            member=cause.member,
+        )
+
+    def end_open(self, error: RemudaError) -> None:
+        """Roll back the jobs that are not being committed. ``error`` says why; a client that asks
+        for one of them hears JobInterrupted."""
+        for job in list(self._jobs.values()):
+            if job.commit is None:
+                self._end(job, self._interrupted(job, error))
+
     def _require_on_all(self, job: Job, message: user_pb2.JobCommit) -> None:
         """Every member of now has the rows of every task; those that have left do not matter.
         Raises JobAborted."""
         for task in message.tasks:
             for member in self._core.view.members:
                 if task.members and member.number not in task.members:
-                    raise JobAborted(
+                    raise JobInterrupted(
                         f"job {job.id} was aborted: {member} has joined since rows of it were "
                         f'written to the replicated map "{job.schema.name}"',
                         hint="Write the rows again.",
@@ -318,7 +337,10 @@ class Jobs:
         self._core.observe_peer(message.context)
         job = self._jobs.get(message.job)
         if job is None:
-            raise JobAborted(f"job {message.job} has ended")
+            gone = self._gone(message.job)
+            raise (
+                gone if isinstance(gone, JobAborted) else JobAborted(f"job {message.job} has ended")
+            )
         self._require_owner(job, message.user)
         if message.active:
             job.touched = self._now()

@@ -44,8 +44,9 @@ class OpenWork:
         }
 
     def end(self, error: MemberLeaving) -> None:
-        """Roll back transactions and end statements. Commits that are under way go on."""
+        """Roll back transactions and jobs, and end statements. Commits that are under way go on."""
         self._sessions.end_open(error)
+        self._jobs.end_open(error)
         for statement, _, _ in list(self._statements.running()):
             self._statements.cancel(statement.query, error)
 

@@ -328,9 +328,8 @@ class Statements:
             self._transactions.accepted(statement)
 
     async def _run(self, statement: Statement, local: bool) -> None:
-        """A statement that meets a map that was altered after it was planned, or another view, is
-        planned again, and so is a write that loses a member: as long as this is raised, it has
-        changed nothing and told the client nothing."""
+        """A statement that meets a map that was altered, or another view, is planned again, and so
+        is a write that loses a member: it has changed nothing and told the client nothing."""
         try:
             await statement.pause("before_plan")
             while True:

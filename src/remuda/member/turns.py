@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
-from remuda.errors import JobAborted
+from remuda.datatypes.view import View
+from remuda.errors import JobAborted, JobInterrupted
 
 ENDED_KEPT = 10_000
 
@@ -16,6 +17,16 @@ def coordinator_of(job: str) -> int:
     if not prefix.isascii() or not prefix.isdigit():
         raise JobAborted(f"{job!r} is not the id of a job")
     return int(prefix)
+
+
+def require_coordinator(job: str, view: View) -> None:
+    """Raises JobInterrupted when ``view`` does not have the coordinator of the job."""
+    coordinator = coordinator_of(job)
+    if coordinator not in view.by_number:
+        raise JobInterrupted(
+            f"job {job} has ended: member {coordinator}, which has begun it, has left the cluster",
+            hint="Write the rows again.",
+        )
 
 
 class Turns:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
-from remuda.errors import InternalError, JobAborted, RemudaError
+from remuda.errors import InternalError, JobAborted, JobInterrupted, RemudaError
 from remuda.spark.java import JAVA_MIN
 from remuda.spark.versions import SparkMissing
 
@@ -28,6 +28,23 @@ _JAVA: Final = re.compile(r"^: (?:\w+\.)+(\w+(?:Error|Exception)): (.+)$", re.MU
 _SLOW_WORKER: Final = "Python worker failed to connect back"
 _OLD_JAVA: Final = re.compile(r"UnsupportedClassVersionError[^\n]*")
 _MESSAGE_MAX: Final = 400
+_ATTEMPTS: Final = 4
+"""How often a write is run at most, when members leave or are lost each time."""
+
+T = TypeVar("T")
+
+
+def written(write: Callable[[], T]) -> T:
+    """What ``write`` returns, which runs one Spark job that writes to the grid. It runs again when
+    the grid has rolled the job back because members left or were lost. Raises what the last run
+    raises."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return write()
+        except Exception as error:
+            if not isinstance(explain(error), JobInterrupted):
+                raise
+    return write()
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 
 from remuda.spark.datasource import prepare
-from remuda.spark.failures import explained
+from remuda.spark.failures import explained, written
 from remuda.spark.options import WriteMode
 
 Option = str | int | float | bool | None
@@ -76,7 +76,8 @@ def write(
     map is made with ``key``. No key may occur twice. ``options``: ``spark.options.KNOWN``.
 
     Raises TypeMismatch, UndefinedColumn, NotNullViolation, UniqueViolation (with a key), and others
-    of InputError; JobAborted, MemberUnavailable. Nothing is written then.
+    of InputError; JobAborted, MemberUnavailable. Nothing is written then. When members leave or
+    are lost while it runs and the grid rolls its job back, the frame is computed and written again.
     """
     prepare(frame.sparkSession)
     chosen: dict[str, Option] = {
@@ -92,7 +93,7 @@ def write(
         if value is not None:
             writer = writer.option(name, _text(value))
     with explained():
-        writer.save()
+        written(writer.save)
 
 
 def _text(value: Any) -> str:

@@ -30,7 +30,7 @@ from remuda.client.login import NO_SECURITY, Security
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.errors import DiskFull, InputError, RemudaError, UniqueViolation
-from remuda.spark.failures import explain
+from remuda.spark.failures import explain, written
 from remuda.spark.fit import fit
 from remuda.spark.grid import connect
 from remuda.spark.read_files import Piece, TextFormat, read_split
@@ -274,21 +274,23 @@ def load(
         aside = None if rejects is None else str(Path(rejects) / f".{uuid.uuid4().hex}")
         try:
             fit(schema, found.columns, found.accepts)
-            job = client.begin_job(map, overwrite, label=f"load {os.fspath(files[0])}")
-            work = TaskWork(splits, schema, found.text, job.target, aside)
-            rows = _run(spark, work, started, progress)
-            kept: tuple[str, ...] = ()
-            if rejects is not None:
-                with writing_rejects(Path(rejects)):
-                    kept = _keep_rejects(rows, rejects, map)
-            reasons = _reasons(rows)
-            rejected = sum(row["rejected"] for row in rows)
-            loaded = sum(row["rows"] for row in rows)
-            if loaded == 0:
-                raise _nothing(files, rejected, reasons)
-            client.commit_job(
-                job.id, [JobTask(row["task"], tuple(row["members"]), row["rows"]) for row in rows]
-            )
+
+            def staged() -> tuple[list[Row], tuple[str, ...]]:
+                nonlocal job
+                job = client.begin_job(map, overwrite, label=f"load {os.fspath(files[0])}")
+                work = TaskWork(splits, schema, found.text, job.target, aside)
+                rows = _run(spark, work, started, progress)
+                kept: tuple[str, ...] = ()
+                if rejects is not None:
+                    with writing_rejects(Path(rejects)):
+                        kept = _keep_rejects(rows, rejects, map)
+                if not any(row["rows"] for row in rows):
+                    raise _nothing(files, sum(row["rejected"] for row in rows), _reasons(rows))
+                tasks = [JobTask(row["task"], tuple(row["members"]), row["rows"]) for row in rows]
+                client.commit_job(job.id, tasks)
+                return rows, kept
+
+            rows, kept = written(staged)
         except BaseException as error:
             if job is not None:
                 undo(client, job.id, schema, created)
@@ -302,9 +304,9 @@ def load(
                 shutil.rmtree(aside, ignore_errors=True)
     return LoadReport(
         map=map,
-        rows=loaded,
-        rejected=rejected,
-        reasons=reasons,
+        rows=sum(row["rows"] for row in rows),
+        rejected=sum(row["rejected"] for row in rows),
+        reasons=_reasons(rows),
         rejects=kept,
         files=len(files),
         splits=len(splits),

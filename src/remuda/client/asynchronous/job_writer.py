@@ -19,6 +19,7 @@ from remuda.client import requests
 from remuda.client.asynchronous.job_frames import FRAMES_IN_FLIGHT, Frame, Gathering, Link
 from remuda.client.core import Core
 from remuda.client.deadline import NEVER, Deadline
+from remuda.client.job_outcome import without_coordinator
 from remuda.client.requests import JobTask
 from remuda.client.routing import Router
 from remuda.client.tries import LOST, Tries
@@ -286,6 +287,10 @@ class JobWriter:
         if isinstance(error, LOST) and not isinstance(error, (NotServed, *_ABSENT)):
             # A member between has failed. Each copy takes each row of a frame once.
             error = NotServed(error.message, member=error.member)
+        if isinstance(error, JobAborted):  # perhaps because its coordinator has left
+            with contextlib.suppress(*LOST):
+                await self._core.refresh(self._deadline)
+            self._require_coordinator()
         if not isinstance(error, (NotServed, ViewChanged, *_ABSENT)):
             raise error
         if frame.tries is None:
@@ -294,14 +299,10 @@ class JobWriter:
         self._require_coordinator()
 
     def _require_coordinator(self) -> None:
-        """Raises JobAborted: without the member that began it, a job cannot be committed."""
+        """Raises JobInterrupted: without the member that began it, a job cannot be committed."""
         coordinator = requests.job_coordinator(self.target.job)
         if coordinator is not None and coordinator not in self._core.view.by_number:
-            raise JobAborted(
-                f"job {self.target.job} was aborted: member {coordinator}, which has begun it, "
-                "has left the cluster",
-                hint="Write the rows again.",
-            )
+            raise without_coordinator(self.target.job)
 
     async def _count(self) -> None:
         """Have each member compare how many rows it has taken: it fails the task if they differ.

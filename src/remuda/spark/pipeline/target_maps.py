@@ -15,6 +15,7 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.errors import InvalidDefinition, RemudaError, UndefinedColumn, UndefinedMap
 from remuda.spark.change_sets import key_positions
+from remuda.spark.failures import written
 from remuda.spark.fit import SourceColumn, check_key, check_replicated, fit, new_schema
 from remuda.spark.pipeline.context import Context
 from remuda.spark.pipeline.document import nearest
@@ -98,13 +99,18 @@ def write_map(context: Context, prepared: Prepared) -> TargetReport:
     """Write all rows, or none."""
     target = prepared.target
     started = time.perf_counter()
-    counted = Observation(_ROWS)
-    with context.at(target.line, target.label):
+    mode, _ = _MODES[target.mode]
+
+    def write() -> Observation:
+        counted = Observation(_ROWS)  # which counts the rows of one run
         frame = latest_rows(prepared.frame, target).observe(
             counted, F.count(F.lit(1)).alias("rows")
         )
-        mode, _ = _MODES[target.mode]
         frame.write.format("remuda").options(**write_options(context, target)).mode(mode).save()
+        return counted
+
+    with context.at(target.line, target.label):
+        counted = written(write)
     rows = int(counted.get["rows"])
     return TargetReport(target.label, rows, time.perf_counter() - started)
 
