@@ -73,8 +73,14 @@ def silent(member, step: str) -> asyncio.Event:
     return asked
 
 
-@pytest.mark.parametrize("step", ["prepare_here", "keep_here"])
-@pytest.mark.parametrize("write", list(AFTER), ids=lambda write: write.__name__)
+BOTH = [
+    pytest.param(write, step, marks=() if write in {update, put_table} else pytest.mark.soak)
+    for write in AFTER
+    for step in ("prepare_here", "keep_here")
+]
+
+
+@pytest.mark.parametrize(("write", "step"), BOTH)
 def test_a_write_whose_participant_is_lost_runs_again(
     in_cluster, write: Callable[..., Awaitable[None]], step: str
 ) -> None:

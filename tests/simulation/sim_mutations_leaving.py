@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from sim_mutations import Patch, mutation
 
+from remuda.member import planned_again
 from remuda.member.departure import Departure
+from remuda.member.jobs import Jobs
 from remuda.member.leavers import Leavers
 from remuda.member.membership import Membership
 from remuda.member.open_work import OpenWork
@@ -62,3 +64,15 @@ def clients_are_told_nothing(patch: Patch) -> str:
 def a_leave_waits_for_no_heartbeat(patch: Patch) -> str:
     patch.setattr(Membership, "heard_by_all", True)
     return "nobody_waits_for_the_lease_of_a_member_that_has_left"
+
+
+@mutation
+def writes_that_lose_a_member_fail(patch: Patch) -> str:
+    patch.setattr(planned_again, "_wrote_nothing", lambda *_: False)
+    return "a_write_that_loses_a_participant_runs_again"
+
+
+@mutation
+def jobs_are_left_to_themselves(patch: Patch) -> str:
+    patch.setattr(Jobs, "end_open", nothing)
+    return "a_job_whose_coordinator_leaves_is_rolled_back"

@@ -10,7 +10,7 @@ from sim_client import Client
 from sim_network import Fate
 from sim_rules import ORDERED, ROWS, SORTED, Play, scenario
 
-from remuda.errors import MemberLeaving, NotServed, TransientError
+from remuda.errors import JobInterrupted, MemberLeaving, NotServed, TransientError
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 
@@ -184,3 +184,41 @@ async def nobody_waits_for_the_lease_of_a_member_that_has_left(play: Play) -> No
     assert late[0] > 0
     lease = sim.members[1].core.config.lease_seconds
     assert longest < lease / 2, f"a query took {longest:.2f} s"
+
+
+@scenario(14, backups=1)
+async def a_write_that_loses_a_participant_runs_again(play: Play) -> None:
+    """Member 3 keeps nothing of the commit, and is lost: nothing has taken effect, so the statement
+    is planned again, and takes effect once."""
+    sim = play.sim
+    client = await play.client(1)
+    asked = asyncio.Event()
+
+    def silent(*_: object) -> None:
+        asked.set()
+
+    sim.members[3].commits.participants.keep_here = silent  # type: ignore[method-assign]
+    updating = sim.loop.create_task(client.run("UPDATE t SET g = g + 1000"))
+    await asked.wait()
+    sim.crash(3)
+    await updating
+    found = await play.gives(client, "SELECT count(*) FROM t WHERE g BETWEEN 1000 AND 1999")
+    assert found == [(ROWS,)]
+
+
+@scenario(14, backups=1, leave_timeout=2.0)
+async def a_job_whose_coordinator_leaves_is_rolled_back(play: Play) -> None:
+    """It has waited for ``leave_timeout``. The error promises that nothing took effect."""
+    sim = play.sim
+    client = await play.client(3)
+    begin = user_pb2.JobBegin(map="t", job=f"3-{'c' * 24}")
+    await client.channel.request(RpcType.JOB_BEGIN, begin)
+    leaving = sim.loop.create_task(sim.leave(3), context=sim.director.context)
+    ends = sim.members[3].jobs._ended
+    while not ends:
+        await asyncio.sleep(0.01)
+        assert 3 in sim.members[1].core.view.by_number, "it has left without a word"
+    (error,) = ends.values()
+    assert isinstance(error, JobInterrupted)
+    assert error.retryable
+    await leaving
