@@ -113,3 +113,33 @@ def test_racks_are_told_apart_when_members_come_and_go() -> None:
             racks = len({groups[number][1] for number in view.by_number})
             for row in view.replicas:
                 assert len({groups[number][1] for number in row}) == min(racks, len(row), copies)
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+@pytest.mark.parametrize("members", [2, 3, 5])
+def test_primaries_do_not_go_back_and_forth_when_a_member_joins(members: int, copies: int) -> None:
+    """Each change of a primary stops its partition for a moment. The moves of different primaries
+    come in any order, a few partitions at a time."""
+    chance = random.Random(f"{members}-{copies}")
+    view = next_view(view_of(members, copies), (), [member(0)])
+    primaries = [[row[0]] for row in view.replicas]
+    copied, moved = 0, True
+    while moved:
+        moved = False
+        for number in chance.sample(sorted(view.by_number), members + 1):
+            move = next_move(view, number, copies, chance.choice((1, 8, 16)))
+            if move is None:
+                continue
+            moved = True
+            check(view, move, copies)
+            copied += len(move.placements) * (move.receiver is not None)
+            view = next_view(view, (), (), move.placements)
+            for owners, row in zip(primaries, view.replicas, strict=True):
+                if owners[-1] != row[0]:
+                    owners.append(row[0])
+    assert progress(view, copies) == {"partitions_to_place": 0, "copies_missing": 0}
+    joined = view.last_number
+    assert copied == sum(joined in row for row in view.replicas)
+    share = len(view.partitions_of(joined))
+    assert all(len(set(owners)) == len(owners) <= 3 for owners in primaries)
+    assert sum(len(owners) - 1 for owners in primaries) <= 1.5 * share

@@ -125,17 +125,28 @@ def next_move(  # noqa: PLR0917 (a table, who asks, and what holds it back)
         receiver = min(lacking, key=lambda member: (_spare(lacking[member], copies), member))
         urgent = sorted(lacking[receiver], key=lambda place: (len(place.before), place.partition))
         return Move(receiver, tuple(urgent[:together]))
+    if not leaving and _balancing(view.replicas, target, copies):
+        return None  # each copy that is made may change who should be the primary of what
     return Move(None, tuple(roles[:together])) if roles else None
+
+
+def _balancing(table: Replicas, target: Replicas, copies: int) -> bool:
+    """Whether a partition with enough copies is to get one on another member."""
+    return any(
+        len(row) >= copies and row != wanted and not set(wanted) <= set(row)
+        for row, wanted in zip(table, target, strict=True)
+    )
 
 
 def _after(
     row: tuple[int, ...], wanted: tuple[int, ...], receiver: int, copies: int
 ) -> tuple[int, ...]:
     """The row when ``receiver`` has a copy: as wanted, as far as there are copies; others stay as
-    backups until there are enough."""
+    backups until there are enough. The primary stays, unless it is to keep nothing or the receiver
+    takes its place: another one may be wanted when all copies are made."""
     there = {*row, receiver}
     first = [member for member in wanted if member in there]
-    if wanted[0] not in there and row[0] in first:
+    if wanted[0] != receiver and row[0] in first:
         first.remove(row[0])
         first.insert(0, row[0])
     rest = [member for member in row if member not in first]
