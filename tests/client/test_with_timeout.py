@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import signal
 import threading
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from faces import settle
 
 import remuda
 import remuda.dbapi
 from remuda.client import deadline as deadlines
+from remuda.client.asynchronous.job_writer import JobWriter
+from remuda.client.asynchronous.jobs import Job
 from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.near_map import NearMap
 from remuda.client.client import connect
 from remuda.client.near_cache import NearCache
+from remuda.datatypes.arrow import engine_schema
 from remuda.errors import (
     InputError,
     MemberNotReady,
@@ -161,6 +167,37 @@ class TestSilentMembers:
                     await client.with_timeout(0.3).map("t").put_all(rows)
                 assert caught.value.retryable is (silent == "job_write")
                 grid.silent = set()
+
+        face(scenario)
+
+    def test_writers_of_jobs(self, face, grid):
+        """Each call has the time for itself, also of a writer that another process makes. Without
+        the timeout each of them would take half a minute."""
+
+        def writer_of(job, task):
+            if isinstance(job, Job):
+                return JobWriter(job.target, task, job._core.with_timeout(SHORT))
+            target = pickle.loads(pickle.dumps(job.target))
+            return replace(target, timeout=SHORT).writer(task)
+
+        async def scenario(client):
+            await client.map("m").put(1, {"v": 1})
+            job = await client.with_timeout(30).begin_job("m")
+            assert job.target.timeout == 30
+            numbers = [pa.array(range(5000), pa.int64())] * 2
+            rows = pa.record_batch(numbers, schema=engine_schema(job.schema))
+            writer = writer_of(job, "0:0")
+            with frozen(grid), pytest.raises(TransientError):
+                await settle(writer.write(rows))
+                await settle(writer.finish())
+            writer.close()
+            writer = writer_of(job, "1:0")
+            grid.silent = {"job_write"}
+            with pytest.raises(TransientError):
+                await settle(writer.write(rows))
+                await settle(writer.finish())
+            writer.close()
+            grid.silent = set()
 
         face(scenario)
 

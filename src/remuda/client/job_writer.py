@@ -25,7 +25,9 @@ class JobTarget:
     """Where a job's rows go. Small and picklable: made by the driver, used by its tasks.
 
     ``view`` is that of when the job began. Writers begin with it, and learn what has become of its
-    members; ``addresses`` are asked as well when none of these answers.
+    members; ``addresses`` are asked as well when none of these answers. ``timeout``: seconds that
+    each call of a writer may take, as ``with_timeout`` of the client that began the job says; None:
+    as long as its rows need.
     """
 
     job: str
@@ -33,6 +35,7 @@ class JobTarget:
     view: View
     security: Security = NO_SECURITY
     addresses: tuple[Address, ...] = ()
+    timeout: float | None = None
 
     def writer(self, task: str) -> JobWriter:
         """A writer for one task attempt; connects when the first rows come."""
@@ -45,13 +48,15 @@ class JobWriter:
     ``write`` blocks when several frames of a member are unanswered. Rows that a leaving member has
     refused go to another one. Any other refusal, and a connection that is lost while rows are under
     way, raises from ``write`` or ``finish``; the attempt is then useless, and its rows are dropped
-    by the members when the job ends.
+    by the members when the job ends. Each call ends within the timeout of the target, if it has one.
     """
 
     def __init__(self, target: JobTarget, task: str) -> None:
         self.target = target
         self.task = task
-        settings = Settings(application="job writer", security=target.security)
+        settings = Settings(
+            application="job writer", security=target.security, timeout=target.timeout
+        )
         self._core = Core(target.addresses, settings, BlockingPorts())
         self._core.members.install(target.view)
         self._writer = asynchronous.JobWriter(target, task, self._core)

@@ -81,6 +81,11 @@ class Tries:
         self._stale = False
         self._lost_partition = False
 
+    @property
+    def deadline(self) -> Deadline:
+        """Of all tries."""
+        return self._deadline
+
     async def after(self, error: RemudaError) -> None:
         """Wait until the request may be sent again, and learn the view; raises ``error`` when it
         may not, and ClientClosed in its place when the client was closed."""

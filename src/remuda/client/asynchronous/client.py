@@ -377,7 +377,10 @@ class Client:
         """
         job, schema = await begin_job(self._core, map_name, overwrite, label, insert_only, job_id)
         core = self._core
-        target = JobTarget(job, schema, core.view, core.settings.security, core.addresses)
+        settings = core.settings
+        target = JobTarget(
+            job, schema, core.view, settings.security, core.addresses, settings.timeout
+        )
         return Job(self, job, schema, target, core)
 
     async def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int:

@@ -101,7 +101,6 @@ class Link:
         talk: Conversation,
         target: JobTarget,
         task: str,
-        deadline: Deadline,
         member: int,
         removal: bool,
         sequence: Iterator[int],
@@ -113,7 +112,6 @@ class Link:
         self._talk: Conversation | None = talk
         self._job = target.job
         self._task = task
-        self._deadline = deadline
         self._sequence = sequence
         self._rows = 0
         self._under_way: dict[int, Frame] = {}
@@ -123,31 +121,30 @@ class Link:
     def unanswered(self) -> int:
         return len(self._under_way)
 
-    async def send(self, frame: Frame) -> None:
+    async def send(self, frame: Frame, deadline: Deadline) -> None:
         if frame.member is None or frame.sequence is None:
             frame.sequence = next(self._sequence)
         call = requests.job_write(
             self._job, self._task, frame.sequence, frame.dbody, removal=self.removal
         )
         self._under_way[-1] = frame  # if it is not sent, it is among those that have no answer
-        number = await self._send(call)
+        number = await self._send(call, deadline)
         self._under_way[number] = self._under_way.pop(-1)
 
-    async def receive(self) -> tuple[Frame, RemudaError | None]:
+    async def receive(self, deadline: Deadline) -> tuple[Frame, RemudaError | None]:
         """The next frame that is answered, and how it was refused."""
-        incoming = await self._answer()
+        incoming = await self._answer(deadline)
         frame = self._under_way.pop(incoming.coordination_id)
         if incoming.error is None:
             self._rows += frame.rows
         return frame, incoming.error
 
-    async def end(self) -> None:
+    async def end(self, deadline: Deadline) -> None:
         """Say how many rows there were, when all frames are answered: the member fails the task
         when it counts differently. JobAborted."""
-        await self._send(
-            requests.job_task_end(self._job, self._task, self._rows, removal=self.removal)
-        )
-        incoming = await self._answer()
+        call = requests.job_task_end(self._job, self._task, self._rows, removal=self.removal)
+        await self._send(call, deadline)
+        incoming = await self._answer(deadline)
         if incoming.error is not None:
             raise incoming.error
 
@@ -167,20 +164,20 @@ class Link:
             talk, self._talk = self._talk, None
             talk.abandon()
 
-    async def _send(self, call: Call[int]) -> int:
+    async def _send(self, call: Call[int], deadline: Deadline) -> int:
         try:
-            return await self._open().send(call.rpc_type, call.body, call.dbody, self._deadline)
+            return await self._open().send(call.rpc_type, call.body, call.dbody, deadline)
         except (ConnectionBroken, QueryTimeout) as error:
-            raise self._lost(error) from error
+            raise self._lost(error, deadline) from error
 
-    async def _answer(self) -> Incoming:
+    async def _answer(self, deadline: Deadline) -> Incoming:
         try:
-            return await self._open().receive(self._deadline.left(REQUEST_TIMEOUT))
+            return await self._open().receive(deadline.left(REQUEST_TIMEOUT))
         except (ConnectionBroken, QueryTimeout) as error:
-            raise self._lost(error) from error
+            raise self._lost(error, deadline) from error
 
-    def _lost(self, error: RemudaError) -> RemudaError:
-        waited = self._deadline.seconds if self._deadline.passed else REQUEST_TIMEOUT
+    def _lost(self, error: RemudaError, deadline: Deadline) -> RemudaError:
+        waited = deadline.seconds if deadline.passed else REQUEST_TIMEOUT
         return self._port.broken(error, waited)
 
     def _open(self) -> Conversation:

@@ -55,14 +55,17 @@ class JobWriter:
     """
 
     def __init__(
-        self, target: JobTarget, task: str, core: Core, deadline: Deadline = NEVER
+        self, target: JobTarget, task: str, core: Core, deadline: Deadline | None = None
     ) -> None:
-        """``core``: of the client that writes. ``deadline``: of all its rows."""
+        """``core``: of the client that writes. ``deadline``: of all its rows; None: each call takes
+        as long as ``with_timeout`` of that client allows."""
         self.target = target
         self.task = task
         self.rows = 0
         self._core = core
-        self._deadline = deadline
+        self._whole = deadline
+        self._deadline = NEVER
+        """Of the call that runs now."""
         self._schema = engine_schema(target.schema)
         self._router: Router | None = None
         self._gathering: dict[tuple[int, bool], Gathering] = {}
@@ -92,6 +95,7 @@ class JobWriter:
             )
         batch = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
         check_not_null(self.target.schema, batch)
+        self._begin()
         await self._add(batch, removal=False)
 
     async def remove(self, batch: pa.RecordBatch) -> None:
@@ -104,11 +108,12 @@ class JobWriter:
         for position in schema.key_positions:
             if rows.column(position).null_count:
                 raise null_value(schema, schema.columns[position])
+        self._begin()
         await self._add(rows, removal=True)
 
     async def finish(self) -> JobTask:
         """Send the rest, wait for every answer, and close. The result goes to ``commit``."""
-        self._require_open()
+        self._begin()
         for gathering in self._gathering.values():
             if (frame := gathering.take()) is not None:
                 self._waiting.append(frame)
@@ -139,8 +144,14 @@ class JobWriter:
 
     # --- inside -------------------------------------------------------------------------------
 
+    def _begin(self) -> None:
+        """A call begins. InternalError when the writer is closed."""
+        if self._closed:
+            raise InternalError("the job writer is closed")
+        core = self._core
+        self._deadline = core.lasting(core.deadline()) if self._whole is None else self._whole
+
     async def _add(self, batch: pa.RecordBatch, *, removal: bool) -> None:
-        self._require_open()
         self.rows += batch.num_rows
         view = self._core.view
         whole = self.target.schema.replicated  # who joins later would get a part of the rows only
@@ -165,7 +176,7 @@ class JobWriter:
                 continue
             self._waiting.popleft()
             try:
-                await link.send(frame)
+                await link.send(frame, self._deadline)
             except NotServed:
                 # It has said goodbye, and may have answered other frames before.
                 while link is self._links.get((link.member, link.removal)):
@@ -179,7 +190,7 @@ class JobWriter:
 
     async def _receive(self, link: Link) -> None:
         try:
-            frame, error = await link.receive()
+            frame, error = await link.receive(self._deadline)
         except NotServed as goodbye:
             await self._left(link, goodbye)
             return
@@ -223,9 +234,7 @@ class JobWriter:
             await self._unreached(frame, member, error)
             return None
         place = member, frame.removal
-        link = Link(
-            port, talk, self.target, self.task, self._deadline, *place, self._sequences[place]
-        )
+        link = Link(port, talk, self.target, self.task, *place, self._sequences[place])
         self._links[place] = link
         return link
 
@@ -244,7 +253,7 @@ class JobWriter:
     async def _return_to_all(self) -> None:
         """Every member is passed over: wait, and try them again. Raises why the last one was."""
         assert self._refusal is not None
-        self._stranded = self._stranded or self._core.tries(0, self._deadline)
+        self._stranded = self._tries(self._stranded)
         await self._stranded.after(self._refusal)
         self._require_coordinator()
         self._passed_over.clear()
@@ -293,8 +302,7 @@ class JobWriter:
             self._require_coordinator()
         if not isinstance(error, (NotServed, ViewChanged, *_ABSENT)):
             raise error
-        if frame.tries is None:
-            frame.tries = self._core.tries(0, self._deadline)
+        frame.tries = self._tries(frame.tries)
         await frame.tries.after(error)
         self._require_coordinator()
 
@@ -303,6 +311,12 @@ class JobWriter:
         coordinator = requests.job_coordinator(self.target.job)
         if coordinator is not None and coordinator not in self._core.view.by_number:
             raise without_coordinator(self.target.job)
+
+    def _tries(self, before: Tries | None) -> Tries:
+        """Those that go on, unless they belong to a former call."""
+        if before is not None and before.deadline is self._deadline:
+            return before
+        return self._core.tries(0, self._deadline)
 
     async def _count(self) -> None:
         """Have each member compare how many rows it has taken: it fails the task if they differ.
@@ -314,7 +328,7 @@ class JobWriter:
             if link.member in self._uncounted and not replicated:
                 continue
             try:
-                await link.end()
+                await link.end(self._deadline)
             except LOST:
                 link.close()
                 if replicated:
@@ -322,10 +336,6 @@ class JobWriter:
                     if link.member in self._core.view.by_number:
                         raise
                     del self._links[key]
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise InternalError("the job writer is closed")
 
 
 def check_not_null(schema: MapSchema, batch: pa.RecordBatch) -> None:
