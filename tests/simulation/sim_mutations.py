@@ -461,6 +461,12 @@ def a_refused_connection_proves_a_crash(patch: Patch) -> str:
 
 
 @mutation
+def a_port_closed_for_one_heartbeat_proves_a_crash(patch: Patch) -> str:
+    patch.setattr(Times, "grace", property(lambda self: self.interval))
+    return "a_member_with_short_heartbeats_stays_after_resets"
+
+
+@mutation
 def a_probe_is_made_once(patch: Patch) -> str:
     patch.setattr(Membership, "lose", lambda self, number, cause, *, refused=False: None)
     return "a_crash_is_found_by_its_closed_port"

@@ -186,6 +186,22 @@ async def a_member_whose_connections_are_reset_stays(play: Play) -> None:
     assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS,)]
 
 
+@scenario(14, backups=1, heartbeat_interval=0.25, heartbeat_timeout=2.5)
+async def a_member_with_short_heartbeats_stays_after_resets(play: Play) -> None:
+    """Its lease is 0.75 s. At any moment between two heartbeats its connections may break, and its
+    port refuse for most of that lease."""
+    sim = play.sim
+    config = sim.members[1].core.config
+    beat, lease = config.heartbeat_interval, config.lease_seconds
+    for turn in range(8):
+        victim = sim.random.choice((1, 2, 3))
+        seconds = sim.random.uniform(0.1, lease - beat)
+        sim.network.reset(sim.nodes[victim], sim.nodes.values(), seconds)
+        await asyncio.sleep(seconds + lease + sim.random.uniform(0, beat))
+        assert {member.core.view.number for member in sim.members.values()} == {1}, turn
+        await play.until(lambda: not any(m.core.lost for m in sim.members.values()), lease)
+
+
 @scenario(14, backups=1)
 async def a_crash_is_found_by_its_closed_port(play: Play) -> None:
     """Nobody listens there any more: its partitions are served when its lease is over, which is
