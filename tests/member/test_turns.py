@@ -40,3 +40,31 @@ def test_what_is_remembered_is_bounded() -> None:
     assert granted == ["the oldest"]
     with pytest.raises(JobAborted):
         turns.take(7, "1-1", lambda: granted.append("the others"))
+
+
+def test_a_turn_that_is_asked_for_again_keeps_its_place_and_is_answered() -> None:
+    """The first request, or its answer, may be lost."""
+    turns, granted = Turns(), list[str]()
+    turns.take(7, "1-a", lambda: granted.append("1-a"), 1)
+    turns.take(7, "1-a", lambda: granted.append("1-a again"), 1)
+    turns.take(7, "2-b", lambda: granted.append("2-b"), 5)
+    turns.take(7, "3-c", lambda: granted.append("3-c"), 6)
+    turns.take(7, "2-b", lambda: granted.append("2-b again"), 5)
+    assert granted == ["1-a", "1-a again"]
+    turns.end(7, "1-a", 1)
+    assert granted[2:] == ["2-b again"]
+    assert len(turns) == 2
+
+
+def test_a_late_repeat_begins_no_turn_that_was_ended_and_ends_no_later_one() -> None:
+    turns, granted = Turns(), list[str]()
+    turns.take(7, "1-a", lambda: granted.append("1-a"), 1)
+    turns.end(7, "1-a", 1)
+    with pytest.raises(JobAborted, match="1-a"):
+        turns.take(7, "1-a", lambda: granted.append("late"), 1)
+    turns.take(7, "1-a", lambda: granted.append("1-a tries again"), 2)
+    turns.take(7, "2-b", lambda: granted.append("2-b"), 5)
+    turns.end(7, "1-a", 1)
+    assert granted == ["1-a", "1-a tries again"]
+    turns.member_lost(1)
+    assert granted[2:] == ["2-b"]

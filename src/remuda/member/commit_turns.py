@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from remuda.errors import ConnectionBroken, MemberUnavailable, NotServed
 from remuda.limits import PARTITIONS
@@ -19,8 +20,9 @@ class CommitTurns:
         self._core = core
         self._peers = peers
         self._turns = Turns()
-        self._homes: dict[tuple[int, str], int] = {}
-        """Where a turn of this member was taken: it is ended there, whatever views come."""
+        self._homes: dict[tuple[int, str], tuple[int, int]] = {}
+        """Where a turn of this member was taken, and its number: it is ended there, whatever views
+        come."""
 
     async def turn(self, map_id: int, job: str) -> None:
         """Wait for this job's turn to write the map atomically; ``end_turn`` gives it on."""
@@ -31,15 +33,18 @@ class CommitTurns:
             raise
 
     async def _take_turn(self, map_id: int, job: str) -> None:
-        home = self._homes[map_id, job] = self._home(map_id)
+        home, number = self._home(map_id), self._core.timestamp()
+        self._homes[map_id, job] = home, number
         if home == self._core.number:
             event = asyncio.Event()
-            self._turns.take(map_id, job, event.set)
+            self._turns.take(map_id, job, event.set, number)
             await event.wait()
             return
-        message = control_pb2.CommitTurn(context=self._core.context(), map_id=map_id, job=job)
+        message = self._message(map_id, job, number)
         try:
-            reply = await self._peers.request(home, RpcType.COMMIT_TURN, message, timeout=600.0)
+            reply = await self._peers.request(
+                home, RpcType.COMMIT_TURN, message, timeout=600.0, repeated=True
+            )
         except (ConnectionBroken, MemberUnavailable) as error:
             raise NotServed(
                 f"member {home}, which gives the turns to write the map, was lost: {error.message}",
@@ -49,18 +54,20 @@ class CommitTurns:
         self._core.observe(common_pb2.Context.FromString(reply.pbody))
 
     def end_turn(self, map_id: int, job: str) -> None:
-        home = self._homes.pop((map_id, job), None)
-        if home is not None:
-            self._end_turn(home, map_id, job)
+        taken = self._homes.pop((map_id, job), None)
+        if taken is not None:
+            self._end_turn(*taken, map_id, job)
 
-    def _end_turn(self, home: int, map_id: int, job: str) -> None:
+    def _end_turn(self, home: int, number: int, map_id: int, job: str) -> None:
         if home == self._core.number:
-            self._turns.end(map_id, job)
+            self._turns.end(map_id, job, number)
             return
-        self._peers.tell(
-            home,
-            RpcType.COMMIT_TURN_END,
-            lambda: control_pb2.CommitTurn(context=self._core.context(), map_id=map_id, job=job),
+        message = partial(self._message, map_id, job, number)
+        self._peers.tell(home, RpcType.COMMIT_TURN_END, message)
+
+    def _message(self, map_id: int, job: str, number: int) -> control_pb2.CommitTurn:
+        return control_pb2.CommitTurn(
+            context=self._core.context(), map_id=map_id, job=job, number=number
         )
 
     def _home(self, map_id: int) -> int:
@@ -74,15 +81,15 @@ class CommitTurns:
 
         def granted() -> None:
             if request.channel.closed:
-                self._turns.end(message.map_id, message.job)
+                self._turns.end(message.map_id, message.job, message.number)
             else:
                 request.reply(RpcType.COMMIT_TURN, self._core.context())
 
-        self._turns.take(message.map_id, message.job, granted)
+        self._turns.take(message.map_id, message.job, granted, message.number)
 
     def on_turn_end(self, request: Request) -> None:
         message = control_pb2.CommitTurn.FromString(request.pbody)
-        self._turns.end(message.map_id, message.job)
+        self._turns.end(message.map_id, message.job, message.number)
         request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
     def member_lost(self, number: int) -> None:

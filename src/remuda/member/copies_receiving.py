@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 READY_KEY = "replicated maps"
 RETRY_PAUSE = 0.2
 PULL_TIMEOUT = 600.0
+STALLED = 30.0
+"""Seconds without a row after which a replicated map is asked for again."""
 TOGETHER_ROWS = 16 * 1024
 """Of a former copy: small chunks are taken together."""
 
@@ -49,6 +51,8 @@ class Incoming:
     """The sender is in no view."""
     closed: bool = False
     """A view concerns copies of it: no more rows are taken."""
+    frames: int = 0
+    """COPY_ROWS and COPY_COMPARE that have come."""
 
     def chosen(self, view: View) -> bool:
         """Whether the view still waits for these copies of the sender."""
@@ -57,6 +61,9 @@ class Incoming:
 
     def close(self) -> None:
         self.closed = True
+
+    def frame_came(self) -> None:
+        self.frames += 1
 
 
 class Receiving:
@@ -230,6 +237,7 @@ class Receiving:
         incoming = self._incoming.get(message.transfer)
         if incoming is None or incoming.closed:
             raise TransientError(f"transfer {message.transfer} is not known any more")
+        incoming.frame_came()
         store = self._core.store(message.map_id, message.schema_version)
         if incoming.partitions is None:
             return store, incoming
@@ -299,7 +307,7 @@ class Receiving:
         store.discard_partitions(transfer.EVERY_PARTITION)
         core.wal.replicated_taken(schema.map_id)
         name = f"{core.number}-{core.world.chance.bits(96):024x}"
-        self._incoming[name] = Incoming(sources[0], None)
+        incoming = self._incoming[name] = Incoming(sources[0], None)
         message = control_pb2.CopyBegin(
             context=core.context(),
             transfer=name,
@@ -307,12 +315,31 @@ class Receiving:
             kept=self.former.replicated(schema.map_id),
         )
         try:
-            await self._peers.request(
-                sources[0], RpcType.COPY_REPLICATED, message, timeout=PULL_TIMEOUT
-            )
+            await self._pulled(incoming, message)
             self.former.fetched(schema.map_id)
         finally:
             del self._incoming[name]
+
+    async def _pulled(self, incoming: Incoming, message: control_pb2.CopyBegin) -> None:
+        """The whole map has come. The request and its answer may be lost: a sender from which
+        nothing comes for a while has forgotten it, or never knew. Raises TransientError."""
+        source = incoming.sender
+        request = self._peers.request(
+            source, RpcType.COPY_REPLICATED, message, timeout=PULL_TIMEOUT
+        )
+        asked = asyncio.ensure_future(request)
+        try:
+            while True:
+                before = incoming.frames
+                if (await asyncio.wait({asked}, timeout=STALLED))[0]:
+                    await asked
+                    return
+                if incoming.frames == before:
+                    raise TransientError(
+                        f"member {source} has sent nothing of a replicated map for {STALLED:.0f} s"
+                    )
+        finally:
+            asked.cancel()
 
     def gauges(self) -> dict[str, int]:
         return {"copies_incoming": len(self._incoming)}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,6 +43,8 @@ SEARCH_AFTER = 0.1
 """Seconds that a transaction waits before it is looked for in circles; again after as long."""
 ASK_AGAIN = 0.1
 LOCK_TIMEOUT = 60.0
+ENDED_KEPT = 10_000
+"""Transactions that have given up their locks here, and get none any more."""
 
 Answer = Callable[[RemudaError | None], None]
 
@@ -51,6 +54,8 @@ class Asking:
     """A transaction that waits here, as primary."""
 
     answer: Answer
+    wanted: bytes
+    """The request without its context: a repeated one keeps its place."""
     missing: set[Held]
     since: float
     rounds: int = 0
@@ -76,6 +81,8 @@ class KeyLocks:
         self._asking: dict[TransactionId, Asking] = {}
         self._owning: dict[TransactionId, Owning] = {}
         self._released: dict[Held, list[Callable[[], None]]] = {}
+        self._ended: OrderedDict[TransactionId, None] = OrderedDict()
+        """A KEY_LOCK may arrive after the KEY_UNLOCK that followed it, over another connection."""
 
     def __len__(self) -> int:
         return len(self.table) + len(self._owning)
@@ -146,12 +153,13 @@ class KeyLocks:
         fill_name(message.owner, owner)
         for key in keys:
             codec.fill_row(message.keys.add(), key)
+        again: asyncio.Task[None] | None = None
         if member == self._core.number:
             self._lock_here(message, partial(_settle, done))
         else:
-            self._peers.request_nowait(
-                member, RpcType.KEY_LOCK, message, (), partial(_answered, done)
-            )
+            answered = partial(_answered, done)
+            self._peers.request_nowait(member, RpcType.KEY_LOCK, message, (), answered)
+            again = self._peers.ask_again(member, RpcType.KEY_LOCK, message, (), answered)
         try:
             left = max(0.0, deadline - self._core.world.clock.monotonic())
             await asyncio.wait_for(done, left)
@@ -163,6 +171,8 @@ class KeyLocks:
             ) from error
         finally:
             owning.waiting, owning.waits_at = None, 0
+            if again is not None:
+                again.cancel()
 
     def release(self, owner: TransactionId) -> None:
         """The transaction has ended: give up its locks, everywhere."""
@@ -203,7 +213,15 @@ class KeyLocks:
 
     def _lock_here(self, message: control_pb2.KeyLock, answer: Answer) -> None:
         owner = decode_name(message.owner)
+        if owner in self._ended:
+            answer(LockNotAvailable(f"transaction {owner} has ended"))
+            return
         mode = Mode.SHARED if message.shared else Mode.EXCLUSIVE
+        wanted, waits = _wanted(message), self._asking.get(owner)
+        granted = partial(self._when_decided, message, answer)
+        if waits is not None and waits.wanted == wanted:
+            waits.answer = lambda error: granted() if error is None else answer(error)
+            return
         self._stop_waiting(owner, None)
         missing: set[Held] = set()
         for row in message.keys:
@@ -214,9 +232,8 @@ class KeyLocks:
             self._when_decided(message, answer)
             return
         now = self._core.world.clock.monotonic()
-        granted = partial(self._when_decided, message, answer)
         self._asking[owner] = Asking(
-            lambda error: granted() if error is None else answer(error), missing, now
+            lambda error: granted() if error is None else answer(error), wanted, missing, now
         )
 
     def _when_decided(self, message: control_pb2.KeyLock, answer: Answer) -> None:
@@ -242,6 +259,9 @@ class KeyLocks:
         request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
     def _release_here(self, owner: TransactionId) -> None:
+        self._ended[owner] = None
+        if len(self._ended) > ENDED_KEPT:
+            self._ended.popitem(last=False)
         self._stop_waiting(owner, LockNotAvailable(f"transaction {owner} has ended"))
         self._granted(self.table.release(owner))
         self._wake()
@@ -373,6 +393,11 @@ class KeyLocks:
         for actions in released.values():
             for action in actions:
                 attempt("a write that waited for a lock", action)
+
+
+def _wanted(message: control_pb2.KeyLock) -> bytes:
+    bare = control_pb2.KeyLock(map_id=message.map_id, keys=message.keys, shared=message.shared)
+    return bare.SerializeToString(deterministic=True)
 
 
 def _settle(done: asyncio.Future[None], error: RemudaError | None) -> None:

@@ -125,7 +125,11 @@ class MovePauses:
         core.require_alive(number)
         self._open.ask(pause, number)
         reply = await self._peers.request(
-            number, RpcType.MOVES_PAUSE, self._message(pause), timeout=2 * GRANT_WAIT
+            number,
+            RpcType.MOVES_PAUSE,
+            self._message(pause),
+            timeout=2 * GRANT_WAIT,
+            repeated=True,  # the others hold their moves up until it is answered
         )
         paused = control_pb2.MovesPaused.FromString(reply.pbody)
         if paused.context.view != core.view.number:

@@ -36,6 +36,8 @@ it lives, heartbeats tell."""
 REQUEST_TIMEOUT = 30.0
 TELL_AGAIN = 0.5
 """Seconds after which a member that has not answered is told again."""
+ASK_AGAIN = 2.0
+"""Seconds after which a request that holds others up is sent again (``request``)."""
 
 
 Failed: TypeAlias = Callable[[RemudaError], None]
@@ -305,8 +307,13 @@ class Peers:
         body: Message,
         dbody: Buffers = (),
         timeout: float = REQUEST_TIMEOUT,
+        *,
+        repeated: bool = False,
     ) -> Reply:
-        """Raises what the peer answers, or MemberUnavailable (lost, or silent for ``timeout``)."""
+        """Raises what the peer answers, or MemberUnavailable (lost, or silent for ``timeout``).
+        ``repeated``: while there is no answer, send it again every ASK_AGAIN seconds; the receiver
+        must accept repeated ones. For a request that others wait for: without it, a request or an
+        answer that is lost would hold them up for the whole timeout."""
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
         def settle(reply: Reply | RemudaError) -> None:
@@ -318,12 +325,33 @@ class Peers:
                 future.set_result(reply)
 
         self.request_nowait(number, rpc_type, body, dbody, settle)
+        again = self.ask_again(number, rpc_type, body, dbody, settle) if repeated else None
         try:
             return await asyncio.wait_for(future, timeout)
         except TimeoutError as problem:
             raise MemberUnavailable(
                 f"member {number} did not answer within {timeout:.0f} s", member=str(number)
             ) from problem
+        finally:
+            if again is not None:
+                again.cancel()
+
+    def ask_again(
+        self,
+        number: int,
+        rpc_type: int,
+        body: Message,
+        dbody: Buffers,
+        on_reply: Callable[[Reply | RemudaError], None],
+    ) -> asyncio.Task[None]:
+        """Send a request that is under way again and again, until the task is cancelled."""
+
+        async def repeat() -> None:
+            while True:
+                await asyncio.sleep(ASK_AGAIN)
+                self.request_nowait(number, rpc_type, body, dbody, on_reply)
+
+        return asyncio.get_running_loop().create_task(repeat())
 
     def _gone(self, number: int, broken: ConnectionBroken) -> RemudaError:
         """Why a request was not answered: the loss of the member, where that closed the channel."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 
 from remuda.datatypes.view import View
@@ -30,49 +30,50 @@ def require_coordinator(job: str, view: View) -> None:
 
 
 class Turns:
-    """One atomic write per map at a time, in the order of arrival (kept on the map's home)."""
+    """One atomic write per map at a time, in the order of arrival (kept on the map's home).
+
+    A turn is a job and a number, because a job that tries again takes another turn. Messages may be
+    lost, repeated and overtaken: a turn that is asked for again keeps its place, and one that has
+    been ended is refused for good, as nobody would end it again."""
 
     def __init__(self) -> None:
-        self._queues: dict[int, deque[tuple[str, Callable[[], None]]]] = {}
-        self._ended: OrderedDict[tuple[int, str], None] = OrderedDict()
-        """Ended before they were taken: the two messages came by different connections."""
+        self._queues: dict[int, dict[tuple[str, int], Callable[[], None]]] = {}
+        """By map: turns and what grants them; the first one is taken."""
+        self._ended: OrderedDict[tuple[int, str, int], None] = OrderedDict()
 
-    def take(self, map_id: int, job: str, granted: Callable[[], None]) -> None:
-        """Raises JobAborted for a turn that has been ended: nobody would end it again; and for what
-        is not the id of a job."""
+    def take(self, map_id: int, job: str, granted: Callable[[], None], number: int = 0) -> None:
+        """Raises JobAborted for a turn that has been ended, and for what is not the id of a job."""
         coordinator_of(job)
-        if (map_id, job) in self._ended:
+        if (map_id, job, number) in self._ended:
             raise JobAborted(f"job {job} has given its turn up")
-        queue = self._queues.setdefault(map_id, deque())
-        queue.append((job, granted))
-        if len(queue) == 1:
+        queue = self._queues.setdefault(map_id, {})
+        queue[job, number] = granted
+        if next(iter(queue)) == (job, number):
             granted()
 
-    def end(self, map_id: int, job: str) -> None:
+    def end(self, map_id: int, job: str, number: int = 0) -> None:
         """The holder is through, or someone who waits gives up."""
-        queue = self._queues.get(map_id, deque())
-        remaining = deque(entry for entry in queue if entry[0] != job)
-        if len(remaining) == len(queue):
-            self._remember(map_id, job)
+        self._remember(map_id, job, number)
+        queue = self._queues.get(map_id, {})
+        if (job, number) not in queue:
             return
-        holder = queue[0][0]
-        if not remaining:
+        held = next(iter(queue)) == (job, number)
+        del queue[job, number]
+        if not queue:
             del self._queues[map_id]
-            return
-        self._queues[map_id] = remaining
-        if remaining[0][0] != holder:
-            remaining[0][1]()
+        elif held:
+            next(iter(queue.values()))()
 
-    def _remember(self, map_id: int, job: str) -> None:
-        self._ended[map_id, job] = None
+    def _remember(self, map_id: int, job: str, number: int) -> None:
+        self._ended[map_id, job, number] = None
         if len(self._ended) > ENDED_KEPT:
             self._ended.popitem(last=False)
 
     def member_lost(self, number: int) -> None:
         for map_id, queue in list(self._queues.items()):
-            for job in {entry[0] for entry in queue}:
+            for job, turn in list(queue):
                 if coordinator_of(job) == number:
-                    self.end(map_id, job)
+                    self.end(map_id, job, turn)
 
     def __len__(self) -> int:
         return sum(len(queue) for queue in self._queues.values())

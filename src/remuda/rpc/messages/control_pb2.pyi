@@ -919,14 +919,16 @@ class DonatedJob(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., donor: _Optional[int] = ..., job: _Optional[str] = ..., state: _Optional[_Union[CommitStatusReply.State, str]] = ..., commit_timestamp: _Optional[int] = ..., participants: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CommitTurn(_message.Message):
-    __slots__ = ("context", "map_id", "job")
+    __slots__ = ("context", "map_id", "job", "number")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     map_id: int
     job: str
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., job: _Optional[str] = ...) -> None: ...
+    number: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., job: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
 
 class JobTouch(_message.Message):
     __slots__ = ("context", "job", "active", "user")
