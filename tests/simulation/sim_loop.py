@@ -36,6 +36,8 @@ class Node:
         self.alive = True
         self.ready: deque[asyncio.Handle] = deque()
         self.queued = False
+        self.frozen = False
+        """As after SIGSTOP: nothing of it runs, and what comes for it waits."""
         context = copy_context()
         context.run(CURRENT.set, self)
         self.context: Context = context
@@ -97,9 +99,17 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def _enqueue(self, handle: asyncio.Handle) -> None:
         node: Node = handle._context[CURRENT]
         node.ready.append(handle)
-        if not node.queued:
+        self._queue(node)
+
+    def _queue(self, node: Node) -> None:
+        if node.ready and not node.queued and not node.frozen:
             node.queued = True
             self._busy.append(node)
+
+    def thaw(self, node: Node) -> None:
+        """A node that was frozen goes on."""
+        node.frozen = False
+        self._queue(node)
 
     def call_later(self, delay, callback, *args, context=None) -> asyncio.TimerHandle:
         return self.call_at(self.now + delay, callback, *args, context=context)
@@ -184,7 +194,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         node = busy[index]
         if not node.alive:
             node.ready.clear()
-        if node.ready:
+        if node.ready and not node.frozen:
             handle = node.ready.popleft()
             if not handle._cancelled:
                 self.steps += 1
@@ -192,7 +202,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                     raise Stuck(f"{STEPS_MAX} steps and no end")
                 self.now += 2e-6
                 handle._run()
-        if not node.ready:
+        if not node.ready or node.frozen:
             node.queued = False
             busy[index] = busy[-1]
             busy.pop()
