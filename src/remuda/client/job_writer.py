@@ -48,7 +48,7 @@ class JobWriter:
     ``write`` blocks when several frames of a member are unanswered. Rows that a leaving member has
     refused go to another one. Any other refusal, and a connection that is lost while rows are under
     way, raises from ``write`` or ``finish``; the attempt is then useless, and its rows are dropped
-    by the members when the job ends. Each call ends within the timeout of the target, if it has one.
+    by the members when the job ends. Each call ends within the timeout of the target, if any.
     """
 
     def __init__(self, target: JobTarget, task: str) -> None:
