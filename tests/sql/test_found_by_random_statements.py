@@ -48,6 +48,14 @@ def client() -> Iterator[remuda.Client]:
         ("SELECT GROUPING(i) FROM t GROUP BY i ORDER BY 1", [(0,), (0,)]),
         ("SELECT width_bucket(d, 1e308, 2, 100) FROM t ORDER BY id", [(101,), (0,)]),
         ("SELECT width_bucket(d, -1.7e308, 1.7e308, 4) FROM t ORDER BY id", [(1,), (5,)]),
+        # Rows of different widths have one name.
+        ("SELECT ARRAY[ROW(1, 2), ROW(1)]",
+         "42804: ARRAY types record and record cannot be matched"),
+        ("VALUES (ROW(1)), (ROW(1, 2))", "42804: VALUES types record and record cannot be matched"),
+        ("SELECT CASE WHEN true THEN ROW(1) ELSE ROW(1, 2) END",
+         "42804: CASE types record and record cannot be matched"),
+        ("SELECT CASE id WHEN 1 THEN 1 WHEN 2 THEN 2::bigint ELSE true END FROM t",
+         "42804: CASE types bigint and boolean cannot be matched"),
         # The magnitude of the lowest 64-bit integer does not fit into 64 bits.
         ("SELECT i % (-9223372036854775808)::numeric FROM t ORDER BY id", [(5,), (6,)]),
         (("SELECT 7::numeric % n, n % 10::numeric, n % n FROM (SELECT "

@@ -16,6 +16,7 @@ from remuda.errors import RemudaError
 sys.path.insert(0, str(Path(__file__).parent))
 from random_statements import SETUP, Statements
 from typed_statements import TypedStatements
+from wide_statements import WideStatements
 
 SEED = 20_261_122
 IN_DEFAULT_RUN = 500
@@ -73,7 +74,14 @@ def test_random_statements_of_fitting_types_mostly_run() -> None:
     assert outcomes["ok"] > IN_DEFAULT_RUN / 2
 
 
+def test_random_casts_paths_arrays_and_catalogs_end_without_internal_errors() -> None:
+    outcomes = _run(WideStatements, SEED, IN_DEFAULT_RUN)
+    assert outcomes["ok"] > IN_DEFAULT_RUN / 5
+    assert len(outcomes) > 10
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("part", range(IN_SOAK // PER_CLUSTER))
 def test_a_million_random_statements(part: int) -> None:
-    _run((Statements, TypedStatements)[part % 2], SEED + 1 + part, PER_CLUSTER)
+    made = (Statements, TypedStatements, WideStatements)[part % 3]
+    _run(made, SEED + 1 + part, PER_CLUSTER)

@@ -38,6 +38,7 @@ from remuda.errors import (
     AmbiguousFunction,
     CannotCoerce,
     DataError,
+    InternalError,
     TypeMismatch,
     UndefinedFunction,
 )
@@ -262,10 +263,10 @@ class Converter:
         self._widen_parameters(adapted)
         common = common_type(e.type for e in adapted)
         if common is None:
-            types = list(dict.fromkeys(type_name(e.type) for e in adapted if not is_untyped(e)))
+            before, other = _unmatched([e.type for e in adapted if not is_untyped(e)])
             raise self.context.error(
                 TypeMismatch,
-                f"{what} types {types[0]} and {types[1]} cannot be matched",
+                f"{what} types {type_name(before)} and {type_name(other)} cannot be matched",
                 _last_of(nodes),
                 hint="Convert one of them with CAST.",
             )
@@ -416,6 +417,18 @@ def _without_padding(expressions: list[Expression]) -> list[Expression]:
 
 def _is_null(expression: Expression) -> bool:
     return isinstance(expression, Literal) and expression.value is None
+
+
+def _unmatched(types: Sequence[SqlType]) -> tuple[SqlType, SqlType]:
+    """The common type of the first ones, and the first type that has none with it. Both may have
+    one name: rows of different widths are all called record."""
+    common = types[0]
+    for other in types[1:]:
+        found = common_type((common, other))
+        if found is None:
+            return common, other
+        common = found
+    raise InternalError("the types have a common type")
 
 
 def _last_of(nodes: Sequence[exp.Expr | None]) -> exp.Expr | None:
