@@ -21,12 +21,13 @@ from sim_network import LOST, Fate, Sent
 
 from remuda.cluster.next_view import Placement
 from remuda.errors import MemberUnavailable, PartitionsUnreachable, RemudaError
-from remuda.member import commit_participants, donations, donor
+from remuda.member import commit_participants, donations
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.commit_work import Taking
 from remuda.member.copies_receiving import Incoming
 from remuda.member.donor import Donor
 from remuda.member.metrics.pages import Pages
+from remuda.storage import transfer
 from remuda.transaction.staged_commit import FinishAsked
 
 ROWS = 300
@@ -193,20 +194,20 @@ async def other_views(sim: Simulation) -> None:
 
 
 def test_views_that_do_not_concern_a_donor_leave_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(donor, "BATCH_ROWS", 1)
+    monkeypatch.setattr(transfer, "SENT_ROWS", 1)
     play(other_views)
 
 
 @pytest.mark.soak
 def test_where_every_view_does_it_never_comes_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(donor, "BATCH_ROWS", 1)
+    monkeypatch.setattr(transfer, "SENT_ROWS", 1)
     monkeypatch.setattr(Incoming, "chosen", lambda *_: False)
     with pytest.raises(TimeoutError):
         play(other_views)
 
 
 def test_donors_that_are_slow_but_get_on_are_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(donor, "BATCH_ROWS", 1)
+    monkeypatch.setattr(transfer, "SENT_ROWS", 1)
     play(slow_donors)
 
 
@@ -214,7 +215,7 @@ def test_donors_that_are_slow_but_get_on_are_not_replaced(monkeypatch: pytest.Mo
 def test_donors_whose_progress_is_not_heard_replace_each_other_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(donor, "BATCH_ROWS", 1)
+    monkeypatch.setattr(transfer, "SENT_ROWS", 1)
     monkeypatch.setattr(donations, "PATIENCE_MAX", 1)
     monkeypatch.setattr(Donor, "tell_progress", lambda *_: asyncio.sleep(0))
     with pytest.raises(TimeoutError):
@@ -224,7 +225,7 @@ def test_donors_whose_progress_is_not_heard_replace_each_other_for_ever(
 @pytest.mark.soak
 def test_without_progress_their_patience_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where members do not hear of it: the time that a donor has grows with every change."""
-    monkeypatch.setattr(donor, "BATCH_ROWS", 1)
+    monkeypatch.setattr(transfer, "SENT_ROWS", 1)
     monkeypatch.setattr(Donor, "tell_progress", lambda *_: asyncio.sleep(0))
     play(slow_donors)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -327,3 +328,25 @@ def test_there_are_never_too_many_buckets(rows: int, partitions: int) -> None:
     bits = bucket_bits(rows, partitions)
     assert partitions << bits <= BUCKETS_MAX
     assert bits == 0 or rows / (partitions << bits) >= 32
+
+
+def test_rows_travel_in_batches_of_bounded_rows_and_bytes() -> None:
+    """A frame has a largest size, and the memory of a batch is not counted as stored."""
+    few = [b"x" * (200_000 if number % 10 == 0 else 10) for number in range(700)]
+    for values in (few, [b"y"] * 40_000, [b"z" * 2 * transfer.SENT_SIZE], []):
+        batch = pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], names=["v"])
+        found = list(transfer.wire_batches(batch))
+        assert [value for each in found for value in each.column(0).to_pylist()] == values
+        for each in found:
+            assert each.num_rows <= transfer.SENT_ROWS
+            assert each.nbytes <= transfer.SENT_SIZE or each.num_rows == 1
+
+
+def test_small_pieces_are_joined_until_they_fill_a_batch() -> None:
+    schema: Any = None  # of any map
+    wide = pa.RecordBatch.from_arrays([pa.array([b"x" * 1_000_000])], names=["v"])
+    times = np.zeros(1, dtype=np.int64)
+    pieces = [transfer.Versions(schema, wide, times, times)] * 30
+    found = list(transfer.joined(iter(pieces)))
+    assert sum(each.rows for each in found) == 30
+    assert max(each.rows for each in found) == transfer.SENT_SIZE // 1_000_000 + 1

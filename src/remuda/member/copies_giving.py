@@ -53,7 +53,6 @@ SHORT_ROUND_ROWS = 2000
 HOLD_WAIT = 1.0
 """Seconds, about, that writers are held while others are waited for."""
 HOLDS_MAX = 20
-BATCH_ROWS = 16 * 1024
 SEND_TIMEOUT = 60.0
 FULL_PAUSE = 2.0
 """Seconds until a receiver that had no room is asked again."""
@@ -370,11 +369,10 @@ class Giving:
         """Send versions, one request at a time, with rests. How many there were."""
         core, clock = self._core, self._core.world.clock
         schema, floor, rows = store.schema, store.floor, 0
-        versions = transfer.joined(versions, BATCH_ROWS)
+        versions = transfer.joined(versions)
         while (found := await self._offload.result(lambda: next(versions, None))) is not None:
-            for start in range(0, found.rows, BATCH_ROWS):
+            for batch in transfer.wire_batches(found.on_wire()):
                 began = clock.monotonic()
-                batch = found.on_wire().slice(start, BATCH_ROWS)
                 message = control_pb2.CopyRows(
                     context=core.context(),
                     transfer=name,

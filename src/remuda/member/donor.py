@@ -32,13 +32,12 @@ from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Channel
 from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import ALWAYS, joined
+from remuda.storage.transfer import ALWAYS, joined, wire_batches
 
 log = logging.getLogger(__name__)
 
 Address = tuple[str, int]
 TIMEOUT: Final = 30.0
-BATCH_ROWS: Final = 16 * 1024
 TELL_FIRST: Final = 1.0
 """Seconds until the log repeats why a donor waits."""
 TELL_MAX: Final = 300.0
@@ -310,9 +309,8 @@ class Donor:
             low=ALWAYS,
             floor=store.floor,
         )
-        for found in joined(store.extraction(partitions).versions(), BATCH_ROWS):
-            for start in range(0, found.rows, BATCH_ROWS):
-                batch = found.on_wire().slice(start, BATCH_ROWS)
+        for found in joined(store.extraction(partitions).versions()):
+            for batch in wire_batches(found.on_wire()):
                 body = arrow_stream.encode(batch.schema, [batch])
                 await channel.request(RpcType.COPY_ROWS, message, [body], timeout=TIMEOUT)
                 sent += batch.num_rows

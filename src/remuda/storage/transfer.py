@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import EXPIRY_MARK, FOREVER
 from remuda.errors import SchemaChanged
-from remuda.limits import PARTITIONS
+from remuda.limits import MIB, PARTITIONS
 from remuda.storage.chunk import Chunk, Flags, Offsets, Times
 from remuda.storage.chunk_table import TableView
 from remuda.storage.hash_order import hash_order
@@ -77,20 +78,37 @@ def from_wire(batch: pa.RecordBatch, schema: MapSchema) -> Versions:
     return Versions(schema, columns, begins, ends)
 
 
-def joined(pieces: Iterable[Versions], rows: int) -> Iterator[Versions]:
-    """The same versions in pieces of at least so many rows, but for the last one: each atomic write
-    leaves a chunk, and a request for each of thousands of small chunks takes longer than writers
-    take to make as many new ones."""
+SENT_ROWS: Final = 16 * 1024
+SENT_SIZE: Final = 8 * MIB
+"""Rows of a copy travel in batches of at most so many rows, and of about so many bytes."""
+
+
+def joined(pieces: Iterable[Versions], rows: int = 0) -> Iterator[Versions]:
+    """The same versions in pieces of at least so many rows (0: ``SENT_ROWS``) or ``SENT_SIZE``
+    bytes, but for the last one: each atomic write leaves a chunk, and a request for each of
+    thousands of small chunks takes longer than writers take to make as many new ones."""
     waiting: list[Versions] = []
-    count = 0
+    count = size = 0
     for piece in pieces:
         waiting.append(piece)
         count += piece.rows
-        if count >= rows:
+        size += piece.batch.nbytes
+        if count >= (rows or SENT_ROWS) or size >= SENT_SIZE:
             yield _whole(waiting)
-            waiting, count = [], 0
+            waiting, count, size = [], 0, 0
     if waiting:
         yield _whole(waiting)
+
+
+def wire_batches(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows of a batch in order, as batches that may be sent: halves of halves, since rows may
+    differ much in size. A batch of one row may be larger."""
+    if batch.num_rows <= 1 or (batch.num_rows <= SENT_ROWS and batch.nbytes <= SENT_SIZE):
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from wire_batches(batch.slice(0, half))
+    yield from wire_batches(batch.slice(half))
 
 
 def _whole(pieces: list[Versions]) -> Versions:
