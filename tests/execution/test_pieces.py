@@ -82,3 +82,14 @@ def test_a_page_that_waits_for_no_other_needs_memory() -> None:
     with pytest.raises(OutOfMemory, match="limit"):
         while True:
             operator.advance()
+
+
+def test_a_result_that_nobody_wants_any_more_stops_its_fragment() -> None:
+    """The pages would be dropped as fast as they come: without the stop a cancelled statement ran
+    to its end, within one call of ``advance``."""
+    operator, sink, account = root(512 * KIB)
+    assert operator.advance() is Progress.FETCHED or sink.wants_rows()
+    sink.clear()
+    assert operator.advance() is Progress.WAIT
+    assert not account.held
+    assert not sink.exhausted

@@ -47,7 +47,9 @@ class RootSink:
         self._memory = memory
 
     def wants_rows(self) -> bool:
-        return len(self._pages) < self._pages_in_flight
+        """False as well when nobody wants any: the fragment, which is cancelled then, would go on
+        within one ``advance`` until its input ends, since dropped pages never fill the queue."""
+        return not self._cleared and len(self._pages) < self._pages_in_flight
 
     @property
     def page_size(self) -> int:
