@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,23 +11,33 @@ import pytest
 
 from remuda.datatypes.sql import BOOLEAN, INTEGER
 from remuda.errors import DivisionByZero
+from remuda.plan import logical
 from remuda.plan.expression import Call, Case, Expression, Literal, conjuncts
 from remuda.plan.logical import (
     Aggregate,
+    DependentJoin,
+    Expand,
     Filter,
     Join,
     JoinKind,
     Logical,
+    MarkJoin,
     Project,
     Scan,
+    SetKind,
+    SetOperation,
     Sort,
+    Supplied,
+    Unfold,
     Union,
     Values,
     Window,
 )
 from remuda.plan.printing import expression_text
-from remuda.planner.algebra import nodes_of
-from remuda.planner.normalize import DERIVE, FINISH
+from remuda.plan.set_functions import SetCall
+from remuda.planner.algebra import make_mark_join, nodes_of
+from remuda.planner.normalize import DERIVE, FINISH, normalize
+from remuda.planner.sharing import SharedRead
 
 
 @pytest.fixture
@@ -433,6 +444,101 @@ def test_what_is_known_under_another_name_is_not_inferred_again(t: Any) -> None:
     node, fired = t.normalize(join)
     assert "infer predicates" not in fired
     assert len([n for n in nodes_of(node) if isinstance(n, Filter)]) == 2
+
+
+def expanded(t: Any, node: Logical, *sources: str) -> Expand:
+    """``node`` once with all copies, and once with none."""
+    copies = tuple(t.column(f"{name}.copy", t.columns[name].type) for name in sources)
+    output = (*node.output, *copies, t.column("set", INTEGER))
+    places = tuple(range(len(sources)))
+    return Expand(output, node, tuple(t.columns[name].id for name in sources), (places, ()))
+
+
+def unfolded(t: Any, node: Logical) -> Unfold:
+    call = SetCall("generate_series", (t.of(1), t.c("b.y")), (INTEGER,))
+    return Unfold((*node.output, t.column("unfolded", INTEGER)), node, (call,))
+
+
+def marked(t: Any, node: Logical) -> MarkJoin:
+    other = t.scan("c", "mark")
+    return make_mark_join(node, other, t.eq("b.y", "mark.y"), None, t.column("m", BOOLEAN))
+
+
+def counted_by_sets(t: Any, node: Logical) -> Aggregate:
+    return t.aggregate(expanded(t, node, "b.y"), "b.x b.y.copy", n=("count", None))  # type: ignore[no-any-return]
+
+
+def operator_of(t: Any, kind: type[Logical], below: Logical) -> tuple[Logical, str]:
+    """An operator over ``below``, a scan of b, and the name of a column that comes from b.x."""
+    makers: dict[type[Logical], Callable[[], Logical]] = {
+        Scan: lambda: below,
+        Filter: lambda: t.where(below, t.call(">", "b.y", 1)),
+        Project: lambda: t.project(below, named="b.x", more=Call(INTEGER, "+", (t.c("b.x"),) * 2)),
+        Join: lambda: t.join(below, t.scan("c"), t.eq("b.y", "c.y"), kind="left"),
+        MarkJoin: lambda: marked(t, below),
+        Aggregate: lambda: counted_by_sets(t, below),
+        Expand: lambda: expanded(t, below, "b.y"),
+        Unfold: lambda: unfolded(t, below),
+        Window: lambda: t.window(below, "b.x", "b.y", r=("sum", "b.y")),
+        Sort: lambda: t.sort(below, "b.x", limit=3),
+        Values: lambda: t.values((1, 2), (5, 6)),
+        Supplied: lambda: Supplied((t.column("given", INTEGER),), "given", (0,)),
+        SharedRead: lambda: SharedRead((t.column("shared", INTEGER),), 0, (below.output[1].id,)),
+        Union: lambda: t.union(below, t.scan("c")),
+        SetOperation: lambda: SetOperation(
+            tuple(t.column(f"both.{c.name}", c.type) for c in below.output),
+            SetKind.INTERSECT,
+            True,
+            (below, t.scan("c")),
+        ),
+    }
+    node = makers[kind]()
+    match node:
+        case Project() | Values() | Supplied() | SharedRead():
+            column = node.output[0]
+        case Union() | SetOperation():
+            column = node.output[1]
+        case _:
+            column = t.columns["b.x"]
+    t.columns["found"] = column
+    return node, "found"
+
+
+OPERATORS = [
+    SharedRead,
+    *(
+        kind
+        for kind in vars(logical).values()
+        if isinstance(kind, type) and issubclass(kind, Logical)
+        # ``unnest`` makes joins of dependent joins before any rule is tried.
+        and kind not in (Logical, DependentJoin)
+    ),
+]
+
+
+@pytest.mark.parametrize("kind", OPERATORS, ids=lambda kind: kind.__name__)
+def test_what_is_known_of_an_operator_is_inferred_once(t: Any, kind: type[Logical]) -> None:
+    """A filter that rules push below an operator is still known above it: else it is inferred and
+    pushed again for ever."""
+    node, column = operator_of(t, kind, t.scan("b"))
+    left = t.where(t.scan("a"), t.eq("a.x", 5))
+    rewriting = t.rewriting()
+    rewriting.strict = True
+    normalize(t.join(left, node, t.eq("a.x", column)), rewriting)
+    assert rewriting.fired["infer predicates"] == 1
+
+
+def test_nothing_is_known_of_groups_that_are_always_there(t: Any) -> None:
+    """Their columns are NULL or constant, whatever filters the input."""
+    below = expanded(t, t.scan("b"), "b.x")
+    kept = t.where(below, t.eq("b.x.copy", 5))
+    groups = t.aggregate(kept, "b.x.copy set", n=("count", None))
+    always = replace(groups, always=((None, 1),))
+    node, fired = t.normalize(t.join(always, t.scan("a"), t.eq("b.x.copy", "a.x")))
+    assert "infer predicates" not in fired
+    node, fired = t.normalize(t.join(groups, t.scan("c"), t.eq("b.x.copy", "c.x")))
+    assert "infer predicates" in fired
+    assert filters(node, "c") == ["x = 5"]
 
 
 def test_push_limit_into_left_join(t: Any) -> None:

@@ -268,6 +268,28 @@ def test_what_may_fail_sees_only_its_rows(catalog: Catalog) -> None:
     assert "subquery bound by equality" not in fired
 
 
+OVER_GROUPING_SETS = """
+select (select * from (select max(o.s || t.s) from t group by grouping sets ((o.k), ()) offset 1) q limit 1) from o where k = 1
+select (select max(m) from (select max(o.s || t.s) m from t group by grouping sets ((o.k), ()) union all select s from t where t.k = o.k limit 3) q) from o where k = 1
+select o.k, l.m from o, lateral (select o.s, max(t.s) m from t group by rollup (o.s) offset 1 limit 2) l where k = 1
+select k from o where exists (select 1 from t group by cube (o.k, t.a) offset 1) and k = 1
+select k from o where a in (select max(t.a + o.b) from t group by grouping sets ((o.k), (t.a)) offset 1) and k = 1
+select (select (select max(o.s || t.s) from u where u.a = t.k group by grouping sets ((o.k), (t.s)) offset 1 limit 1) from t group by grouping sets ((o.k, t.k, t.s), (t.k, t.s)) offset 1 limit 1) from o where k = 1
+select 1 from (select k, a, count(*) from t group by k, rollup (a)) q join o on o.k = q.k where o.k in (1, 2)
+select 1 from (select k, a, count(*) from (select k, a, count(*) from t group by k, rollup (a)) q group by k, cube (a)) q join o on o.k = q.k where o.k > 1
+""".strip().splitlines()  # noqa: E501
+
+
+@pytest.mark.parametrize("text", OVER_GROUPING_SETS)
+def test_filters_below_grouping_sets_are_inferred_once(catalog: Catalog, text: str) -> None:
+    plan = bound(catalog, text)
+    rewriting = Rewriting(context(), highest_column(plan) + 1, strict=True)
+    node = normalize(plan, rewriting)
+    joins = len(kinds(node)) + len(marks(node))
+    assert rewriting.fired.get("infer predicates", 0) <= joins
+    assert max(rewriting.fired.values()) <= len(list(nodes_of(node)))
+
+
 def test_a_subquery_used_twice_is_there_once(catalog: Catalog) -> None:
     text = "select k, (select max(x) from t), (select max(x) from t) + 1 from o"
     node, _ = normal(catalog, text)

@@ -22,6 +22,7 @@ from remuda.plan.expression import (
 from remuda.plan.functions import SCALAR_FUNCTIONS, NullRule
 from remuda.plan.logical import (
     Aggregate,
+    Expand,
     Filter,
     Join,
     JoinKind,
@@ -29,8 +30,12 @@ from remuda.plan.logical import (
     MarkJoin,
     OutputColumn,
     Project,
+    Scan,
     Sort,
+    Supplied,
+    Unfold,
     Union,
+    Values,
     Window,
 )
 from remuda.planner.algebra import (
@@ -45,6 +50,7 @@ from remuda.planner.algebra import (
     with_inputs,
 )
 from remuda.planner.rules.rule import Rewriting, Rule
+from remuda.planner.sharing import SharedRead
 
 # --- outer joins ---------------------------------------------------------------------------
 
@@ -235,9 +241,9 @@ def _facts(node: Logical) -> list[Expression]:
             ]
             facts = _facts(child)
             return [n for of, to in renamed for f in facts if (n := _about(f, of, to))]
-        case Aggregate(input=child, group=group):
+        case Aggregate(input=child, group=group, always=()):
             return [f for f in _facts(child) if columns_of(f) <= set(group)] if group else []
-        case Sort(input=child) | Window(input=child):
+        case Sort(input=child) | Window(input=child) | Expand(input=child) | Unfold(input=child):
             return _facts(child)
         case Union(inputs=inputs):
             shared = [_union_facts(node, child) for child in inputs]
@@ -258,7 +264,10 @@ def _union_facts(union: Union, child: Logical) -> list[Expression]:
 
 def _is_stored(node: Logical, column: ColumnId) -> bool:
     """Whether ``column`` is a column of a map, and not computed on the way: then a filter on it is
-    still a fact (see ``_facts``) after it was pushed down, and is not inferred again."""
+    still a fact (see ``_facts``) after it was pushed down, and is not inferred again.
+
+    The rules that push filters down, this function and ``_facts`` must agree on each operator.
+    Where they do not, the rules infer and push the same filter for ever."""
     match node:
         case Project():
             source = project_map(node)[column]
@@ -271,14 +280,19 @@ def _is_stored(node: Logical, column: ColumnId) -> bool:
         case Window(input=child, partition=partition):
             # A filter on any other column stays above the window, and is a fact there.
             return column not in partition or _is_stored(child, column)
+        case Expand(input=child):
+            # A filter on a copy stays above, and is a fact there.
+            return column not in columns(child) or _is_stored(child, column)
         case Filter(input=child) | Sort(input=child):
             return _is_stored(child, column)
         case Join(left=left, right=right):
             return _is_stored(left if column in columns(left) else right, column)
         case MarkJoin(left=left):
             return column in columns(left) and _is_stored(left, column)
+        case Scan() | Values() | Supplied() | SharedRead() | Unfold():
+            return True  # a filter stays above
         case _:
-            return True
+            return False
 
 
 _FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
