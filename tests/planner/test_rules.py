@@ -35,8 +35,16 @@ from remuda.plan.logical import (
 )
 from remuda.plan.printing import expression_text
 from remuda.plan.set_functions import SetCall
-from remuda.planner.algebra import make_mark_join, nodes_of
-from remuda.planner.normalize import DERIVE, FINISH, normalize
+from remuda.planner.algebra import make_join, make_mark_join, nodes_of
+from remuda.planner.normalize import (
+    DERIVE,
+    FINISH,
+    FIRINGS_MIN,
+    FIRINGS_PER_NODE,
+    SIMPLIFY,
+    normalize,
+)
+from remuda.planner.rules.rule import Rewriting, Rule
 from remuda.planner.sharing import SharedRead
 
 
@@ -509,7 +517,8 @@ OPERATORS = [
     *(
         kind
         for kind in vars(logical).values()
-        if isinstance(kind, type) and issubclass(kind, Logical)
+        if isinstance(kind, type)
+        and issubclass(kind, Logical)
         # ``unnest`` makes joins of dependent joins before any rule is tried.
         and kind not in (Logical, DependentJoin)
     ),
@@ -633,6 +642,33 @@ def test_columns_below_a_window(t: Any) -> None:
     node, fired = t.normalize(t.window(never, "c.x", "", e=("sum", "c.y")))
     assert "prune empty" in fired
     assert not has(node, Window)
+
+
+def test_a_rule_without_end_is_left_out_of_the_rest(
+    t: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement is planned, EXPLAIN tells of it, and the rules above have done their work."""
+
+    def turn(node: Logical, _: Rewriting) -> Logical | None:
+        assert isinstance(node, Join)
+        return make_join(node.kind, node.right, node.left, node.condition)
+
+    turning = Rule("turn inner joins", (Join,), turn)
+    monkeypatch.setattr("remuda.planner.normalize.FIRST", (((turning, *SIMPLIFY), True),))
+    joined = t.join(t.scan("a"), t.scan("b"), t.eq("a.k", "b.k"))
+    again = t.join(joined, t.scan("c"), t.eq("b.k", "c.k"))
+    rewriting = t.rewriting()
+    node = normalize(t.where(again, t.eq("a.x", 1)), rewriting)
+    limit = FIRINGS_MIN + FIRINGS_PER_NODE * 6
+    assert rewriting.fired["turn inner joins"] == limit
+    assert rewriting.notes == [f"rule 'turn inner joins' stopped after {limit} rewritings"]
+    assert filters(node, "a") == ["x = 1"]
+    plan = t.plan(t.where(again, t.eq("a.x", 1)))
+    assert plan.notes == tuple(rewriting.notes)
+    strict = t.rewriting()
+    strict.strict = True
+    with pytest.raises(AssertionError, match="'turn inner joins' does not come to an end"):
+        normalize(again, strict)
 
 
 def test_shared_nodes_stay_shared(t: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from remuda.plan.logical import Logical, inputs_of
-from remuda.planner.algebra import with_inputs
+from remuda.planner.algebra import nodes_of, with_inputs
 from remuda.planner.rules.aggregates import DROP_USELESS_DISTINCT, REWRITE_AVG, SPLIT_DISTINCT
 from remuda.planner.rules.columns import (
     INLINE_RENAMES,
@@ -113,7 +115,30 @@ FIRST: Stages = ((SIMPLIFY, True), (DERIVE, False))
 LAST: Stages = ((FINISH, True),)
 
 PASSES_MAX = 50
-REWRITES_PER_NODE_MAX = 100
+FIRINGS_MIN = 200
+FIRINGS_PER_NODE = 20
+"""One rule may fire so often in a stage. In TPC-DS, no rule fires once per node of a statement: a
+rule that fires this often undoes the work of another one, or fires on its own output."""
+
+
+class Allowance:
+    """How often each rule may fire while ``root`` is rewritten to a fixed point. A rule that used
+    its share up is left out: the tree stays as good as it is, and the others come to an end."""
+
+    def __init__(self, root: Logical, rewriting: Rewriting) -> None:
+        self._rewriting = rewriting
+        self._limit = FIRINGS_MIN + FIRINGS_PER_NODE * sum(1 for _ in nodes_of(root))
+        self._fired: Counter[str] = Counter()
+
+    def take(self, rule: Rule) -> bool:
+        """Whether ``rule`` may fire once more, which is counted."""
+        if self._fired[rule.name] == self._limit:
+            assert not self._rewriting.strict, f"the rule {rule.name!r} does not come to an end"
+            self._rewriting.note(f"rule '{rule.name}' stopped after {self._limit} rewritings")
+            return False
+        self._fired[rule.name] += 1
+        self._rewriting.count(rule.name)
+        return True
 
 
 def normalize(root: Logical, rewriting: Rewriting) -> Logical:
@@ -133,9 +158,9 @@ def finished(root: Logical, rewriting: Rewriting) -> Logical:
 
 def _staged(root: Logical, rewriting: Rewriting, stages: Stages) -> Logical:
     for rules, repeat in stages:
-        clean: dict[int, Logical] = {}
+        stage = _Stage(rules, rewriting, repeat, root)
         for _ in range(PASSES_MAX if repeat else 1):
-            new = rewrite_once(root, rules, rewriting, repeat, clean)
+            new = stage.rewrite_once(root)
             if new is root:
                 break
             root = new
@@ -144,46 +169,33 @@ def _staged(root: Logical, rewriting: Rewriting, stages: Stages) -> Logical:
     return root
 
 
-def rewrite_once(
-    root: Logical,
-    rules: tuple[Rule, ...],
-    rewriting: Rewriting,
-    repeat: bool = True,
-    clean: dict[int, Logical] | None = None,
-) -> Logical:
-    """One pass over the tree; the same object when no rule fired.
+class _Stage:
+    """``clean`` remembers, by identity, trees in which no rule fires; later passes skip them."""
 
-    ``clean`` remembers, by identity, trees in which no rule fires; later passes skip them.
-    """
-    local = tuple(rule for rule in rules if not rule.whole)
-    root = _Pass(local, rewriting, repeat, {} if clean is None else clean).rewrite(root)
-    for rule in rules:
-        if rule.whole:
-            new = rule.apply(root, rewriting)
-            if new is not None:
-                rewriting.count(rule.name)
-                root = new
-    return root
-
-
-class _Pass:
     def __init__(
-        self,
-        rules: tuple[Rule, ...],
-        rewriting: Rewriting,
-        repeat: bool,
-        clean: dict[int, Logical],
+        self, rules: tuple[Rule, ...], rewriting: Rewriting, repeat: bool, root: Logical
     ) -> None:
-        self.rules = rules
+        self.local = tuple(rule for rule in rules if not rule.whole)
+        self.whole = tuple(rule for rule in rules if rule.whole)
         self.rewriting = rewriting
         self.repeat = repeat
-        self.clean = clean
+        self.allowance = Allowance(root, rewriting)
+        self.clean: dict[int, Logical] = {}
         self.by_type: dict[type, tuple[Rule, ...]] = {}
+
+    def rewrite_once(self, root: Logical) -> Logical:
+        """One pass over the tree; the same object when no rule fired."""
+        root = self.rewrite(root)
+        for rule in self.whole:
+            new = rule.apply(root, self.rewriting)
+            if new is not None and self.allowance.take(rule):
+                root = new
+        return root
 
     def rewrite(self, node: Logical) -> Logical:
         if id(node) in self.clean:
             return node
-        for _ in range(REWRITES_PER_NODE_MAX if self.repeat else 1):
+        while True:
             node = self._with_rewritten_inputs(node)
             new = self._apply_first(node)
             if new is None:
@@ -192,6 +204,8 @@ class _Pass:
                 break
             # What the rule put below is rewritten next, so one pass takes a filter all the way.
             node = new
+            if not self.repeat:
+                break
         return node
 
     def _with_rewritten_inputs(self, node: Logical) -> Logical:
@@ -205,11 +219,10 @@ class _Pass:
         kind = type(node)
         applicable = self.by_type.get(kind)
         if applicable is None:
-            applicable = tuple(rule for rule in self.rules if issubclass(kind, rule.nodes))
+            applicable = tuple(rule for rule in self.local if issubclass(kind, rule.nodes))
             self.by_type[kind] = applicable
         for rule in applicable:
             new = rule.apply(node, self.rewriting)
-            if new is not None:
-                self.rewriting.count(rule.name)
+            if new is not None and self.allowance.take(rule):
                 return new
         return None

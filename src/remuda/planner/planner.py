@@ -77,7 +77,7 @@ def _plan(logical: Logical, context: PlanningContext, memo: Memo) -> PhysicalPla
         tuple(str(type_) for type_ in context.parameter_types),
         tuple(builder.dependencies[name] for name in sorted(builder.dependencies)),
         tuple(rewriting.fired),
-        tuple(memo.notes),
+        (*rewriting.notes, *memo.notes),
     )
 
 

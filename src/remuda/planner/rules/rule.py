@@ -20,6 +20,8 @@ class Rewriting:
     fired: dict[str, int] = field(default_factory=dict)
     strict: bool = False
     """For tests: not to come to a fixed point is an error."""
+    notes: list[str] = field(default_factory=list)
+    """Where the effort was cut short; EXPLAIN shows it."""
 
     def fresh(self, name: str, type_: SqlType, nullable: bool = True) -> OutputColumn:
         """A column that nothing else in the statement has."""
@@ -29,6 +31,10 @@ class Rewriting:
 
     def count(self, rule: str) -> None:
         self.fired[rule] = self.fired.get(rule, 0) + 1
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
 
 
 @dataclass(frozen=True, slots=True)
