@@ -297,6 +297,18 @@ _CONTROL: Final = {
     "CopyBegin": {"transfer": "id of the transfer"},
     "CopyRows": {"transfer": "id of the transfer"},
     "CommitStatusReply": {"commit_timestamp": "when it was committed"},
+    "Activity": {"clients": "connections of clients"},
+    "ConnectedClient": {
+        "pid": "number of the connection",
+        "application": "what the client calls itself",
+        "user": "who it has shown to be",
+    },
+    "HeldLock": {
+        "map_id": "the map",
+        "map": "its name",
+        "granted": "false: it is awaited",
+    },
+    "EndWork": {"kind": "what is to end"},
     "SystemState": {"maps": "what it holds of the maps", "fragments": "fragments that run there"},
     "Subscription": {"subscription": "its id"},
     "SnapshotTask": {"objects_total": "objects that are to be written", "bytes": "bytes written"},

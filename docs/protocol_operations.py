@@ -174,6 +174,13 @@ CONTROL: Final = {
     "INDEX_STATUS": _request("IndexStatusRequest", "IndexStatus", "which indexes are built here"),
     "INDEX_ROOM": _request("IndexRoomRequest", "Ack", "is there memory for new indexes"),
     "MAP_STATISTICS": _request("StatisticsRequest", "StatisticsReply", "what the optimizer needs"),
+    "ACTIVITY": _request(
+        "ActivityRequest", "Activity", "clients of a member, their work, and locks on its keys"
+    ),
+    "END_WORK": _request(
+        "EndWork", "WorkEnded", "cancel a statement or a transaction, or end a connection"
+    ),
+    "DRAIN": _request("DrainRequest", "Ack", "the receiver begins to leave in order"),
     "SYSTEM_STATE": _request("SystemStateRequest", "SystemState", "what the relations of sys show"),
     "COMMIT_PREPARE": _request("CommitPrepare", "CommitPrepared", "validate, and vote"),
     "COMMIT_KEEP": _request(

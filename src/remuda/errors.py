@@ -201,6 +201,12 @@ class NoActiveTransaction(InputError):
     sqlstate = "25P01"
 
 
+class WrongState(InputError):
+    """What is asked for cannot be done as things are: a commit that has begun is not cancelled."""
+
+    sqlstate = "55000"
+
+
 class NotSupported(InputError):
     sqlstate = "0A000"
 
@@ -580,6 +586,12 @@ class QueryTimeout(TransientError):
 
 class QueryCanceled(TransientError):
     sqlstate = "57014"
+
+
+class SessionTerminated(QueryCanceled):
+    """An operator ended the connection of the client, and what was open on it."""
+
+    sqlstate = "57P01"
 
 
 class SchemaChanged(TransientError):

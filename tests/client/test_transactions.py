@@ -117,7 +117,7 @@ def test_a_conflict_names_the_map_and_the_key(client: Any) -> None:
         amount = tx.map("accounts", Account).get(1).amount
         client.map("accounts", Account).put(1, Account(5))
         tx.map("accounts", Account).put(2, Account(amount))
-    assert "(1,)" in caught.value.detail
+    assert caught.value.detail == "Key (__key)=(1)"
     assert "again" in caught.value.hint
     assert (caught.value.sqlstate, caught.value.retryable) == ("40001", True)
     assert tx.state is State.ROLLED_BACK

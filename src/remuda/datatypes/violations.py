@@ -64,6 +64,11 @@ def stored_twice(schema: MapSchema, index: IndexDefinition, values: Values) -> U
     )
 
 
+def key_text(schema: MapSchema, key: Values) -> str:
+    """The primary key of a row, for people: ``Key (id)=(42)``."""
+    return _key(schema, schema.key, key)
+
+
 def _key(schema: MapSchema, names: Sequence[str], values: Values) -> str:
     texts = _texts(values, [schema.column(name).type for name in names])
     return f"Key ({', '.join(map(quoted_name, names))})=({', '.join(texts)})"

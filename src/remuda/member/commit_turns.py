@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from functools import partial
 
 from remuda.errors import ConnectionBroken, MemberUnavailable, NotServed
 from remuda.limits import PARTITIONS
+from remuda.member.activity.lock_rows import LockRow
 from remuda.member.core import Core
 from remuda.member.peers import Peers
 from remuda.member.turns import Turns
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
+from remuda.transaction.locks import Mode
 
 
 class CommitTurns:
@@ -94,6 +97,13 @@ class CommitTurns:
 
     def member_lost(self, number: int) -> None:
         self._turns.member_lost(number)
+
+    def rows(self) -> Iterator[LockRow]:
+        """Atomic writes of maps that this member gives the turns of."""
+        for map_id, jobs in self._turns.queues():
+            for place, job in enumerate(jobs):
+                ahead = jobs[:1] if place else ()
+                yield LockRow(map_id, None, "map", Mode.EXCLUSIVE, not place, job, blockers=ahead)
 
     def __len__(self) -> int:
         return len(self._turns)

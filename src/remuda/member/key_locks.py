@@ -13,12 +13,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from remuda.datatypes.violations import key_text
 from remuda.errors import MemberUnavailable, RemudaError, ViewChanged
+from remuda.member.activity.lock_rows import LockRow
 from remuda.member.core import Core, attempt
 from remuda.member.peers import Peers
 from remuda.member.transaction_pending import Held
@@ -45,6 +47,10 @@ ASK_AGAIN = 0.1
 LOCK_TIMEOUT = 60.0
 ENDED_KEPT = 10_000
 """Transactions that have given up their locks here, and get none any more."""
+HOLDERS_TOLD = 3
+"""More are not named in the detail of an error."""
+ASK_PATIENCE = 1.0
+"""Seconds that a refused transaction waits to learn who holds its key."""
 
 Answer = Callable[[RemudaError | None], None]
 
@@ -80,6 +86,10 @@ class KeyLocks:
         self._search = Search(self.table)
         self._asking: dict[TransactionId, Asking] = {}
         self._owning: dict[TransactionId, Owning] = {}
+        self._clients: dict[TransactionId, str] = {}
+        """Of transactions that hold locks here or wait: what their member says of their client."""
+        self._since: dict[TransactionId, dict[Held, int]] = {}
+        """When each lock was granted here, in microseconds since 1970."""
         self._released: dict[Held, list[Callable[[], None]]] = {}
         self._ended: OrderedDict[TransactionId, None] = OrderedDict()
         """A KEY_LOCK may arrive after the KEY_UNLOCK that followed it, over another connection."""
@@ -106,17 +116,21 @@ class KeyLocks:
         *,
         shared: bool = False,
         timeout: float = LOCK_TIMEOUT,
+        client: str = "",
     ) -> None:
         """Lock keys of a map for a transaction of this member, which asks for one thing at a time;
-        they stay locked until ``release``. Raises DeadlockDetected, LockNotAvailable (after
-        ``timeout`` seconds), SchemaChanged, MemberUnavailable; the transaction is then to be rolled
-        back, and released."""
+        they stay locked until ``release``. ``client`` describes whose it is, for others.
+        Raises DeadlockDetected, LockNotAvailable (after ``timeout`` seconds), SchemaChanged,
+        MemberUnavailable; the transaction is then to be rolled back, and released."""
         deadline = self._core.world.clock.monotonic() + timeout
         left = list(keys)
         while left:
             member, here = self._next_of(map_id, left)
             try:
-                await self._lock_at(owner, member, map_id, here, shared, deadline)
+                await self._lock_at(owner, member, map_id, here, shared, deadline, client)
+            except DeadlockDetected as error:
+                error.detail = f"{error.detail}\n{self._wanted(map_id, here)}"
+                raise
             except ViewChanged:  # perhaps another member is to be asked
                 await asyncio.sleep(ASK_AGAIN)
             else:
@@ -143,6 +157,7 @@ class KeyLocks:
         keys: Sequence[Key],
         shared: bool,
         deadline: float,
+        client: str,
     ) -> None:
         self._core.require_alive(member)
         owning = self._owning.setdefault(owner, Owning())
@@ -150,6 +165,7 @@ class KeyLocks:
         owning.members.add(member)
         owning.waits_at, owning.waiting = member, done
         message = control_pb2.KeyLock(context=self._core.context(), map_id=map_id, shared=shared)
+        message.client = client
         fill_name(message.owner, owner)
         for key in keys:
             codec.fill_row(message.keys.add(), key)
@@ -167,12 +183,38 @@ class KeyLocks:
             raise LockNotAvailable(
                 f'a row of map "{self._transactions.schema(map_id).name}" is locked by another '
                 "transaction, and was not given free in time",
-                hint="Run the transaction again.",
+                detail="\n".join((self._wanted(map_id, keys), *await self._asked(member, message))),
+                hint="Run the transaction again. sys.lock_waits shows who waits for whom.",
             ) from error
         finally:
             owning.waiting, owning.waits_at = None, 0
             if again is not None:
                 again.cancel()
+
+    def _wanted(self, map_id: int, keys: Sequence[Key]) -> str:
+        """For the detail of an error."""
+        schema = self._transactions.schema(map_id)
+        more = f", and {len(keys) - 1} more" if len(keys) > 1 else ""
+        return f'{key_text(schema, keys[0])} of map "{schema.name}"{more}'
+
+    async def _asked(self, member: int, message: control_pb2.KeyLock) -> Sequence[str]:
+        """The holders in the way, in words; none, where that cannot be found out soon."""
+        asking = control_pb2.KeyLock(ask=True)
+        asking.MergeFrom(message)
+        if member == self._core.number:
+            return self._in_the_way(asking)
+        try:
+            reply = await self._peers.request(member, RpcType.KEY_LOCK, asking, (), ASK_PATIENCE)
+        except RemudaError as error:
+            log.debug("the holders of a lock were not told: %s", error.message)
+            return ()
+        return tuple(control_pb2.KeyLock.FromString(reply.pbody).holders)
+
+    def interrupt(self, owner: TransactionId, error: RemudaError) -> None:
+        """A transaction of this member does not wait any more: ``lock`` raises ``error``."""
+        owning = self._owning.get(owner)
+        if owning is not None:
+            _settle_waiting(owning, error)
 
     def release(self, owner: TransactionId) -> None:
         """The transaction has ended: give up its locks, everywhere."""
@@ -201,6 +243,12 @@ class KeyLocks:
     def _on_lock(self, request: Request) -> None:
         message = control_pb2.KeyLock.FromString(request.pbody)
         self._core.observe_member(message.context)
+        if message.ask:
+            told = control_pb2.KeyLock(
+                context=self._core.context(), holders=self._in_the_way(message)
+            )
+            request.reply(RpcType.KEY_LOCK, told)
+            return
 
         def answer(error: RemudaError | None) -> None:
             if error is not None:
@@ -223,11 +271,14 @@ class KeyLocks:
             waits.answer = lambda error: granted() if error is None else answer(error)
             return
         self._stop_waiting(owner, None)
+        self._clients[owner] = message.client
         missing: set[Held] = set()
         for row in message.keys:
             held = (message.map_id, codec.decode_row(row))
             if self.table.acquire(owner, held, mode):
                 missing.add(held)
+            else:
+                self._note(owner, held)
         if not missing:
             self._when_decided(message, answer)
             return
@@ -235,6 +286,45 @@ class KeyLocks:
         self._asking[owner] = Asking(
             lambda error: granted() if error is None else answer(error), wanted, missing, now
         )
+
+    def _note(self, owner: TransactionId, held: Held) -> None:
+        """The lock was granted now, if it was not before."""
+        known = self._since.setdefault(owner, {})
+        known.setdefault(held, self._core.world.clock.wall_micros())
+
+    def _in_the_way(self, message: control_pb2.KeyLock) -> list[str]:
+        owner = decode_name(message.owner)
+        mode = Mode.SHARED if message.shared else Mode.EXCLUSIVE
+        schema = self._transactions.schema(message.map_id)
+        found = []
+        for row in message.keys:
+            key = codec.decode_row(row)
+            holder = self.table.obstacle((message.map_id, key), mode, owner)
+            if holder is not None:
+                found.append(f"{key_text(schema, key)} is locked by {self.described(holder)}.")
+                if len(found) == HOLDERS_TOLD:
+                    break
+        return found
+
+    def described(self, owner: TransactionId) -> str:
+        """A transaction that holds locks here, for people."""
+        client = self._clients.get(owner)
+        return f"transaction {owner}" + (f" of {client}" if client else "")
+
+    def rows(self) -> Iterator[LockRow]:
+        """Every lock that is held or awaited here."""
+        offset = self._core.wall_offset()
+        for held, lock in self.table.held.items():
+            for holder, mode in lock.holders.items():
+                since = self._since.get(holder, {}).get(held, 0)
+                client = self._clients.get(holder, "")
+                yield LockRow(*held, "row", mode, True, str(holder), client, since)
+            for place, (waiter, mode) in enumerate(lock.waiting):
+                asking = self._asking.get(waiter)
+                since = 0 if asking is None else round((asking.since + offset) * 1e6)
+                blockers = tuple(map(str, lock.obstacles(waiter, mode, place)))
+                client = self._clients.get(waiter, "")
+                yield LockRow(*held, "row", mode, False, str(waiter), client, since, blockers)
 
     def _when_decided(self, message: control_pb2.KeyLock, answer: Answer) -> None:
         """Locked; what was being committed under the key before must be seen by its new owner."""
@@ -264,7 +354,12 @@ class KeyLocks:
             self._ended.popitem(last=False)
         self._stop_waiting(owner, LockNotAvailable(f"transaction {owner} has ended"))
         self._granted(self.table.release(owner))
+        self._forget(owner)
         self._wake()
+
+    def _forget(self, owner: TransactionId) -> None:
+        self._clients.pop(owner, None)
+        self._since.pop(owner, None)
 
     def _stop_waiting(self, owner: TransactionId, error: RemudaError | None) -> None:
         asking = self._asking.pop(owner, None)
@@ -274,6 +369,7 @@ class KeyLocks:
 
     def _granted(self, served: Sequence[Granted[TransactionId, Held]]) -> None:
         for grant in served:
+            self._note(grant.transaction, grant.key)
             asking = self._asking.get(grant.transaction)
             if asking is None:
                 continue
@@ -387,6 +483,8 @@ class KeyLocks:
             if owner.near not in view.by_number:
                 self._asking.pop(owner, None)
                 self._granted(self.table.release(owner))
+        for owner in [each for each in self._clients if each.near not in view.by_number]:
+            self._forget(owner)  # also those that have stopped waiting
         for owner in list(self._asking):
             self._stop_waiting(owner, ViewChanged("the view has changed while a lock was awaited"))
         released, self._released = self._released, {}

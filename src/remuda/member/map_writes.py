@@ -91,7 +91,8 @@ class MapWrites:
                 stored, olds = chosen(condition, part, before)
                 return list(stored.items()), olds
 
-            self._write(found, partition, [key for key, _ in part], decide, waits.part(places), ttl)
+            keys = [key for key, _ in part]
+            self._write(found, partition, keys, decide, waits.part(places), ttl, call=call)
 
     async def _put_together(
         self, found: OpenMap, keyed: Sequence[tuple[Key, Row]], tell: Tell, ttl: int | None
@@ -173,7 +174,7 @@ class MapWrites:
                         there[key] = row
                 return [(key, None) for key in there], olds
 
-            self._write(found, partition, part, decide, waits.part(places))
+            self._write(found, partition, part, decide, waits.part(places), call=call)
 
     # --- what depends on the entry ------------------------------------------------------------
 
@@ -201,7 +202,7 @@ class MapWrites:
                 return list(written.items()), answer
 
             part = [keys[place] for place in places]
-            self._write(found, partition, part, decided, waits.part(places), ttl)
+            self._write(found, partition, part, decided, waits.part(places), ttl, call=call)
 
     # --- shared -------------------------------------------------------------------------------
 
@@ -220,8 +221,10 @@ class MapWrites:
         decide: Callable[[list[Row | None]], tuple[list[tuple[Key, Row | None]], list[Row | None]]],
         answered: Callable[[list[Row | None] | RemudaError], None],
         ttl: int | None = None,
+        *,
+        call: Call,
     ) -> None:
-        self.small.write(SmallWrite(found.schema, partition, keys, decide, answered, ttl))
+        self.small.write(SmallWrite(found.schema, partition, keys, decide, answered, ttl, call))
 
     def _answer(
         self, call: Call, tell: Tell, again: Callable[[Call], None]

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
+    ConnectionBroken,
     JobAborted,
     OutcomeUnknown,
     RemudaError,
@@ -25,12 +26,17 @@ from remuda.errors import (
     TransientError,
     ViewChanged,
 )
-from remuda.member.core import Core, bug
+from remuda.member.activity.clients import described
+from remuda.member.activity.lock_rows import LockRow
+from remuda.member.core import Call, Core, bug
 from remuda.member.log import fields
+from remuda.member.transaction_pending import Held
 from remuda.member.transaction_sets import Key, PartWork, ReadSet, Row, Write
 from remuda.member.transactions import Transactions
+from remuda.rpc.request import Request
 from remuda.storage.map_store import MapStore
 from remuda.transaction import states as tx
+from remuda.transaction.locks import Mode
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +64,8 @@ class SmallWrite:
     answered: Answered
     ttl: int | None = None
     """Of the rows, in microseconds; 0: for ever; None: as the map says."""
+    call: Call | None = None
+    """Of the client that wants it, if one does."""
     deadline: float = 0.0
     prepared: bool = False
     told: bool = False
@@ -81,6 +89,28 @@ class SmallWrites:
         self._running[write] = None
         self._try(write)
 
+    def rows(self) -> Iterator[LockRow]:
+        """Writes that wait for a key that somebody holds."""
+        now, wall = self._core.world.clock.monotonic(), self._core.world.clock.wall_micros()
+        for write in self._running:
+            if write.prepared or not write.obstacle:
+                continue
+            since = wall - round((now - write.deadline + WAIT_MAX) * 1e6)
+            channel = write.call.channel if isinstance(write.call, Request) else None
+            client = "" if channel is None else described(channel)
+            for key in write.keys:
+                if blockers := self._holders((write.schema.map_id, key)):
+                    yield LockRow(
+                        write.schema.map_id, key, "write", Mode.EXCLUSIVE, False, "", client,
+                        since, blockers, channel,
+                    )  # fmt: skip
+
+    def _holders(self, held: Held) -> tuple[str, ...]:
+        shell = self._transactions.shell
+        parts = [str(address[0]) for address in shell.pending.holders(held)]
+        holder = self._transactions.locks.holder(held, None, write=True)
+        return tuple(parts) if holder is None else (*parts, str(holder))
+
     def _answer(self, write: SmallWrite, answer: list[Row | None] | RemudaError) -> None:
         if write not in self._running:
             return
@@ -97,6 +127,9 @@ class SmallWrites:
         if write not in self._running:
             return
         try:
+            channel = write.call.channel if isinstance(write.call, Request) else None
+            if channel is not None and channel.closed and not write.attempts:
+                raise ConnectionBroken("the client is gone, and its write was not begun")
             if not self._waits(write):
                 self._core.store(write.schema.map_id, write.schema.version)  # altered meanwhile?
                 self._core.wal.require_room()

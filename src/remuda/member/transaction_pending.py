@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.timestamp import FOREVER, to_micros
+from remuda.member.activity.lock_rows import LockRow
 from remuda.member.core import Core, attempt
 from remuda.member.transaction_sets import Key, PartWork, Scan, Write
 from remuda.member.write_room import work_size
+from remuda.transaction.locks import Mode
 from remuda.transaction.parts import Address
 
 Held = tuple[int, Key]
@@ -235,6 +237,17 @@ class PendingParts:
 
     def writes_of(self, map_id: int, partition: int) -> Iterator[tuple[Address, list[Write]]]:
         return iter(self._writes.get((map_id, partition), {}).items())
+
+    def rows(self, serves: Callable[[int], bool]) -> Iterator[LockRow]:
+        """What parts of partitions that this member serves hold."""
+        for (transaction, partition), part in self.parts.items():
+            if not serves(partition):
+                continue
+            owner = str(part.work.owner or transaction)
+            since = 0 if part.timestamp == FOREVER else to_micros(part.timestamp)
+            for held, writes in _claims(part.work):
+                mode = Mode.EXCLUSIVE if writes else Mode.SHARED
+                yield LockRow(*held, "commit", mode, True, owner, since=since)
 
     def of_map(self, map_id: int) -> bool:
         """Whether any part is pending that concerns the map."""

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.violations import key_text
 from remuda.errors import (
     LimitExceeded,
     QueryTimeout,
@@ -22,6 +23,7 @@ from remuda.errors import (
     SerializationFailure,
 )
 from remuda.execution.overlay import MapWrites, altered
+from remuda.member.activity.clients import described
 from remuda.member.core import Core
 from remuda.member.membership import Membership
 from remuda.member.start import QueryStart
@@ -64,8 +66,12 @@ class Locking(Protocol):
         *,
         shared: bool = False,
         timeout: float = 60.0,
+        client: str = "",
     ) -> None:
         """Raises DeadlockDetected, LockNotAvailable, SchemaChanged, MemberUnavailable."""
+
+    def interrupt(self, owner: TransactionId, error: RemudaError) -> None:
+        """``lock``, if it waits for ``owner``, raises ``error``."""
 
     def release(self, owner: TransactionId) -> None: ...
 
@@ -475,7 +481,7 @@ class TransactionSessions:
                 if not same_row(old, new):
                     raise SerializationFailure(
                         f'a row of map "{schema.name}" was changed by others since it was read',
-                        detail=f"key {key}",
+                        detail=key_text(schema, key),
                         hint="Run the transaction again.",
                     )
         return last
@@ -484,6 +490,14 @@ class TransactionSessions:
         """``cause``: why, if it was not its client who wanted it."""
         if transaction.state not in (State.PREPARING, State.COMMITTING):
             self.end(transaction, State.ROLLED_BACK, cause)
+
+    def interrupt(self, transaction: OpenTransaction, error: RemudaError) -> None:
+        """A request of it that waits for a lock ends with ``error``."""
+        self._committing.locks.interrupt(transaction.id, error)
+
+    def has_ended(self, name: str) -> bool:
+        """Whether it was a transaction of this member, lately."""
+        return name in self._ended
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -503,7 +517,11 @@ class TransactionSessions:
         left = transaction.deadline - self._core.world.clock.monotonic()
         try:
             await self._committing.locks.lock(
-                transaction.id, schema.map_id, wanted, timeout=min(max(left, 0.001), LOCK_TIMEOUT)
+                transaction.id,
+                schema.map_id,
+                wanted,
+                timeout=min(max(left, 0.001), LOCK_TIMEOUT),
+                client=described(transaction.channel, transaction.label),
             )
         except RemudaError as error:
             transaction.failed(error)

@@ -14,6 +14,7 @@ from remuda.catalog.unique_guards import is_guards
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, from_micros
 from remuda.datatypes.values import values_to_array
+from remuda.datatypes.violations import key_text
 from remuda.errors import RemudaError, SerializationFailure, SnapshotTooOld
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler
@@ -40,10 +41,16 @@ def _same_values(when: str) -> SerializationFailure:
     )
 
 
-class LockedBy(Protocol):
-    def __call__(
+class KeyHolders(Protocol):
+    """``member.key_locks``."""
+
+    def holder(
         self, held: Held, owner: TransactionId | None, *, write: bool
-    ) -> TransactionId | None: ...
+    ) -> TransactionId | None:
+        """Whose lock on a key stands in the way of somebody else."""
+
+    def described(self, owner: TransactionId) -> str:
+        """For people."""
 
 
 def matches(scan: Scan, schema: MapSchema, rows: Sequence[Row]) -> bool:
@@ -76,18 +83,14 @@ def matches_batch(scan: Scan, batch: Batch) -> bool:
     return batch.rows > 0 if found is None else len(found) > 0
 
 
-def _nobody(held: Held, owner: TransactionId | None, *, write: bool) -> None:
-    """Nobody locks keys."""
-
-
 class Validation:
     """Asks the stores and the pending parts; changes nothing."""
 
     def __init__(self, core: Core, pending: PendingParts) -> None:
         self._core = core
         self._pending = pending
-        self.locked_by: LockedBy = _nobody
-        """Whose lock on a key stands in the way of somebody else."""
+        self.locks: KeyHolders | None = None
+        """None: nobody locks keys."""
         self._changed: dict[tuple[Scan, int], frozenset[int]] = {}
         """Within one step of the loop: what a scan has found changed in all partitions."""
 
@@ -160,25 +163,24 @@ class Validation:
         store = self._core.store(write.map_id, write.schema_version)
         other = self._pending.holder((write.map_id, write.key), write=True, me=address)
         if other is not None:
-            raise self._held(store, write.key, "reads or writes")
-        if self.locked_by((write.map_id, write.key), work.owner, write=True) is not None:
-            raise self._locked(store, write.key)
+            raise self._held(store, write.key, "reads or writes", other)
+        self._check_unlocked(store, (write.map_id, write.key), work.owner, write=True)
         if work.snapshot:
             self._check_unchanged(store, address[1], write.map_id, write.key, work.snapshot)
         if any(holder[0] != address[0] for holder in self._scanning(address[1], write)):
             raise SerializationFailure(
                 f'another transaction reads rows of map "{store.schema.name}" that this one is '
                 "about to change",
-                detail=f"key {write.key}",
+                detail=key_text(store.schema, write.key),
                 hint=AGAIN,
             )
 
     def _check_read(self, address: Address, work: PartWork, map_id: int, key: Key) -> None:
         store = self._core.store(map_id, 0)
-        if self._pending.holder((map_id, key), write=False, me=address) is not None:
-            raise self._held(store, key, "writes")
-        if self.locked_by((map_id, key), work.owner, write=False) is not None:
-            raise self._locked(store, key)
+        other = self._pending.holder((map_id, key), write=False, me=address)
+        if other is not None:
+            raise self._held(store, key, "writes", other)
+        self._check_unlocked(store, (map_id, key), work.owner, write=False)
         self._check_unchanged(store, address[1], map_id, key, work.snapshot)
 
     def _check_unchanged(
@@ -196,25 +198,31 @@ class Validation:
                 raise _same_values("was committed since this one began")
             raise SerializationFailure(
                 f'a row of map "{store.schema.name}" was changed by others since it was read',
-                detail=f"key {key}",
+                detail=key_text(store.schema, key),
                 hint=AGAIN,
             )
 
-    def _held(self, store: MapStore, key: Key, does: str) -> SerializationFailure:
+    def _held(self, store: MapStore, key: Key, does: str, holder: Address) -> SerializationFailure:
         if is_guards(store.schema):
             return _same_values("is about to commit")
         return SerializationFailure(
             f'another transaction {does} a row of map "{store.schema.name}" and is about to commit',
-            detail=f"key {key}",
+            detail=f"{key_text(store.schema, key)} is held by transaction {holder[0]} of member "
+            f"{holder[0].near}.",
             hint=AGAIN,
         )
 
-    def _locked(self, store: MapStore, key: Key) -> SerializationFailure:
-        return SerializationFailure(
-            f'another transaction has locked a row of map "{store.schema.name}"',
-            detail=f"key {key}",
-            hint=AGAIN,
-        )
+    def _check_unlocked(
+        self, store: MapStore, held: Held, owner: TransactionId | None, *, write: bool
+    ) -> None:
+        holder = None if self.locks is None else self.locks.holder(held, owner, write=write)
+        if self.locks is not None and holder is not None:
+            raise SerializationFailure(
+                f'another transaction has locked a row of map "{store.schema.name}"',
+                detail=f"{key_text(store.schema, held[1])} is locked by "
+                f"{self.locks.described(holder)}.",
+                hint=f"{AGAIN} sys.locks shows who holds what.",
+            )
 
     def _too_old(self, store: MapStore, since: int) -> SnapshotTooOld:
         what = (

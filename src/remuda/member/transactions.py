@@ -60,7 +60,7 @@ class Transactions:
         self._shell = TransactionShell(core, peers)
         self.locks = KeyLocks(core, peers, self)
         """Of transactions that lock keys before they write them."""
-        self._shell.validation.locked_by = self.locks.holder
+        self._shell.validation.locks = self.locks
         self._shell.on_tick.append(self.locks.on_tick)
         self._shell.on_tick.append(self._note_doubts)
         self._shell.admission.doubt = self._doubt

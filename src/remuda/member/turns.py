@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from remuda.datatypes.view import View
 from remuda.errors import JobAborted, JobInterrupted
@@ -63,6 +63,11 @@ class Turns:
             del self._queues[map_id]
         elif held:
             next(iter(queue.values()))()
+
+    def queues(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """By map id: the job that has the turn, and those that wait behind it."""
+        for map_id, queue in self._queues.items():
+            yield map_id, tuple(job for job, _ in queue)
 
     def _remember(self, map_id: int, job: str, number: int) -> None:
         self._ended[map_id, job, number] = None

@@ -70,6 +70,9 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CUT_CLOCK: _ClassVar[RpcType]
     CUT_MARK: _ClassVar[RpcType]
     CUT_STORE: _ClassVar[RpcType]
+    ACTIVITY: _ClassVar[RpcType]
+    END_WORK: _ClassVar[RpcType]
+    DRAIN: _ClassVar[RpcType]
     FORWARD: _ClassVar[RpcType]
 HANDSHAKE: RpcType
 ACK: RpcType
@@ -130,6 +133,9 @@ SNAPSHOT_REPLAY: RpcType
 CUT_CLOCK: RpcType
 CUT_MARK: RpcType
 CUT_STORE: RpcType
+ACTIVITY: RpcType
+END_WORK: RpcType
+DRAIN: RpcType
 FORWARD: RpcType
 
 class ControlHandshake(_message.Message):
@@ -1004,6 +1010,112 @@ class SystemState(_message.Message):
     copies_refused: str
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., snapshots: _Optional[_Iterable[_Union[SnapshotTask, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[_Union[Subscription, _Mapping]]] = ..., copies_refused: _Optional[str] = ...) -> None: ...
 
+class ActivityRequest(_message.Message):
+    __slots__ = ("context", "locks")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    LOCKS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    locks: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., locks: _Optional[bool] = ...) -> None: ...
+
+class Activity(_message.Message):
+    __slots__ = ("context", "clients", "statements", "transactions", "locks")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    CLIENTS_FIELD_NUMBER: _ClassVar[int]
+    STATEMENTS_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTIONS_FIELD_NUMBER: _ClassVar[int]
+    LOCKS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    clients: _containers.RepeatedCompositeFieldContainer[ConnectedClient]
+    statements: _containers.RepeatedCompositeFieldContainer[RunningStatement]
+    transactions: _containers.RepeatedCompositeFieldContainer[OpenTransaction]
+    locks: _containers.RepeatedCompositeFieldContainer[HeldLock]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., clients: _Optional[_Iterable[_Union[ConnectedClient, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., locks: _Optional[_Iterable[_Union[HeldLock, _Mapping]]] = ...) -> None: ...
+
+class ConnectedClient(_message.Message):
+    __slots__ = ("pid", "address", "application", "user", "since", "changed", "requests")
+    PID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    APPLICATION_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    pid: int
+    address: str
+    application: str
+    user: str
+    since: int
+    changed: int
+    requests: int
+    def __init__(self, pid: _Optional[int] = ..., address: _Optional[str] = ..., application: _Optional[str] = ..., user: _Optional[str] = ..., since: _Optional[int] = ..., changed: _Optional[int] = ..., requests: _Optional[int] = ...) -> None: ...
+
+class HeldLock(_message.Message):
+    __slots__ = ("map_id", "map", "key", "kind", "mode", "granted", "owner", "client", "since", "blockers", "pid")
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    MAP_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    GRANTED_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    BLOCKERS_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    map_id: int
+    map: str
+    key: str
+    kind: str
+    mode: str
+    granted: bool
+    owner: str
+    client: str
+    since: int
+    blockers: _containers.RepeatedScalarFieldContainer[str]
+    pid: int
+    def __init__(self, map_id: _Optional[int] = ..., map: _Optional[str] = ..., key: _Optional[str] = ..., kind: _Optional[str] = ..., mode: _Optional[str] = ..., granted: _Optional[bool] = ..., owner: _Optional[str] = ..., client: _Optional[str] = ..., since: _Optional[int] = ..., blockers: _Optional[_Iterable[str]] = ..., pid: _Optional[int] = ...) -> None: ...
+
+class EndWork(_message.Message):
+    __slots__ = ("context", "kind", "id", "pid", "user")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STATEMENT: _ClassVar[EndWork.Kind]
+        TRANSACTION: _ClassVar[EndWork.Kind]
+        STATEMENTS_OF_CLIENT: _ClassVar[EndWork.Kind]
+        CLIENT: _ClassVar[EndWork.Kind]
+    STATEMENT: EndWork.Kind
+    TRANSACTION: EndWork.Kind
+    STATEMENTS_OF_CLIENT: EndWork.Kind
+    CLIENT: EndWork.Kind
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    kind: EndWork.Kind
+    id: str
+    pid: int
+    user: str
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., kind: _Optional[_Union[EndWork.Kind, str]] = ..., id: _Optional[str] = ..., pid: _Optional[int] = ..., user: _Optional[str] = ...) -> None: ...
+
+class WorkEnded(_message.Message):
+    __slots__ = ("context", "found")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    FOUND_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    found: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., found: _Optional[bool] = ...) -> None: ...
+
+class DrainRequest(_message.Message):
+    __slots__ = ("context", "user")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    user: str
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., user: _Optional[str] = ...) -> None: ...
+
 class Subscription(_message.Message):
     __slots__ = ("subscription", "kind", "map", "text", "user", "started", "position", "changes")
     SUBSCRIPTION_FIELD_NUMBER: _ClassVar[int]
@@ -1047,7 +1159,7 @@ class SnapshotTask(_message.Message):
     def __init__(self, kind: _Optional[str] = ..., snapshot: _Optional[str] = ..., cut: _Optional[int] = ..., started: _Optional[int] = ..., attempt: _Optional[int] = ..., objects: _Optional[int] = ..., objects_total: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class OpenTransaction(_message.Message):
-    __slots__ = ("transaction", "state", "isolation", "read_only", "user", "label", "started", "snapshot", "writes", "bytes", "reads", "savepoints")
+    __slots__ = ("transaction", "state", "isolation", "read_only", "user", "label", "started", "snapshot", "writes", "bytes", "reads", "savepoints", "pid", "used", "busy")
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     ISOLATION_FIELD_NUMBER: _ClassVar[int]
@@ -1060,6 +1172,9 @@ class OpenTransaction(_message.Message):
     BYTES_FIELD_NUMBER: _ClassVar[int]
     READS_FIELD_NUMBER: _ClassVar[int]
     SAVEPOINTS_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    BUSY_FIELD_NUMBER: _ClassVar[int]
     transaction: str
     state: str
     isolation: str
@@ -1072,7 +1187,10 @@ class OpenTransaction(_message.Message):
     bytes: int
     reads: int
     savepoints: int
-    def __init__(self, transaction: _Optional[str] = ..., state: _Optional[str] = ..., isolation: _Optional[str] = ..., read_only: _Optional[bool] = ..., user: _Optional[str] = ..., label: _Optional[str] = ..., started: _Optional[int] = ..., snapshot: _Optional[int] = ..., writes: _Optional[int] = ..., bytes: _Optional[int] = ..., reads: _Optional[int] = ..., savepoints: _Optional[int] = ...) -> None: ...
+    pid: int
+    used: int
+    busy: bool
+    def __init__(self, transaction: _Optional[str] = ..., state: _Optional[str] = ..., isolation: _Optional[str] = ..., read_only: _Optional[bool] = ..., user: _Optional[str] = ..., label: _Optional[str] = ..., started: _Optional[int] = ..., snapshot: _Optional[int] = ..., writes: _Optional[int] = ..., bytes: _Optional[int] = ..., reads: _Optional[int] = ..., savepoints: _Optional[int] = ..., pid: _Optional[int] = ..., used: _Optional[int] = ..., busy: _Optional[bool] = ...) -> None: ...
 
 class MapPart(_message.Message):
     __slots__ = ("map_id", "rows", "bytes", "backup_rows", "backup_bytes", "gets", "misses", "puts", "removes", "evictions", "idle", "expirations", "last_access", "last_update", "bytes_limit")
@@ -1109,7 +1227,7 @@ class MapPart(_message.Message):
     def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., backup_rows: _Optional[int] = ..., backup_bytes: _Optional[int] = ..., gets: _Optional[int] = ..., misses: _Optional[int] = ..., puts: _Optional[int] = ..., removes: _Optional[int] = ..., evictions: _Optional[int] = ..., idle: _Optional[int] = ..., expirations: _Optional[int] = ..., last_access: _Optional[int] = ..., last_update: _Optional[int] = ..., bytes_limit: _Optional[int] = ...) -> None: ...
 
 class RunningStatement(_message.Message):
-    __slots__ = ("query_id", "text", "state", "started", "rows", "bytes", "serving", "planning", "queued", "user")
+    __slots__ = ("query_id", "text", "state", "started", "rows", "bytes", "serving", "planning", "queued", "user", "pid", "transaction", "job")
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -1120,6 +1238,9 @@ class RunningStatement(_message.Message):
     PLANNING_FIELD_NUMBER: _ClassVar[int]
     QUEUED_FIELD_NUMBER: _ClassVar[int]
     USER_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
     query_id: _common_pb2.QueryId
     text: str
     state: str
@@ -1130,7 +1251,10 @@ class RunningStatement(_message.Message):
     planning: float
     queued: float
     user: str
-    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., started: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., serving: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., user: _Optional[str] = ...) -> None: ...
+    pid: int
+    transaction: str
+    job: str
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., started: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., serving: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., user: _Optional[str] = ..., pid: _Optional[int] = ..., transaction: _Optional[str] = ..., job: _Optional[str] = ...) -> None: ...
 
 class QueryProfilesRequest(_message.Message):
     __slots__ = ("context", "full")
@@ -1353,18 +1477,24 @@ class TransactionName(_message.Message):
     def __init__(self, began: _Optional[int] = ..., near: _Optional[int] = ...) -> None: ...
 
 class KeyLock(_message.Message):
-    __slots__ = ("context", "owner", "map_id", "keys", "shared")
+    __slots__ = ("context", "owner", "map_id", "keys", "shared", "client", "ask", "holders")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     KEYS_FIELD_NUMBER: _ClassVar[int]
     SHARED_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
+    HOLDERS_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     owner: TransactionName
     map_id: int
     keys: _containers.RepeatedCompositeFieldContainer[_common_pb2.Row]
     shared: bool
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., owner: _Optional[_Union[TransactionName, _Mapping]] = ..., map_id: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., shared: _Optional[bool] = ...) -> None: ...
+    client: str
+    ask: bool
+    holders: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., owner: _Optional[_Union[TransactionName, _Mapping]] = ..., map_id: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., shared: _Optional[bool] = ..., client: _Optional[str] = ..., ask: _Optional[bool] = ..., holders: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class KeyProbe(_message.Message):
     __slots__ = ("context", "round", "path", "target", "waits_here")
