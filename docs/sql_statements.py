@@ -66,6 +66,18 @@ SNAPSHOTS: Final = (
 CLUSTER: Final = (
     ("partitions whose every copy is lost begin again without entries: docs/cluster.md",
      "ALTER CLUSTER ACCEPT LOST PARTITIONS"),
+    ("a member gives everything away and leaves; back when it has begun to: docs/operate.md",
+     "ALTER CLUSTER DRAIN MEMBER 2"),
+    ("end a statement of anybody, as sys.queries shows it; it fails with 57014",
+     "CANCEL QUERY '3ff99f1b-03e7-dab5-0001-9e94b984d7ba'"),
+    ("roll an open transaction of anybody back, as sys.transactions shows it, and free its locks",
+     "CANCEL TRANSACTION '1:118291735265280000'"),
+    ("the same by the numbers of connections; a call is an item of the outermost SELECT",
+     """SELECT pid, pg_cancel_backend(pid) FROM pg_stat_activity
+WHERE state = 'active' AND query_start < now() - INTERVAL '10 minutes'"""),
+    ("end connections, with what is open on them",
+     """SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'
+AND state_change < now() - INTERVAL '1 hour'"""),
 )  # fmt: skip
 
 QUERIES: Final = (

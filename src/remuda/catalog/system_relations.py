@@ -214,8 +214,14 @@ pg_cast: oid bigint, castsource bigint, casttarget bigint, castfunc bigint, cast
     castmethod text
 pg_opclass: oid bigint, opcmethod bigint, opcname text, opcnamespace bigint, opcdefault bool
 sqlite_master: type text, name text, tbl_name text, rootpage bigint, sql text
-pg_stat_activity: datid bigint, datname text, pid int, usename text, application_name text,
-    client_addr text, backend_start moment, query_start moment, state text, query text
+pg_stat_activity: datid bigint, datname text, pid int, leader_pid int, usesysid bigint,
+    usename text, application_name text, client_addr text, client_hostname text, client_port int,
+    backend_start moment, xact_start moment, query_start moment, state_change moment,
+    wait_event_type text, wait_event text, state text, backend_xid bigint, backend_xmin bigint,
+    query_id bigint, query text, backend_type text
+pg_locks: locktype text, database bigint, relation bigint, page int, tuple smallint,
+    virtualxid text, transactionid bigint, classid bigint, objid bigint, objsubid smallint,
+    virtualtransaction text, pid int, mode text, granted bool, fastpath bool, waitstart moment
 """
 
 _SYS: Final = """
@@ -242,7 +248,7 @@ columns: map text, name text, position int, type text, nullable bool, key bool,
 views: name text, columns int, definition text, uses text, comment text
 queries: query text, member int, state text, started moment, seconds double, text text,
     rows bigint, bytes bigint, members int, planning double, queued double, memory bigint,
-    spilled bigint
+    spilled bigint, user_name text, pid int, transaction text
 query_history: query text, member int, state text, started moment, planning double, queued double,
     execution double, rows bigint, bytes bigint, memory bigint, spilled bigint, error text,
     sqlstate text, text text
@@ -265,7 +271,16 @@ snapshot_tasks: member int, kind text, snapshot text, cut bigint, started moment
 settings: name text, setting text, default_value text, description text
 transactions: transaction text, member int, state text, isolation text, read_only bool,
     user_name text, label text, started moment, seconds double, snapshot bigint, writes bigint,
-    bytes bigint, reads bigint, savepoints int
+    bytes bigint, reads bigint, savepoints int, pid int, idle double
+clients: pid int, member int, address text, application text, user_name text, since moment,
+    state text, state_since moment, statements int, query text, text text, started moment,
+    transactions int, transaction text, transaction_started moment
+locks: map text, key text, kind text, mode text, granted bool, transaction text, pid int,
+    application text, user_name text, query text, text text, since moment, seconds double,
+    member int, waits_for text
+lock_waits: pid int, transaction text, application text, text text, map text, key text,
+    mode text, since moment, seconds double, blocking_pid int, blocking_transaction text,
+    blocking_application text, blocking_state text, blocking_text text
 subscriptions: subscription text, member int, kind text, map text, query text, user_name text,
     started moment, position bigint, changes bigint
 """

@@ -76,6 +76,12 @@ class Access:
         """Whether a user may see and end what belongs to ``owner``."""
         return name == owner or self.is_admin(name)
 
+    def require_owner(self, name: str, owner: str) -> None:
+        """Before a user sees or ends what belongs to ``owner``. The member itself may. Raises
+        InsufficientPrivilege."""
+        if self.active and name and not self.owns(name, owner):
+            raise lacking(name, Role.ADMIN, ALL)
+
     def check(self, name: str, found: Planned) -> None:
         """Raises InsufficientPrivilege when the user may not run this statement."""
         user = self.user(name)

@@ -7,10 +7,12 @@ between: the owners find that out when they prepare, and the statement is run ag
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +29,7 @@ from remuda.errors import (
 from remuda.execution.memory import Reservation
 from remuda.limits import RETURNING_SIZE_MAX
 from remuda.member.commits import Commits, Work
-from remuda.member.core import Core
+from remuda.member.core import Core, to_its_end
 from remuda.member.peers import Peers
 from remuda.member.writes import StagedWrite, through_views
 from remuda.session.planning import PlannedChange
@@ -71,32 +73,34 @@ class Changes:
         self,
         change: PlannedChange,
         source: Callable[[int], Awaitable[Source]],
+        turn: Callable[[int, str], Awaitable[None]],
         check: Callable[[], None],
         commits: Callable[[], None],
         answer: Answer | None,
         held: Reservation,
     ) -> Changed:
-        """``source(attempt)`` runs the query of the statement; ``check`` raises when the statement
-        is not wanted any more; ``commits`` is called before the commit begins; ``held`` counts what
-        is kept until its end. Raises what the owners refuse, and OutOfMemory."""
+        """``source(attempt)`` runs the query of the statement; ``turn`` waits for the turn of a map
+        for a job, which is ended here; ``check`` raises when the statement is not wanted any more;
+        ``commits`` is called before the commit begins; ``held`` counts what is kept until its end.
+        Raises what the owners refuse, and OutOfMemory."""
         if not change.reads_target:
 
             async def again(attempt: int) -> Changed:
                 check()
                 return await self._attempt(
-                    change, await source(attempt), check, commits, answer, held
+                    change, await source(attempt), turn, check, commits, answer, held
                 )
 
             return await through_views(again)
         schema = change.schema
         job = self._commits.new_job()
-        await self._commits.turn(schema.map_id, job)
+        await turn(schema.map_id, job)
         try:
             for attempt in range(ATTEMPTS):
                 check()
                 try:
                     return await self._attempt(
-                        change, await source(attempt), check, commits, answer, held
+                        change, await source(attempt), None, check, commits, answer, held
                     )
                 except (SerializationFailure, ViewChanged):
                     if attempt == ATTEMPTS - 1:
@@ -109,11 +113,13 @@ class Changes:
         self,
         change: PlannedChange,
         source: Source,
+        turn: Callable[[int, str], Awaitable[None]] | None,
         check: Callable[[], None],
         commits: Callable[[], None],
         answer: Answer | None,
         held: Reservation,
     ) -> Changed:
+        """``turn`` None: this statement has the turn of the map."""
         at, pages = source
         schema = change.schema
         arrow = engine_schema(schema)
@@ -144,26 +150,69 @@ class Changes:
             check()
             if answer is not None:
                 changed = await answer(at, changed)
-            check()
-            commits()
-            await write.commit(
-                insert_only=change.insert_only,
-                in_turn=change.reads_target,
-                unchanged_since=at if change.reads_target else None,
-            )
+            if turn is None:
+                commits()
+                await write.commit(insert_only=change.insert_only, in_turn=True, unchanged_since=at)
+            elif not write.empty:
+                await self.in_turn(write, turn, commits, insert_only=change.insert_only)
         except BaseException:
             write.abort()
             raise
         return changed
 
-    async def truncate(self, schema: MapSchema) -> None:
+    async def in_turn(
+        self,
+        write: StagedWrite,
+        turn: Callable[[int, str], Awaitable[None]],
+        commits: Callable[[], None],
+        *,
+        insert_only: bool,
+    ) -> int:
+        """Wait for the turn of the map and commit: the number of entries written. The commit goes
+        on to its end when the caller is cancelled, and keeps the turn for as long."""
+        schema, job = write.schema, write.job
+        await turn(schema.map_id, job)
+        commit = partial(write.commit, insert_only=insert_only, in_turn=True)
+        return await self._committed(schema, job, commits, commit)
+
+    async def _committed(
+        self,
+        schema: MapSchema,
+        job: str,
+        commits: Callable[[], None],
+        commit: Callable[[], Coroutine[Any, Any, int]],
+    ) -> int:
+        """The turn is ended here, whatever happens."""
+
+        async def in_turn() -> int:
+            try:
+                return await commit()
+            finally:
+                self._commits.end_turn(schema.map_id, job)
+
+        try:
+            commits()
+        except BaseException:
+            self._commits.end_turn(schema.map_id, job)
+            raise
+        what = f'the commit of a write of map "{schema.name}"'
+        return await to_its_end(asyncio.ensure_future(in_turn()), what)
+
+    async def truncate(
+        self,
+        schema: MapSchema,
+        turn: Callable[[int, str], Awaitable[None]],
+        commits: Callable[[], None],
+    ) -> None:
         core = self._core
         core.require_all_reached()
         core.store(schema.map_id, schema.version)
 
         async def truncate(_attempt: int) -> int:
             work = Work(job=self._commits.new_job(), schema=schema, tasks=(), overwrite=True)
-            return await self._commits.commit(work, tuple(core.view.by_number))
+            await turn(schema.map_id, work.job)
+            commit = partial(self._commits.commit_in_turn, work, tuple(core.view.by_number))
+            return await self._committed(schema, work.job, commits, commit)
 
         await through_views(truncate)
 

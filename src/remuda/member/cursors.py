@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import pyarrow as pa
 
@@ -103,6 +103,13 @@ class Results:
             on_acknowledged(reply if isinstance(reply, RemudaError) else None)
 
         self._channel.request_nowait(QUERY_DATA, message, body, acknowledged)
+
+    def pages(self, pages: Iterable[Sequence[pa.Array]], rows: int) -> None:
+        """Send all at once: columns in engine form, so many rows in a page."""
+        for columns in pages:
+            page = pa.record_batch(list(columns), names=[str(i) for i in range(len(columns))])
+            for first in range(0, page.num_rows, rows):
+                self.page(page.slice(first, rows), lambda _: None)
 
     def finish(
         self,

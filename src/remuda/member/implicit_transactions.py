@@ -63,8 +63,7 @@ class ImplicitTransactions:
             run = replace(statement, query=query, transaction=transaction, read_timestamp=at)
             statement.attempt = query
             result = await write(run)
-            statement.check()
-            statement.commits()
+            statement.commits_rows()
         except BaseException as error:
             sessions.roll_back(transaction, error if isinstance(error, RemudaError) else None)
             raise

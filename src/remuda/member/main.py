@@ -28,7 +28,7 @@ from remuda.world import system_world
 log = logging.getLogger("remuda.member.main")
 
 PARENT_CHECK_INTERVAL = 0.5
-LEAVES = "signal SIGTERM"
+LEAVES = ("signal SIGTERM", DRAINED := "an operator has asked it to leave")
 GC_THRESHOLDS = (50_000, 20, 100)
 SHORT = {"data_dir": ("--data",)}
 """Further names of flags."""
@@ -104,7 +104,7 @@ async def run(config: MemberConfig) -> int:
             return 1
         identity.member = member.info.number
         _announce({"ready": True, "member": member.info.number, **member.addresses()})
-        if await end == LEAVES:
+        if await end in LEAVES:
             await member.leave()
         if given_up:
             await member.ended()
@@ -130,6 +130,7 @@ def _watch(config: MemberConfig, end: asyncio.Future[str], member: Member) -> No
             end.set_result(reason)
 
     member.on_given_up.append(finish)
+    member.on_drain.append(lambda: finish(DRAINED))
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, finish, f"signal {signal.Signals(number).name}")
     if config.parent_pipe < 0:

@@ -16,6 +16,8 @@ from remuda.config import MemberConfig, check_exposure
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError
 from remuda.execution.pool import Pool
+from remuda.member.activity.relations import ActivityRelations
+from remuda.member.activity.report import ActivityReport
 from remuda.member.calls import Forwarding
 from remuda.member.catalog_requests import CatalogRequests
 from remuda.member.catalog_service import CatalogService
@@ -143,6 +145,8 @@ class Member:
         self._end: asyncio.Task[None] | None = None
         self.on_given_up: list[Callable[[str], None]] = []
         """Called with the reason when this member stops because others count it as lost."""
+        self.on_drain: list[Callable[[], None]] = []
+        """Called when an operator has this member leave: whoever runs it lets it, and stops it."""
         self.peers.on_given_up.append(self._given_up)
 
     @property
@@ -191,6 +195,7 @@ class Member:
             indexes=self.indexes,
             transactions=self.open.sessions,
             keys=self.open.keys,
+            leave=self._drain,
         )
         self.statements.accept_lost = self.lost.accept
         self.transactions.guarding = self.statements.uniques
@@ -202,6 +207,7 @@ class Member:
             statements=self.statements.running,
             queued=self.statements.gate.waits,
             transactions=lambda: self.open.sessions,
+            pid_of=self.statements.clients.pid_of,
             copies_refused=lambda: self.giving.refused,
             internal_errors=lambda: self.statements.history.internal_errors,
         )
@@ -217,6 +223,7 @@ class Member:
             indexes=self.indexes,
             supplies=self.statements.supplies,
             queries=QueryRelations(self.core, self.system, self.profiles),
+            activity=self._relations_of_activity(),
         )
         self.snapshots = Snapshots(
             self.core, self.peers, self.membership, self.commits, self.catalog, self.system
@@ -237,6 +244,12 @@ class Member:
         self._keep_up()
         self._evicting = self.core.spawn(self.eviction.run(), "eviction")
         log.info("serving", extra=fields(**self.addresses()))
+
+    def _relations_of_activity(self) -> ActivityRelations:
+        waits = self.transactions.locks.rows, self.maps.writes.small.rows, self.commits.turns.rows
+        clients, parts = self.statements.clients.all, self.transactions
+        self.activity = ActivityReport(self.core, self.peers, self.system, clients, parts, waits)
+        return ActivityRelations(self.core, self.activity)
 
     def _keep_up(self) -> None:
         """From now on, for what is stored."""
@@ -309,6 +322,10 @@ class Member:
         """Leave the cluster in order (``cluster.leaving``); ``stop`` comes after it."""
         if self._end is None and self.core.serving and hasattr(self, "_leaving"):
             await self._leaving.leave()
+
+    def _drain(self) -> None:
+        for listener in self.on_drain:
+            listener()
 
     async def stop(self, reason: str = "it was stopped") -> None:
         """End every query and connection, and free everything, whether others want copies of this
@@ -475,6 +492,8 @@ class Member:
             ControlType.PARTS: self.transactions.on_messages,
             **self.transactions.locks.routes(),
             **self.snapshots.routes(),
+            **self.statements.control.routes(),
+            ControlType.ACTIVITY: self.activity.on_request,
             ControlType.FORWARD: self._user_routes.on_forward,
         }
         self._member_routes.data |= {

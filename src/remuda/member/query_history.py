@@ -141,6 +141,11 @@ class QueryHistory:
 
     # --- what is asked ------------------------------------------------------------------------
 
+    def state(self, query: QueryId) -> str:
+        """How a statement ended, "" for one that is not known."""
+        kept = self._kept.get(query)
+        return "" if kept is None else kept.facts.state
+
     def finished(self) -> Iterator[QueryFacts]:
         """The latest first."""
         for kept in reversed(list(self._kept.values())):

@@ -44,7 +44,7 @@ class QueryRelations:
     # --- what runs ----------------------------------------------------------------------------
 
     async def _queries(self, statement: Statement) -> Iterable[Row]:
-        states = await self._state.all()
+        states, silent = await self._state.answered()
         now = self._core.world.clock.wall_micros()
         members: dict[str, dict[int, int]] = {}
         spilled: dict[str, int] = {}
@@ -54,16 +54,18 @@ class QueryRelations:
                 # Instances on one member share an account: each says what all hold.
                 members.setdefault(query, {})[number] = fragment.memory
                 spilled[query] = spilled.get(query, 0) + sum(o.spilled for o in fragment.operators)
-        return [
+        rows: list[Row] = [
             (
                 _id(s.query_id), number, s.state, moment(s.started),
                 max(0, now - s.started) / 1e6, self._text(statement, s.user, s.text),
                 s.rows, s.bytes, len(members.get(_id(s.serving), ())), s.planning, s.queued,
                 sum(members.get(_id(s.serving), {}).values()), spilled.get(_id(s.serving), 0),
+                s.user or OWNER, s.pid or None, s.transaction or None,
             )
             for number, state in states.items()
             for s in state.statements
         ]  # fmt: skip
+        return [*rows, *(_silent(number, 16) for number in silent)]
 
     async def _fragments(self, _statement: Statement) -> Iterable[Row]:
         states = await self._state.all()
@@ -99,16 +101,19 @@ class QueryRelations:
     async def _transactions(self, statement: Statement) -> Iterable[Row]:
         """Those of others without their labels."""
         now = self._core.world.clock.wall_micros()
-        return [
+        states, silent = await self._state.answered()
+        rows: list[Row] = [
             (
                 t.transaction, number, t.state, t.isolation, t.read_only, t.user or OWNER,
                 t.label if self._core.access.owns(statement.user, t.user) else HIDDEN_TEXT,
                 moment(t.started), max(0, now - t.started) / 1e6, t.snapshot or None, t.writes,
-                t.bytes, t.reads, t.savepoints,
+                t.bytes, t.reads, t.savepoints, t.pid or None,
+                0.0 if t.busy else max(0, now - t.used) / 1e6,
             )
-            for number, state in (await self._state.all()).items()
+            for number, state in states.items()
             for t in state.transactions
         ]  # fmt: skip
+        return [*rows, *(_silent(number, 16) for number in silent)]
 
     async def _subscriptions(self, statement: Statement) -> Iterable[Row]:
         """One row for each member that a subscription reads at; those of others without their
@@ -152,6 +157,11 @@ class QueryRelations:
 def _served(states: dict[int, control_pb2.SystemState]) -> dict[str, str]:
     """The statement that a query runs for."""
     return {_id(s.serving): _id(s.query_id) for state in states.values() for s in state.statements}
+
+
+def _silent(member: int, width: int) -> Row:
+    """In place of what a member has not told."""
+    return (None, member, "no answer", *[None] * (width - 3))
 
 
 def _id(message: Any) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -48,6 +49,7 @@ PREPARED, SQL = user_pb2.PREPARED_STATEMENT_TYPE, user_pb2.SQL
 
 
 RUNS_KEPT = 20
+T = TypeVar("T")
 
 DEFINING: Final = (
     CatalogStatement, ClusterStatement, CreateAsStatement, CreateIndexStatement,
@@ -77,6 +79,10 @@ class Progress:
     """Nothing that it does has taken effect, or may: no commit of it has begun."""
     alone: bool = False
     """It writes rows, in a commit of its own."""
+    committing: bool = False
+    """The commit of what it writes has begun: nothing stops it any more."""
+    job: str = ""
+    """Of its write that waits for the turn of a map, or has it."""
     spares_transaction: bool = False
     """Its failure does not fail its transaction."""
     runs: deque[Initiated] = field(default_factory=lambda: deque(maxlen=RUNS_KEPT))
@@ -168,16 +174,40 @@ class Statement:
         """It is about to run. What changes maps by a query says itself when it commits."""
         self.progress.defines = isinstance(found, DEFINING)
         self.progress.alone = self.transaction is None and isinstance(found, _WRITING)
+        self.begins()
         if not isinstance(found, PlannedQuery | PlannedInsert | PlannedChange | PlannedExplain):
             self.commits()
 
     def begins(self) -> None:
         """It has changed nothing yet: an earlier attempt, if there was one, was undone."""
         self.progress.undone = True
+        self.progress.committing = False
 
     def commits(self) -> None:
         """From now on it may take effect, whatever error it ends with."""
         self.progress.undone = False
+
+    def commits_rows(self) -> None:
+        """``commits``, by a commit that begins at once and is not given up."""
+        self.check()
+        self.commits()
+        self.progress.committing = True
+
+    async def interruptible(self, wait: Coroutine[Any, Any, T]) -> T:
+        """What ``wait`` gives. It is cancelled when the statement is not wanted any more. Raises as
+        ``check``."""
+        task = asyncio.ensure_future(wait)
+        self.progress.on_error = lambda _: _cancel(task)
+        try:
+            if self.error is not None:
+                task.cancel()
+            return await task
+        except asyncio.CancelledError:
+            if self.error is None:
+                raise
+            raise self.error from None
+        finally:
+            self.progress.on_error = None
 
     def close(self) -> None:
         """It is over: free what is kept for it."""
@@ -192,6 +222,10 @@ class Statement:
             raise self.error
 
 
+def _cancel(task: asyncio.Future[Any]) -> None:
+    task.cancel()
+
+
 @dataclass
 class Client:
     """What a connection has running here."""
@@ -201,6 +235,11 @@ class Client:
     session: ClientSession = NO_SESSION
     statements: dict[QueryId, Statement] = field(default_factory=dict)
     cursors: dict[QueryId, Cursor] = field(default_factory=dict)
+    pid: int = 0
+    since: int = 0
+    """When it connected, in microseconds since 1970."""
+    changed: int = 0
+    """When a statement of it began or ended last; 0: it had none."""
     transaction: str = ""
     """Of Drill's own client, which does not send it along."""
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-import pyarrow as pa
-
-from remuda.catalog.users import ALL, Role, lacking
 from remuda.datatypes.schema import ViewDefinition
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -20,6 +17,8 @@ from remuda.errors import (
     TransientError,
 )
 from remuda.limits import PAGE_ROWS
+from remuda.member.activity.client_table import ClientTable
+from remuda.member.activity.control import Control
 from remuda.member.catalog_service import CatalogService
 from remuda.member.commits import Commits
 from remuda.member.core import Call, Core, bug
@@ -30,7 +29,6 @@ from remuda.member.implicit_transactions import ImplicitTransactions
 from remuda.member.index_service import IndexService
 from remuda.member.membership import Membership
 from remuda.member.own_partitions import own_partitions
-from remuda.member.page_forms import is_stock
 from remuda.member.pauses import Pauses
 from remuda.member.peers import Peers
 from remuda.member.planned_again import pause_before_next
@@ -38,7 +36,7 @@ from remuda.member.plans import Plans
 from remuda.member.point_reads import PointReads
 from remuda.member.queries import Queries
 from remuda.member.query_history import QueryHistory
-from remuda.member.runs import Runs
+from remuda.member.runs import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.session_statements import Sessions, shown_settings
 from remuda.member.spark_statements import SparkStatements, above
 from remuda.member.statement import Client, Statement, text_of
@@ -57,7 +55,7 @@ from remuda.rpc.packing import packer
 from remuda.rpc.transport import Channel, Request
 from remuda.session.answers import Answer, shown
 from remuda.session.client_session import NO_SESSION, ClientSession, decode_session
-from remuda.session.dialect import STOCK_SESSION, postgres_text
+from remuda.session.dialect import postgres_text
 from remuda.session.parameters import fitted
 from remuda.session.planning import (
     Planned,
@@ -69,10 +67,12 @@ from remuda.session.planning import (
 from remuda.session.shape import ResultShape
 from remuda.session.spark_engine import chooses_engine
 from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
+from remuda.sql.cluster_trees import DrainTree
 from remuda.sql.session_trees import ExecuteTree, SessionTree, SetTree, ShowSettingTree
 from remuda.sql.snapshot_trees import SnapshotTree, tag_of
 from remuda.sql.statements import (
     AnalyzeStatement,
+    CancelStatement,
     CatalogStatement,
     ClusterStatement,
     CreateAsStatement,
@@ -109,8 +109,11 @@ class Statements:
         indexes: IndexService,
         transactions: TransactionSessions,
         keys: KeyReader,
+        leave: Callable[[], None],
     ) -> None:
+        """``leave`` has this member leave the cluster in order."""
         self._core = core
+        self.control = self._control = Control(core, peers, self, transactions, leave)
         self._peers = peers
         self._hop = hop
         self._queries = queries
@@ -119,7 +122,8 @@ class Statements:
         self._points = points
         self._indexes = indexes
         self._plans = plans
-        self._clients: dict[Channel, Client] = {}
+        self.clients = self._clients = ClientTable(core)
+        self.running = self.clients.running
         self._runs = Runs(core, hop, membership, queries)
         self.supplies = self._runs.supplies
         self.gate = self._runs.gate
@@ -149,12 +153,11 @@ class Statements:
     # --- clients ------------------------------------------------------------------------------
 
     def connected(self, channel: Channel) -> None:
-        stock = is_stock(channel)
-        self._clients[channel] = Client(stock, STOCK_SESSION if stock else NO_SESSION)
+        self._clients.add(channel)
         channel.on_closed.append(lambda error: self._disconnected(channel, error))
 
     def _disconnected(self, channel: Channel, cause: RemudaError) -> None:
-        client = self._clients.pop(channel, Client())
+        client = self._clients.remove(channel)
         error = ConnectionBroken(f"the client is gone: {cause.message}")
         self._transactions.disconnected(channel, error)
         for query, statement in list(client.statements.items()):
@@ -167,40 +170,33 @@ class Statements:
         """Acknowledged always; a query that has ended is left alone."""
         query = decode_query_id(common_pb2.QueryId.FromString(call.pbody))
         error = QueryCanceled("the query was cancelled by the user")
-        for client in self._clients.values():
-            statement = client.statements.get(query)
-            if statement is not None:
-                self._require_owner(call, statement)
-                self._cancel(client, statement, error)
+        found = self._clients.find(query)
+        if found is not None:
+            self._core.access.require_owner(call.user, found[1].user)
+            self._cancel(*found, error)
         call.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
     def cancel(self, query: QueryId, error: RemudaError) -> None:
         """End a statement, if it runs."""
-        for client in self._clients.values():
-            statement = client.statements.get(query)
-            if statement is not None:
-                self._cancel(client, statement, error)
+        found = self._clients.find(query)
+        if found is not None:
+            self._cancel(*found, error)
 
     def _cancel(self, client: Client, statement: Statement, error: RemudaError) -> None:
         statement.error = error
+        self._transactions.interrupt(statement, error)
         self._queries.fail(statement.attempt or statement.query, error)
         cursor = client.cursors.get(statement.query)
         if cursor is not None:
             cursor.ended(error)
 
-    def _require_owner(self, call: Call, statement: Statement) -> None:
-        access = self._core.access
-        if access.active and call.user and not access.owns(call.user, statement.user):
-            raise lacking(call.user, Role.ADMIN, ALL)
-
     def on_resume(self, call: Call) -> None:
         """Releases the test pauses of a statement; acknowledged always."""
         query = decode_query_id(common_pb2.QueryId.FromString(call.pbody))
-        for client in self._clients.values():
-            statement = client.statements.get(query)
-            if statement is not None and statement.progress.pauses is not None:
-                self._require_owner(call, statement)
-                statement.progress.pauses.release()
+        found = self._clients.find(query)
+        if found is not None and found[1].progress.pauses is not None:
+            self._core.access.require_owner(call.user, found[1].user)
+            found[1].progress.pauses.release()
         call.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
     # --- RUN_QUERY ----------------------------------------------------------------------------
@@ -295,6 +291,7 @@ class Statements:
         if message.HasField("timeout"):
             timeout = message.timeout
         limited = own_partitions(self._core, message.partitions)
+        user = request.user or session.user
         found = Statement(
             request=request,
             query=self._queries.new_id(),
@@ -308,7 +305,7 @@ class Statements:
             local=message.local_only,
             page_rows=message.page_rows or PAGE_ROWS,
             row_limit=max(message.autolimit_rowcount, 0) or session.rows_max,
-            session=replace(session, user=request.user) if request.user else session,
+            session=replace(session, user=user, pid=self._clients.pid_of(request.channel)),
             transaction=transaction,
             lost=lost,
             takes_transactions=stock or message.HasField("transaction"),
@@ -320,12 +317,10 @@ class Statements:
 
     def _accept(self, statement: Statement) -> None:
         statement.request.reply(RpcType.QUERY_HANDLE, encode_query_id(statement.query))
-        client = self._clients.get(statement.channel)
-        if client is None:
-            statement.error = ConnectionBroken("the client is gone")
-        else:
-            client.statements[statement.query] = statement
+        if self._clients.begun(statement):
             self._transactions.accepted(statement)
+        else:
+            statement.error = ConnectionBroken("the client is gone")
 
     async def _run(self, statement: Statement, local: bool) -> None:
         """A statement that meets a map that was altered, or another view, is planned again, and so
@@ -375,10 +370,7 @@ class Statements:
     def _closed(self, statement: Statement) -> None:
         statement.close()
         self._transactions.closed(statement)
-        client = self._clients.get(statement.channel)
-        if client is not None:
-            client.statements.pop(statement.query, None)
-            client.cursors.pop(statement.query, None)
+        self._clients.ended(statement)
 
     def _results(self, statement: Statement, shape: ResultShape = NOTHING) -> Results:
         limit = statement.row_limit
@@ -416,7 +408,7 @@ class Statements:
             case PlannedChange():
                 await self._change(statement, found, values)
             case TruncateStatement(schema):
-                await self._writes.changes.truncate(schema)
+                await self._writes.truncate(statement, schema)
                 self._done(statement, "TRUNCATE TABLE", 0)
             case PlannedExplain():
                 lines = await self.spark.explained(statement, found, values)
@@ -462,6 +454,8 @@ class Statements:
             case AnalyzeStatement(maps, tag):
                 await self._plans.analyze(maps)
                 self._done(statement, tag, 0)
+            case ClusterStatement(DrainTree() as tree) | CancelStatement(tree):
+                self._done(statement, await self._control.run(statement, tree), 0)
             case ClusterStatement():
                 self._done(statement, CLUSTER_TAG, await self.accept_lost())
             case SnapshotStatement(tree):
@@ -503,6 +497,9 @@ class Statements:
         self, statement: Statement, query: PlannedQuery, values: tuple[PhysicalValue, ...]
     ) -> None:
         """Start the query; from here on the cursor drives it."""
+        if query.signals:
+            await self._signal(statement, query, values)
+            return
         await statement.pause("before_start")
         chosen = await self.spark.chosen(statement, query, values)
         if chosen is not None and chosen.asked is not None:
@@ -566,23 +563,26 @@ class Statements:
     ) -> None:
         changed = await self._writes.change(self._fresh(statement), found, values)
         results = self._results(statement, found.shape)
-        for columns in changed.returned:
-            page = pa.record_batch(columns, names=[str(i) for i in range(len(columns))])
-            for first in range(0, page.num_rows, statement.page_rows):
-                results.page(page.slice(first, statement.page_rows), lambda _: None)
+        results.pages(changed.returned, statement.page_rows)
         tag = found.verb if found.answer is None else "SELECT"
         results.finish(tag=tag, affected_rows=changed.rows)
         self._closed(statement)
 
-    # --- state --------------------------------------------------------------------------------
+    async def _signal(
+        self, statement: Statement, found: PlannedQuery, values: tuple[PhysicalValue, ...]
+    ) -> None:
+        """A query for the pids of clients, which are signalled when all of them are known."""
+        run = self._fresh(statement)
+        start = await self._runs.start(run, found, values, INTERNAL_PAGE_ROWS)
+        pages = self._runs.pages(run, start, [])
+        shape, signalled = await self._control.signalled(statement, found, pages)
+        statement.check()  # it may have been among those that it has ended
+        results = self._results(statement, shape)
+        results.pages(signalled, statement.page_rows)
+        results.finish()
+        self._closed(statement)
 
-    def running(self) -> Iterator[tuple[Statement, int, int]]:
-        """The statements of clients, with the rows and bytes that were sent so far."""
-        for client in self._clients.values():
-            for query, statement in client.statements.items():
-                cursor = client.cursors.get(query)
-                sent = (0, 0) if cursor is None else (cursor.results.rows, cursor.results.bytes)
-                yield statement, *sent
+    # --- state --------------------------------------------------------------------------------
 
     def oldest_read(self) -> int | None:
         """The lowest timestamp that a query of this member reads at."""
@@ -590,9 +590,7 @@ class Statements:
 
     def gauges(self) -> dict[str, int]:
         return {
-            "clients": len(self._clients),
-            "statements": sum(len(client.statements) for client in self._clients.values()),
-            "cursors": sum(len(client.cursors) for client in self._clients.values()),
+            **self._clients.gauges(),
             "reads": len(self._runs.active),
             "queued": self._runs.gate.waiting,
             "on_spark": self.spark.services.count,

@@ -12,7 +12,6 @@ import pyarrow as pa
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.system_relations import (
     INFORMATION_SCHEMA,
-    OWNER,
     PG_CATALOG,
     SYSTEM,
     SystemRelation,
@@ -26,6 +25,7 @@ from remuda.datatypes.view import View
 from remuda.errors import MemberUnavailable
 from remuda.execution.context import SuppliedRows
 from remuda.member.access import HIDDEN_TEXT
+from remuda.member.activity.relations import ActivityRelations
 from remuda.member.core import Core
 from remuda.member.index_service import IndexService
 from remuda.member.query_relations import QueryRelations, moment
@@ -52,6 +52,7 @@ class SystemRelations:
         indexes: IndexService,
         supplies: Supplies,
         queries: QueryRelations,
+        activity: ActivityRelations,
     ) -> None:
         self._indexes_known = indexes
         self._core = core
@@ -77,7 +78,7 @@ class SystemRelations:
             "sys.indexes": self._indexes,
             "sys.settings": self._settings,
             "pg_catalog.pg_settings": self._pg_settings,
-            "pg_catalog.pg_stat_activity": self._activity,
+            **activity.suppliers(),
         }
         for qualified, make_rows in live.items():
             schema, _, name = qualified.partition(".")
@@ -94,10 +95,6 @@ class SystemRelations:
     def _seen(self, statement: Statement) -> Catalog:
         """What of the catalog its user may see."""
         return self._core.access.catalog(statement.user)
-
-    def _text(self, statement: Statement, user: str, text: str) -> str:
-        """The text of a statement of ``user``, for those who may see it."""
-        return text if self._core.access.owns(statement.user, user) else HIDDEN_TEXT
 
     def _live(
         self,
@@ -122,7 +119,7 @@ class SystemRelations:
                 (
                     member.number, member.uuid, member.host, member.user_port,
                     member.control_port, member.data_port,
-                    "suspected" if member.number in core.lost else "alive",
+                    _state(core, member.number),
                     core.lost.get(member.number), member.number == core.coordinator,
                     member.number == core.number, core.view.owners.count(member.number),
                     len(core.view.backed_up_by(member.number)), core.view.number,
@@ -294,15 +291,11 @@ class SystemRelations:
             for name, value, default, description, context in sorted(named)
         ]  # fmt: skip
 
-    async def _activity(self, statement: Statement) -> Iterable[Row]:
-        return [
-            (
-                5, "remuda", number, s.user or OWNER, "", None, None, moment(s.started), "active",
-                self._text(statement, s.user, s.text),
-            )
-            for number, state in (await self._state.all()).items()
-            for s in state.statements
-        ]  # fmt: skip
+
+def _state(core: Core, member: int) -> str:
+    if member in core.lost:
+        return "suspected"
+    return "leaving" if member in core.leaving else "alive"
 
 
 def counted(parts: Sequence[control_pb2.MapPart]) -> tuple[Any, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from remuda.errors import RemudaError
+from remuda.member.activity.round import PATIENCE, in_one_round
 from remuda.member.core import Core
 from remuda.member.fragment_reports import encode_operator
-from remuda.member.peers import Peers
+from remuda.member.peers import REQUEST_TIMEOUT, Peers
 from remuda.member.queries import Queries
 from remuda.member.statement import Statement
 from remuda.member.transaction_session import OpenTransaction
@@ -15,7 +16,7 @@ from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
-from remuda.rpc.transport import Request
+from remuda.rpc.transport import Channel, Request
 from remuda.storage.expiring_rows import expirations
 from remuda.storage.map_store import MapStore
 
@@ -43,6 +44,7 @@ class SystemState:
         statements: Callable[[], Iterable[tuple[Statement, int, int]]],
         queued: Callable[[QueryId], bool],
         transactions: Callable[[], Iterable[OpenTransaction]],
+        pid_of: Callable[[Channel], int],
         copies_refused: Callable[[], str],
         internal_errors: Callable[[], int],
     ) -> None:
@@ -54,6 +56,7 @@ class SystemState:
         self._queued = queued
         self._internal_errors = internal_errors
         self._transactions = transactions
+        self._pid_of = pid_of
         self._core = core
         self._peers = peers
         self._queries = queries
@@ -66,17 +69,32 @@ class SystemState:
 
     async def all(self) -> dict[int, control_pb2.SystemState]:
         """The state of each live member. Raises MemberUnavailable."""
-        core = self._core
-        others = [number for number in core.live_members() if number != core.number]
-        message = control_pb2.SystemStateRequest(context=core.context())
-        replies = await asyncio.gather(
-            *(self._peers.request(number, RpcType.SYSTEM_STATE, message) for number in others)
+        answers = await self._asked(REQUEST_TIMEOUT)
+        for answer in answers.values():
+            if isinstance(answer, RemudaError):
+                raise answer
+        return {n: answer for n, answer in answers.items() if not isinstance(answer, RemudaError)}
+
+    async def answered(self) -> tuple[dict[int, control_pb2.SystemState], tuple[int, ...]]:
+        """The states of those that answer soon, and who does not: for people who look at a cluster
+        because something is wrong with it."""
+        answers = await self._asked(PATIENCE)
+        states = {n: a for n, a in answers.items() if not isinstance(a, RemudaError)}
+        return states, tuple(n for n in answers if n not in states)
+
+    async def _asked(self, timeout: float) -> dict[int, control_pb2.SystemState | RemudaError]:
+        message = control_pb2.SystemStateRequest(context=self._core.context())
+        replies = await in_one_round(
+            self._core, self._peers, RpcType.SYSTEM_STATE, message, timeout
         )
-        found = {core.number: self.here()}
-        for number, reply in zip(others, replies, strict=True):
-            state = control_pb2.SystemState.FromString(reply.pbody)
-            core.observe(state.context)
-            found[number] = state
+        found: dict[int, control_pb2.SystemState | RemudaError] = {self._core.number: self.here()}
+        for number, reply in replies.items():
+            if isinstance(reply, RemudaError):
+                found[number] = reply
+            else:
+                state = control_pb2.SystemState.FromString(reply.pbody)
+                self._core.observe(state.context)
+                found[number] = state
         return dict(sorted(found.items()))
 
     def on_request(self, request: Request) -> None:
@@ -111,24 +129,11 @@ class SystemState:
             backup = core.backup_stores.get(map_id)
             if backup is not None:
                 part.backup_rows, part.backup_bytes = self._rows(backup), backup.bytes
-        for transaction in self._transactions():
-            transaction.describe(state.transactions.add())
+        state.transactions.extend(self.open_transactions())
         state.snapshots.extend(self.snapshots())
         state.subscriptions.extend(self.subscriptions())
         running = self._queries.running()
-        for statement, rows, size in self._statements():
-            state.statements.add(
-                query_id=encode_query_id(statement.query),
-                serving=encode_query_id(statement.attempt or statement.query),
-                text=statement.text[:TEXT_SHOWN],
-                state=self.state_of(statement),
-                planning=statement.progress.planning,
-                queued=statement.progress.queued,
-                started=statement.started,
-                user=statement.user,
-                rows=rows,
-                bytes=size,
-            )
+        state.statements.extend(self.running_statements())
         for query, instances in running:
             for instance in instances:
                 fragment = state.fragments.add(
@@ -141,6 +146,37 @@ class SystemState:
                 )
                 fragment.operators.extend(map(encode_operator, instance.operators()))
         return state
+
+    def running_statements(self) -> Iterator[control_pb2.RunningStatement]:
+        """Those of the clients of this member."""
+        for statement, rows, size in self._statements():
+            transaction = statement.transaction
+            yield control_pb2.RunningStatement(
+                query_id=encode_query_id(statement.query),
+                serving=encode_query_id(statement.attempt or statement.query),
+                text=statement.text[:TEXT_SHOWN],
+                state=self.state_of(statement),
+                planning=statement.progress.planning,
+                queued=statement.progress.queued,
+                started=statement.started,
+                user=statement.user,
+                rows=rows,
+                bytes=size,
+                pid=statement.session.pid,
+                transaction="" if transaction is None else transaction.name,
+                job=statement.progress.job,
+            )
+
+    def open_transactions(self) -> Iterator[control_pb2.OpenTransaction]:
+        """Those of the clients of this member."""
+        offset = self._core.wall_offset()
+        for transaction in self._transactions():
+            message = control_pb2.OpenTransaction()
+            transaction.describe(message)
+            message.pid = self._pid_of(transaction.channel)
+            message.used = round((transaction.last_used + offset) * 1e6)
+            message.busy = bool(transaction.running) or transaction.turn.locked()
+            yield message
 
     def state_of(self, statement: Statement) -> str:
         """``queued`` (for memory), ``running``, ``on spark``, or ``preparing``: no query of it has

@@ -24,6 +24,7 @@ from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
 from remuda.sql.session_trees import DiscardTree, SetTree
 from remuda.sql.statements import (
     AnalyzeStatement,
+    CancelStatement,
     CatalogStatement,
     ClusterStatement,
     CreateAsStatement,
@@ -111,6 +112,11 @@ class TransactionStatements:
         if statement.transaction is not None:
             statement.transaction.running.add(statement.query)
 
+    def interrupt(self, statement: Statement, error: RemudaError) -> None:
+        """It does not wait for locks any more."""
+        if statement.transaction is not None:
+            self._sessions.interrupt(statement.transaction, error)
+
     def closed(self, statement: Statement) -> None:
         """It has ended, or its client is gone."""
         if statement.transaction is not None:
@@ -150,7 +156,7 @@ class TransactionStatements:
         self._sessions.still_open(transaction)
         transaction.check()
         match found:
-            case ShowStatement() | AnalyzeStatement():
+            case ShowStatement() | AnalyzeStatement() | CancelStatement():
                 return
             case SessionStatement(DiscardTree()):
                 raise _outside("DISCARD")

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.execution.context import FragmentProfile
 from remuda.execution.memory import Reservation
@@ -96,10 +98,29 @@ class WriteStatements:
                 async for page in pages:
                     await write.add(pa.record_batch(page.columns, schema=arrow))
             statement.check()
-            statement.commits()
-            return await write.commit(insert_only=found.insert_only)
+            if write.empty:
+                return 0
+            turn = partial(self._take_turn, statement)
+            insert_only = found.insert_only
+            return await self.changes.in_turn(
+                write, turn, statement.commits_rows, insert_only=insert_only
+            )
         except BaseException:
             write.abort()
+            raise
+
+    async def truncate(self, statement: Statement, schema: MapSchema) -> None:
+        turn = partial(self._take_turn, statement)
+        await self.changes.truncate(schema, turn, statement.commits_rows)
+
+    async def _take_turn(self, statement: Statement, map_id: int, job: str) -> None:
+        """An attempt before this one, if there was one, was undone."""
+        statement.begins()
+        statement.progress.job = job
+        try:
+            await statement.interruptible(self._commits.turn(map_id, job))
+        except BaseException:
+            self._commits.end_turn(map_id, job)  # it may have come in the same moment
             raise
 
     async def change(
@@ -139,7 +160,13 @@ class WriteStatements:
                 own = statement.transaction
                 return await self._own.change(statement, own, found, source, answer, held)
             return await self.changes.run(
-                found, source, statement.check, statement.commits, answer, held
+                found,
+                source,
+                partial(self._take_turn, statement),
+                statement.check,
+                statement.commits_rows,
+                answer,
+                held,
             )
         finally:
             self.reading.pop(statement.query, None)

@@ -81,6 +81,15 @@ class StagedWrite:
         if schema.replicated:
             core.require_all_reached()
 
+    @property
+    def schema(self) -> MapSchema:
+        return self._schema
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was staged: there is nothing to commit then."""
+        return not self._primaries and not (self._schema.replicated and self._sequences)
+
     async def add(self, batch: pa.RecordBatch, ends: npt.NDArray[np.int64] | None = None) -> None:
         """Stage the rows (engine form) on their owners; ``ends``: when each ends by itself. Raises
         what ``Constraints.check`` finds, and NotSupported."""

@@ -107,6 +107,7 @@ INTERNAL: Final = (
             "sampled",
             "session_setting",
             "current_user",
+            "backend_pid",
         }
     )
     | function_arrays.INTERNAL
@@ -131,7 +132,8 @@ WINDOW_FUNCTIONS: Final[dict[str, WindowFunction]] = {
 
 
 _STABLE: Final = frozenset(
-    {"current_date", "current_timestamp", "current_user", "session_setting", "single_row"}
+    {"backend_pid", "current_date", "current_timestamp", "current_user", "session_setting"}
+    | {"single_row"}
 )
 """Functions that do not fold, and yet give the same value all through a statement."""
 

@@ -29,6 +29,13 @@ class QueryId:
         return str(UUID(int=((self.part1 & _MASK_64) << 64) | (self.part2 & _MASK_64)))
 
 
+def parse_query_id(text: str) -> QueryId:
+    """The id that ``str`` writes. Raises ValueError."""
+    number = UUID(text).int
+    halves = (number >> 64, number & _MASK_64)
+    return QueryId(*(half - 2**64 if half >= 2**63 else half for half in halves))
+
+
 class Endpoint(NamedTuple):
     """One end of the streams of an edge: an instance of the sending or of the receiving fragment.
 

@@ -32,6 +32,8 @@ class ClientSession:
     prepared: Mapping[str, PreparedText] = field(default_factory=dict)
     user: str = OWNER
     """Who the client has shown to be; never what it says by itself, so it does not travel."""
+    pid: int = 0
+    """Of its connection, on the member that runs the statement."""
 
     def value(self, setting: Setting) -> str:
         return self.values.get(setting.name.lower(), setting.default)

@@ -16,7 +16,7 @@ from remuda.session.client_session import NO_SESSION, ClientSession
 from remuda.session.settings import setting_of
 
 Plan = TypeVar("Plan", Logical, tuple[Expression, ...])
-CLOCK_FUNCTIONS = ("current_date", "current_timestamp", "current_user")
+CLOCK_FUNCTIONS = ("backend_pid", "current_date", "current_timestamp", "current_user")
 _MICROS_PER_DAY = 86_400_000_000
 _SETTING: Final = "setting "
 _SETTING_OR_NULL: Final = "setting or null "
@@ -109,6 +109,7 @@ def clock_values(
         "current_date": now_micros // _MICROS_PER_DAY,
         "current_timestamp": now_micros,
         "current_user": session.user,
+        "backend_pid": session.pid,
     }
     return tuple(
         values[name] if name in values else _setting_value(name, session) for name in names

@@ -36,8 +36,10 @@ from remuda.sql.session_trees import ExecuteTree
 from remuda.sql.statements import (
     AnalyzeStatement,
     Arbiter,
+    BackendSignal,
     BoundQuery,
     BoundStatement,
+    CancelStatement,
     CatalogReader,
     CatalogStatement,
     ChangeStatement,
@@ -80,6 +82,7 @@ class PlannedQuery:
     needs: tuple[Need, ...] = ()
     locking: bool = False
     """FOR UPDATE, FOR SHARE."""
+    signals: tuple[BackendSignal, ...] = ()
 
     @cached_property
     def shape(self) -> ResultShape:
@@ -191,6 +194,7 @@ Planned: TypeAlias = (
     | SessionStatement
     | SnapshotStatement
     | ClusterStatement
+    | CancelStatement
     | CreateIndexStatement
     | DropIndexStatement
 )
@@ -274,6 +278,8 @@ def _planned(statement: BoundStatement, environment: Environment) -> Planned:
         case BoundQuery():
             names = statement.names
             query = _query(statement.plan, names, statement.parameter_types, environment)
+            if statement.signals:  # the member acts before it answers: not on the short way
+                query = replace(query, signals=statement.signals, point=None, route=None)
             return replace(query, locking=True) if statement.locking else query
         case InsertStatement():
             names = tuple(column.name for column in statement.schema.columns)

@@ -13,9 +13,10 @@ from remuda.plan.expression import Expression
 from remuda.plan.logical import Logical
 from remuda.sql.alter import bind_alter
 from remuda.sql.analyze import bind_analyze
+from remuda.sql.backend_signals import SignalItems
 from remuda.sql.changes import bind_insert
 from remuda.sql.changing_tables import bind_changing_query, changing_tables
-from remuda.sql.cluster_trees import AcceptLossTree
+from remuda.sql.cluster_trees import AcceptLossTree, CancelTree, DrainTree
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, Forbidding
 from remuda.sql.index_definitions import bind_create_index, bind_drop_index
@@ -44,6 +45,7 @@ from remuda.sql.snapshot_trees import (
 from remuda.sql.statements import (
     BoundQuery,
     BoundStatement,
+    CancelStatement,
     CatalogReader,
     ChangeStatement,
     ClusterStatement,
@@ -168,8 +170,10 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return SnapshotStatement(tree)
         case RestoreSnapshotTree() | ExpireSnapshotTree() | DropSnapshotTree() as tree:
             return SnapshotStatement(tree)
-        case AcceptLossTree() as tree:
+        case AcceptLossTree() | DrainTree() as tree:
             return ClusterStatement(tree)
+        case CancelTree() as tree:
+            return CancelStatement(tree)
         case _:
             raise AssertionError(f"{type(parsed.tree).__name__} is bound elsewhere")
 
@@ -206,6 +210,8 @@ def _bind_runnable(
     if changing_tables(tree.root):
         changing = bind_changing_query(context, tree.root)
         return dataclasses.replace(changing, parameter_types=context.finish_parameters())
-    plan = bind_query(context, tree.root, Environment())
+    items = SignalItems(context, tree.root)
+    plan = bind_query(context, items.root, Environment())
     names = tuple(column.name for column in plan.output)
-    return BoundQuery(plan, names, context.finish_parameters(), tree.locking)
+    signals = items.signals(len(names))
+    return BoundQuery(plan, names, context.finish_parameters(), tree.locking, signals)

@@ -14,7 +14,12 @@ from remuda.errors import NotSupported, RemudaError, SqlSyntaxError
 from remuda.sql.alterations import AlterParser
 from remuda.sql.alternatives import REPLACE
 from remuda.sql.assignments import enclose_all_assignments
-from remuda.sql.cluster_statements import ClusterParser, is_cluster_statement
+from remuda.sql.cluster_statements import (
+    CANCEL,
+    CancelParser,
+    ClusterParser,
+    is_cluster_statement,
+)
 from remuda.sql.definitions import DefinitionParser
 from remuda.sql.explain_options import execute_tokens, read_explain_options
 from remuda.sql.keyword_hints import keyword_hint
@@ -58,7 +63,7 @@ _CHANGE_STARTS: Final = frozenset({_T.INSERT, _T.UPDATE, _T.DELETE, _T.MERGE, _T
 _STATEMENTS: Final = (
     "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER, DROP, "
     "COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, VACUUM, REINDEX, SET, RESET, PREPARE, EXECUTE, "
-    "DEALLOCATE, BEGIN, START TRANSACTION, COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, RELEASE"
+    "DEALLOCATE, BEGIN, START TRANSACTION, COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, RELEASE, CANCEL"
 )
 _SHOWN: Final = (
     "tables", "maps", "mappings", "views", "indexes", "index", "columns", "create",
@@ -72,7 +77,7 @@ _KNOWN_WORDS: Final = frozenset(
 _STATEMENT_WORDS: Final = (
     "select", "values", "with", "insert", "sink", "update", "delete", "merge", "truncate",
     "create", "alter", "drop", "comment", "show", *SESSION_WORDS, "describe", "explain",
-    *TRANSACTION_WORDS, *SNAPSHOT_WORDS,
+    *TRANSACTION_WORDS, *SNAPSHOT_WORDS, CANCEL,
 )  # fmt: skip
 
 
@@ -201,6 +206,8 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
     word = first.text.lower()
     if is_cluster_statement(tokens):
         return ParsedStatement(text, ClusterParser(text, tokens).statement(), 0)
+    if word == CANCEL:
+        return ParsedStatement(text, CancelParser(text, tokens).statement(), 0)
     if is_snapshot_statement(tokens):
         return ParsedStatement(text, SnapshotParser(text, tokens).statement(), 0)
     replaces = word == "replace" and len(tokens) > 1 and tokens[1].token_type is _T.INTO

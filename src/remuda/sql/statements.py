@@ -14,7 +14,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.plan.logical import Logical
-from remuda.sql.cluster_trees import AcceptLossTree
+from remuda.sql.cluster_trees import CancelTree, ClusterTree
 from remuda.sql.session_trees import SessionTree
 from remuda.sql.snapshot_trees import SnapshotTree
 from remuda.sql.syntax import ExplainOptions, Tree
@@ -67,6 +67,15 @@ class ParsedStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class BackendSignal:
+    """``column`` of a result has the pids of clients. Each of them is signalled when all rows are
+    there, and its place gets whether it was: BOOLEAN."""
+
+    column: int
+    terminate: bool
+
+
+@dataclass(frozen=True, slots=True)
 class BoundQuery:
     """``plan.output[i]`` is the result column called ``names[i]`` (names may repeat)."""
 
@@ -75,6 +84,7 @@ class BoundQuery:
     parameter_types: tuple[SqlType, ...] = ()
     locking: bool = False
     """FOR UPDATE, FOR SHARE."""
+    signals: tuple[BackendSignal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +283,14 @@ class SnapshotStatement:
 class ClusterStatement:
     """About the cluster itself: carried out as it was read."""
 
-    tree: AcceptLossTree
+    tree: ClusterTree
+
+
+@dataclass(frozen=True, slots=True)
+class CancelStatement:
+    """About the work of somebody: carried out as it was read."""
+
+    tree: CancelTree
 
 
 BoundStatement: TypeAlias = (
@@ -292,4 +309,5 @@ BoundStatement: TypeAlias = (
     | SessionStatement
     | SnapshotStatement
     | ClusterStatement
+    | CancelStatement
 )

@@ -30,8 +30,10 @@ from remuda.errors import UndefinedFunction, UndefinedMap
 from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, register, register_call
+from remuda.sql.parser import parse
 from remuda.sql.statements import told
 from remuda.sql.suggest import did_you_mean
+from remuda.sql.syntax import QueryTree
 from remuda.sql.tokens import CALL_MARK
 
 VERSION: Final = "PostgreSQL 15.0 (Remuda)"
@@ -423,6 +425,31 @@ def _bare_type_name(sql_type: SqlType) -> str:
     return found or type_name(replace(sql_type, length=None))
 
 
+def _backend_pid(_binder: ExpressionBinder, _nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    """The number of the connection, which the member that runs the statement knows."""
+    return Call(INTEGER, "backend_pid", ())
+
+
+_BLOCKING: Final = """
+    SELECT coalesce((
+        SELECT array_agg(DISTINCT "$blocking" ORDER BY "$blocking")
+        FROM (SELECT pid AS "$pid", blocking_pid AS "$blocking" FROM sys.lock_waits) AS "$waits"
+        WHERE "$pid" = "$asked"
+    ), CAST('{}' AS INT[]))
+"""
+
+
+def _blocking_pids(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    """``pg_blocking_pids(pid)``: a subquery for each row. Its names begin with $, so they do not
+    hide those of the argument."""
+    tree = parse(_BLOCKING).tree
+    assert isinstance(tree, QueryTree)
+    for column in list(tree.root.find_all(exp.Column)):
+        if column.name == "$asked":
+            column.replace(nodes[0])
+    return binder.bind(tree.root.expressions[0])
+
+
 _TRUE: Final = _constant(Literal(BOOLEAN, True))
 _FALSE: Final = _constant(Literal(BOOLEAN, False))
 _NO_TEXT: Final = _constant(_text(None))
@@ -435,7 +462,8 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "version": ((0,), _constant(_text(VERSION))),
     "current_setting": ((1, 2), _current_setting),
     "pg_typeof": ((1,), _type_of),
-    "pg_backend_pid": ((0,), _constant(Literal(INTEGER, 1))),
+    "pg_backend_pid": ((0,), _backend_pid),
+    "pg_blocking_pids": ((1,), _blocking_pids),
     "pg_is_in_recovery": ((0,), _FALSE),
     "pg_encoding_to_char": ((1,), _constant(_text("UTF8"))),
     "inet_server_addr": ((0,), _NO_TEXT),

@@ -45,6 +45,14 @@ class TransactionId(NamedTuple):
         return f"{self.near}:{self.began}"
 
 
+def parse_transaction_id(text: str) -> TransactionId:
+    """The id that ``str`` writes. Raises ValueError."""
+    near, colon, began = text.partition(":")
+    if not (colon and near.isdecimal() and began.isdecimal()):
+        raise ValueError(f"{text!r} is not the id of a transaction")
+    return TransactionId(int(began), int(near))
+
+
 class Layout(Protocol):
     """Who keeps which partition in a view."""
 
