@@ -10,7 +10,8 @@ from remuda.client.core import Core
 from remuda.client.ports import checked_settings
 
 PUBLIC = {
-    "addresses", "cluster_info", "close", "create_map", "describe", "describe_map", "drop_map",
+    "activity", "addresses", "cluster_info", "close", "create_map", "describe", "describe_map",
+    "drop_map",
     "execute_many", "map", "prepare", "query", "run_transaction", "snapshots", "sql",
     "transaction", "transaction_state", "watch", "with_timeout",
     "abort_job", "begin_job", "commit_job",

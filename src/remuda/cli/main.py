@@ -13,6 +13,8 @@ from importlib import import_module
 import remuda
 from remuda.cli import (
     cluster_command,
+    drain_command,
+    queries_command,
     snapshot_command,
     sql_command,
     start_command,
@@ -118,7 +120,9 @@ def _parser() -> argparse.ArgumentParser:
     sql_command.add_to(commands)
     status_command.add_to(commands)
     user_command.add_to(commands)
+    queries_command.add_to(commands)
     cluster_command.add_to(commands)
+    drain_command.add_to(commands)
     snapshot_command.add_to(commands)
     for name, (_, text) in _LATER.items():
         commands.add_parser(name, help=text, add_help=False)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, overload
 
+from remuda.client.activity import Activity
 from remuda.client.address import Address, parse_addresses
 from remuda.client.asynchronous import client as asynchronous
 from remuda.client.asynchronous.listener import BUFFER, watch
@@ -308,6 +309,11 @@ class Client:
     def drop_map(self, name: str, if_exists: bool = False) -> None:
         """Drop a map with all its entries; UndefinedMap unless ``if_exists``."""
         finish(self._client.drop_map(name, if_exists))
+
+    @property
+    def activity(self) -> Activity:
+        """What runs, who waits for whom, and how to end it: ``queries``, ``cancel_query``, ..."""
+        return Activity(lambda text: self.sql(text).fetchall())
 
     @property
     def snapshots(self) -> Snapshots:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, TypeVar, overload
 
 from remuda.client import requests
 from remuda.client.address import format_address
+from remuda.client.asynchronous.activity import Activity
 from remuda.client.asynchronous.cursor import Cursor
 from remuda.client.asynchronous.jobs import Job
 from remuda.client.asynchronous.listener import BUFFER, Listener, watch
@@ -319,6 +320,11 @@ class Client:
     async def drop_map(self, name: str, if_exists: bool = False) -> None:
         """Drop a map with all its entries; UndefinedMap unless ``if_exists``."""
         await self._core.call(None, requests.drop_map(name, if_exists))
+
+    @property
+    def activity(self) -> Activity:
+        """What runs, who waits for whom, and how to end it: ``queries``, ``cancel_query``, ..."""
+        return Activity(self._all_rows)
 
     @property
     def snapshots(self) -> Snapshots:

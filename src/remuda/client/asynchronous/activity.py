@@ -1,0 +1,52 @@
+"""``client.activity`` on an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from remuda.client.activity import (
+    CLIENTS,
+    LOCK_WAITS,
+    LOCKS,
+    QUERIES,
+    TRANSACTIONS,
+    Rows,
+    cancel_query_text,
+    cancel_transaction_text,
+    drain_text,
+    terminate_text,
+)
+
+
+class Activity:
+    """``remuda.client.activity.Activity``, to be awaited: the methods are the same."""
+
+    def __init__(self, rows: Callable[[str], Awaitable[Rows]]) -> None:
+        self._rows = rows
+
+    async def queries(self) -> Rows:
+        return await self._rows(QUERIES)
+
+    async def transactions(self) -> Rows:
+        return await self._rows(TRANSACTIONS)
+
+    async def clients(self) -> Rows:
+        return await self._rows(CLIENTS)
+
+    async def locks(self) -> Rows:
+        return await self._rows(LOCKS)
+
+    async def lock_waits(self) -> Rows:
+        return await self._rows(LOCK_WAITS)
+
+    async def cancel_query(self, query: str) -> None:
+        await self._rows(cancel_query_text(query))
+
+    async def cancel_transaction(self, transaction: str) -> None:
+        await self._rows(cancel_transaction_text(transaction))
+
+    async def terminate(self, pid: int) -> bool:
+        return bool((await self._rows(terminate_text(pid)))[0][0])
+
+    async def drain(self, member: int) -> None:
+        await self._rows(drain_text(member))
