@@ -202,7 +202,7 @@ class NoActiveTransaction(InputError):
 
 
 class WrongState(InputError):
-    """What is asked for cannot be done as things are: a commit that has begun is not cancelled."""
+    """The request does not fit the state of things: a commit that has begun is not cancelled."""
 
     sqlstate = "55000"
 

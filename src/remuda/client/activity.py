@@ -1,4 +1,4 @@
-"""``client.activity``: who is connected, what runs, who waits for whom, and how to end it.
+"""``client.activity``: connections, statements, transactions and locks, and how to end them.
 
 All of it is SQL underneath (``docs/operate.md``): the methods write the statement and give its
 rows.
@@ -46,7 +46,7 @@ class Activity:
         return self._rows(LOCKS)
 
     def lock_waits(self) -> Rows:
-        """Who waits for whom, one row for each pair: ``sys.lock_waits``."""
+        """One row for each pair of a waiter and a holder: ``sys.lock_waits``."""
         return self._rows(LOCK_WAITS)
 
     def cancel_query(self, query: str) -> None:

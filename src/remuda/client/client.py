@@ -312,7 +312,7 @@ class Client:
 
     @property
     def activity(self) -> Activity:
-        """What runs, who waits for whom, and how to end it: ``queries``, ``cancel_query``, ..."""
+        """The work of all clients, and how to end it: ``queries``, ``cancel_query``, ..."""
         return Activity(lambda text: self.sql(text).fetchall())
 
     @property

@@ -194,8 +194,8 @@ class Statement:
         self.progress.committing = True
 
     async def interruptible(self, wait: Coroutine[Any, Any, T]) -> T:
-        """What ``wait`` gives. It is cancelled when the statement is not wanted any more. Raises as
-        ``check``."""
+        """Gives what ``wait`` gives. It is cancelled when the statement is not wanted any more.
+        Raises as ``check``."""
         task = asyncio.ensure_future(wait)
         self.progress.on_error = lambda _: _cancel(task)
         try:

@@ -239,7 +239,7 @@ class PendingParts:
         return iter(self._writes.get((map_id, partition), {}).items())
 
     def rows(self, serves: Callable[[int], bool]) -> Iterator[LockRow]:
-        """What parts of partitions that this member serves hold."""
+        """The keys that parts of partitions of this member hold."""
         for (transaction, partition), part in self.parts.items():
             if not serves(partition):
                 continue

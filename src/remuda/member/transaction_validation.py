@@ -47,7 +47,7 @@ class KeyHolders(Protocol):
     def holder(
         self, held: Held, owner: TransactionId | None, *, write: bool
     ) -> TransactionId | None:
-        """Whose lock on a key stands in the way of somebody else."""
+        """The transaction whose lock on a key stands in the way of somebody else."""
 
     def described(self, owner: TransactionId) -> str:
         """For people."""

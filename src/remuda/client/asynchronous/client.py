@@ -323,7 +323,7 @@ class Client:
 
     @property
     def activity(self) -> Activity:
-        """What runs, who waits for whom, and how to end it: ``queries``, ``cancel_query``, ..."""
+        """The work of all clients, and how to end it: ``queries``, ``cancel_query``, ..."""
         return Activity(self._all_rows)
 
     @property

@@ -45,7 +45,7 @@ def member_of(pid: int) -> int:
 
 
 def application_of(channel: Channel) -> str:
-    """What the client calls itself."""
+    """The name that the client gives itself."""
     hello = channel.handshake
     if not isinstance(hello, user_pb2.UserToBitHandshake):
         return ""

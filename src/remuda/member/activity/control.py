@@ -68,7 +68,7 @@ class Control:
         self._leave = leave
 
     def routes(self) -> dict[int, Callable[[Request], None]]:
-        """What the control channel serves."""
+        """Handlers of the control channel."""
         return {RpcType.END_WORK: self._on_end_work, RpcType.DRAIN: self._on_drain}
 
     # --- statements of SQL --------------------------------------------------------------------
@@ -228,8 +228,7 @@ class Control:
         self._roll_back(found, error)
 
     def _roll_back(self, transaction: OpenTransaction, error: RemudaError) -> None:
-        """What runs in it ends with ``error``, and its client hears that from whatever it asks
-        next."""
+        """Its statements end with ``error``, and so does the next request of its client."""
         self._sessions.interrupt(transaction, error)
         running = list(transaction.running)
         self._sessions.roll_back(transaction, error)

@@ -77,13 +77,13 @@ class Worker:
 
     @property
     def application(self) -> str:
-        """What its transaction is called, or else the client itself."""
+        """The label of its transaction, or else the name of the client."""
         labels = [each.label for each in self.transactions if each.label]
         return labels[0] if labels else self.client.application if self.client is not None else ""
 
 
 class Answers:
-    """What all members have answered, put together."""
+    """The answers of all members, put together."""
 
     def __init__(self, found: dict[int, Message.Activity | None]) -> None:
         self.silent = [member for member, activity in found.items() if activity is None]
@@ -117,11 +117,11 @@ class Answers:
             self._by_owner[transaction.transaction] = worker
 
     def worker(self, lock: Message.HeldLock) -> Worker | None:
-        """Whose lock it is."""
+        """The client that holds or wants the lock."""
         return self._by_owner.get(lock.owner) or self._by_pid.get(lock.pid)
 
     def holder(self, owner: str) -> Worker | None:
-        """Who has the transaction or the job."""
+        """The client of a transaction or a job."""
         return self._by_owner.get(owner)
 
 

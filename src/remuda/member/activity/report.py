@@ -1,5 +1,5 @@
-"""Who is connected to the members, what they do, and the locks of their work: asked of all members
-in one round when somebody wants to know."""
+"""The clients of the members, their work and its locks: asked of all members in one round when
+somebody wants to know."""
 
 from __future__ import annotations
 
