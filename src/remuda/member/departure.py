@@ -18,9 +18,14 @@ class Departure:
         """No client is served here any more."""
         self.gone = False
         """Nor are the other members, who have a view without this one."""
-
+        self.on_drain: list[Callable[[], None]] = []
+        """Called when an operator has this member leave: the process lets it leave, and ends."""
         self.donating = False
         """Views have dropped it, and it keeps its copies until nobody wants them."""
+
+    def drain(self) -> None:
+        for listener in self.on_drain:
+            listener()
 
     def donate(self) -> None:
         self.donating = True

@@ -130,7 +130,7 @@ def _watch(config: MemberConfig, end: asyncio.Future[str], member: Member) -> No
             end.set_result(reason)
 
     member.on_given_up.append(finish)
-    member.on_drain.append(lambda: finish(DRAINED))
+    member.core.departure.on_drain.append(lambda: finish(DRAINED))
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, finish, f"signal {signal.Signals(number).name}")
     if config.parent_pipe < 0:

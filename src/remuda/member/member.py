@@ -145,8 +145,6 @@ class Member:
         self._end: asyncio.Task[None] | None = None
         self.on_given_up: list[Callable[[str], None]] = []
         """Called with the reason when this member stops because others count it as lost."""
-        self.on_drain: list[Callable[[], None]] = []
-        """Called when an operator has this member leave: whoever runs it lets it, and stops it."""
         self.peers.on_given_up.append(self._given_up)
 
     @property
@@ -195,7 +193,7 @@ class Member:
             indexes=self.indexes,
             transactions=self.open.sessions,
             keys=self.open.keys,
-            leave=self._drain,
+            leave=self.core.departure.drain,
         )
         self.statements.accept_lost = self.lost.accept
         self.transactions.guarding = self.statements.uniques
@@ -322,10 +320,6 @@ class Member:
         """Leave the cluster in order (``cluster.leaving``); ``stop`` comes after it."""
         if self._end is None and self.core.serving and hasattr(self, "_leaving"):
             await self._leaving.leave()
-
-    def _drain(self) -> None:
-        for listener in self.on_drain:
-            listener()
 
     async def stop(self, reason: str = "it was stopped") -> None:
         """End every query and connection, and free everything, whether others want copies of this

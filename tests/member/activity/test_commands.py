@@ -104,7 +104,7 @@ def test_a_member_is_drained_by_command(in_cluster, capsys):
             await leaving.stop()
             ended.set()
 
-        leaving.on_drain.append(lambda: asyncio.ensure_future(leave()))
+        leaving.core.departure.on_drain.append(lambda: asyncio.ensure_future(leave()))
         words = ["drain", "2", "--timeout", "60", "--connect", address(cluster)]
         assert await asyncio.to_thread(main, words) == 0
         said = capsys.readouterr().out.splitlines()
