@@ -16,7 +16,6 @@ from remuda.config import MemberConfig, check_exposure
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError
 from remuda.execution.pool import Pool
-from remuda.member.activity.relations import ActivityRelations
 from remuda.member.activity.report import ActivityReport
 from remuda.member.calls import Forwarding
 from remuda.member.catalog_requests import CatalogRequests
@@ -202,10 +201,9 @@ class Member:
             self.peers,
             self.queries,
             gauges=self.gauges,
-            statements=self.statements.running,
+            clients=self.statements.clients,
             queued=self.statements.gate.waits,
             transactions=lambda: self.open.sessions,
-            pid_of=self.statements.clients.pid_of,
             copies_refused=lambda: self.giving.refused,
             internal_errors=lambda: self.statements.history.internal_errors,
         )
@@ -221,7 +219,7 @@ class Member:
             indexes=self.indexes,
             supplies=self.statements.supplies,
             queries=QueryRelations(self.core, self.system, self.profiles),
-            activity=self._relations_of_activity(),
+            activity=self._activity_report(),
         )
         self.snapshots = Snapshots(
             self.core, self.peers, self.membership, self.commits, self.catalog, self.system
@@ -243,11 +241,10 @@ class Member:
         self._evicting = self.core.spawn(self.eviction.run(), "eviction")
         log.info("serving", extra=fields(**self.addresses()))
 
-    def _relations_of_activity(self) -> ActivityRelations:
-        waits = self.transactions.locks.rows, self.maps.writes.small.rows, self.commits.turns.rows
-        clients, parts = self.statements.clients.all, self.transactions
-        self.activity = ActivityReport(self.core, self.peers, self.system, clients, parts, waits)
-        return ActivityRelations(self.core, self.activity)
+    def _activity_report(self) -> ActivityReport:
+        statements, parts = self.statements, (self.transactions, self.maps, self.commits)
+        self.activity = ActivityReport(self.core, self.peers, self.system, statements, *parts)
+        return self.activity
 
     def _keep_up(self) -> None:
         """From now on, for what is stored."""
@@ -486,8 +483,7 @@ class Member:
             ControlType.PARTS: self.transactions.on_messages,
             **self.transactions.locks.routes(),
             **self.snapshots.routes(),
-            **self.statements.control.routes(),
-            ControlType.ACTIVITY: self.activity.on_request,
+            **self.activity.routes(),
             ControlType.FORWARD: self._user_routes.on_forward,
         }
         self._member_routes.data |= {

@@ -26,6 +26,7 @@ from remuda.errors import MemberUnavailable
 from remuda.execution.context import SuppliedRows
 from remuda.member.access import HIDDEN_TEXT
 from remuda.member.activity.relations import ActivityRelations
+from remuda.member.activity.report import ActivityReport
 from remuda.member.core import Core
 from remuda.member.index_service import IndexService
 from remuda.member.query_relations import QueryRelations, moment
@@ -52,7 +53,7 @@ class SystemRelations:
         indexes: IndexService,
         supplies: Supplies,
         queries: QueryRelations,
-        activity: ActivityRelations,
+        activity: ActivityReport,
     ) -> None:
         self._indexes_known = indexes
         self._core = core
@@ -78,7 +79,7 @@ class SystemRelations:
             "sys.indexes": self._indexes,
             "sys.settings": self._settings,
             "pg_catalog.pg_settings": self._pg_settings,
-            **activity.suppliers(),
+            **ActivityRelations(core, activity).suppliers(),
         }
         for qualified, make_rows in live.items():
             schema, _, name = qualified.partition(".")

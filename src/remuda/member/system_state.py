@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from remuda.errors import RemudaError
+from remuda.member.activity.client_table import ClientTable
 from remuda.member.activity.round import PATIENCE, in_one_round
 from remuda.member.core import Core
 from remuda.member.fragment_reports import encode_operator
@@ -16,7 +17,7 @@ from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
-from remuda.rpc.transport import Channel, Request
+from remuda.rpc.transport import Request
 from remuda.storage.expiring_rows import expirations
 from remuda.storage.map_store import MapStore
 
@@ -41,27 +42,24 @@ class SystemState:
         queries: Queries,
         *,
         gauges: Callable[[], Mapping[str, int]],
-        statements: Callable[[], Iterable[tuple[Statement, int, int]]],
+        clients: ClientTable,
         queued: Callable[[QueryId], bool],
         transactions: Callable[[], Iterable[OpenTransaction]],
-        pid_of: Callable[[Channel], int],
         copies_refused: Callable[[], str],
         internal_errors: Callable[[], int],
     ) -> None:
-        """``statements`` gives those that clients have running here, with the rows and bytes that
-        they have sent so far; ``queued`` tells which of them wait for memory; ``copies_refused``
-        why another member did not take a copy that it is to have; ``internal_errors`` how many
-        statements have ended with one."""
+        """``clients`` has the statements that run here; ``queued`` tells which of them wait for
+        memory; ``copies_refused`` why another member did not take a copy that it is to have;
+        ``internal_errors`` how many statements have ended with one."""
         self._copies_refused = copies_refused
         self._queued = queued
         self._internal_errors = internal_errors
         self._transactions = transactions
-        self._pid_of = pid_of
         self._core = core
         self._peers = peers
         self._queries = queries
         self._gauges = gauges
-        self._statements = statements
+        self._clients = clients
         self.snapshots: Callable[[], Iterable[control_pb2.SnapshotTask]] = tuple
         """Statements about snapshots that run here."""
         self.subscriptions: Callable[[], Iterable[control_pb2.Subscription]] = tuple
@@ -149,7 +147,7 @@ class SystemState:
 
     def running_statements(self) -> Iterator[control_pb2.RunningStatement]:
         """Those of the clients of this member."""
-        for statement, rows, size in self._statements():
+        for statement, rows, size in self._clients.running():
             transaction = statement.transaction
             yield control_pb2.RunningStatement(
                 query_id=encode_query_id(statement.query),
@@ -173,7 +171,7 @@ class SystemState:
         for transaction in self._transactions():
             message = control_pb2.OpenTransaction()
             transaction.describe(message)
-            message.pid = self._pid_of(transaction.channel)
+            message.pid = self._clients.pid_of(transaction.channel)
             message.used = round((transaction.last_used + offset) * 1e6)
             message.busy = bool(transaction.running) or transaction.turn.locked()
             yield message

@@ -3,7 +3,7 @@ somebody wants to know."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -14,9 +14,11 @@ from remuda.limits import PARTITIONS
 from remuda.member.activity.clients import application_of
 from remuda.member.activity.lock_rows import LockRow
 from remuda.member.activity.round import PATIENCE, in_one_round
+from remuda.member.commits import Commits
 from remuda.member.core import Core
+from remuda.member.maps import Maps
 from remuda.member.peers import Peers
-from remuda.member.statement import Client
+from remuda.member.statements import Statements
 from remuda.member.system_state import SystemState
 from remuda.member.transactions import Transactions
 from remuda.rpc.messages import control_pb2
@@ -26,9 +28,6 @@ from remuda.rpc.transport import Channel, Request
 LOCKS_SHOWN: Final = 10_000
 """Of one member. Locks that somebody waits for come first."""
 
-Clients = Callable[[], Iterable[tuple[Channel, Client]]]
-Locks = Callable[[], Iterable[LockRow]]
-
 
 class ActivityReport:
     def __init__(  # noqa: PLR0917 (made in one place)
@@ -36,18 +35,21 @@ class ActivityReport:
         core: Core,
         peers: Peers,
         system: SystemState,
-        clients: Clients,
+        statements: Statements,
         transactions: Transactions,
-        locks: Iterable[Locks],
+        maps: Maps,
+        commits: Commits,
     ) -> None:
-        """``locks`` of the parts of this member that know some; those of what ``transactions`` are
-        committing come besides."""
         self._core = core
         self._peers = peers
         self._system = system
-        self._clients = clients
+        self._statements = statements
         self._transactions = transactions
-        self._locks = tuple(locks)
+        self._locks = (transactions.locks.rows, maps.writes.small.rows, commits.turns.rows)
+
+    def routes(self) -> dict[int, Callable[[Request], None]]:
+        """Handlers of the control channel."""
+        return {RpcType.ACTIVITY: self.on_request, **self._statements.control.routes()}
 
     async def all(self, *, locks: bool = False) -> dict[int, control_pb2.Activity | None]:
         """By member; None for one that did not answer soon."""
@@ -75,7 +77,7 @@ class ActivityReport:
             transactions=self._system.open_transactions(),
         )
         pids: dict[Channel, int] = {}
-        for channel, client in self._clients():
+        for channel, client in self._statements.clients.all():
             pids[channel] = client.pid
             activity.clients.add(
                 pid=client.pid,
