@@ -73,7 +73,8 @@ class ClusterStatistics:
         """Fetch what is stale; what another statement is fetching already is waited for, or each
         of them would make the plans of the others void. A member that does not answer is left out:
         plans get worse, not wrong."""
-        stale = [schema for schema in maps if self.stale(schema.map_id)]
+        each = {schema.map_id: schema for schema in maps}.values()  # a statement may name one twice
+        stale = [schema for schema in each if self.stale(schema.map_id)]
         wanted = [schema for schema in stale if schema.map_id not in self._fetching]
         others = [self._fetching[s.map_id] for s in stale if s.map_id in self._fetching]
         if wanted:
