@@ -16,7 +16,7 @@ from typing import Final
 from remuda.cluster.movement import table_to_reach
 from remuda.cluster.next_view import Placement
 from remuda.datatypes.view import MemberInfo, View
-from remuda.errors import TransientError, ViewChanged
+from remuda.errors import ProtocolError, TransientError, ViewChanged
 from remuda.member.catalog_service import CatalogService
 from remuda.member.commit_work import TOLD
 from remuda.member.commits_in_doubt import CommitsInDoubt
@@ -144,8 +144,11 @@ class Donations:
     # --- what comes ---------------------------------------------------------------------------
 
     def on_copies(self, request: Request) -> None:
-        """The beginning or the end of a transfer. Raises ViewChanged, TransientError."""
+        """The beginning or the end of a transfer. Raises ViewChanged, TransientError, and
+        ProtocolError for one of nothing, which no view would ever end."""
         message = control_pb2.DonatedCopies.FromString(request.pbody)
+        if not message.copies:
+            raise ProtocolError("a donor's transfer names no partition")
         core = self._core
         core.require_serving()
         core.observe(message.context)  # not its view: what counts is whom the present one chooses
