@@ -58,10 +58,11 @@ def test_the_last_moment_that_microseconds_since_1970_hold():
         parse_timestamp("294247-01-10 04:00:54.775808", zoned=False)
 
 
-def test_zones_of_dates_that_python_does_not_have_raise_and_do_not_fail():
-    assert parse_timestamp("12020-01-01 04:05 +02", zoned=True) > 0
-    with pytest.raises(InputError):
-        parse_timestamp("12020-01-01 04:05 Europe/Berlin", zoned=True)
+def test_zones_keep_their_rules_at_dates_that_python_does_not_have():
+    winter = parse_timestamp("12020-01-01 04:05 Europe/Berlin", zoned=True)
+    assert winter == parse_timestamp("12020-01-01 04:05 +01", zoned=True)
+    summer = parse_timestamp("12020-07-01 04:05 Europe/Berlin", zoned=True)
+    assert summer == parse_timestamp("12020-07-01 04:05 +02", zoned=True)
 
 
 def test_offsets_behind_names_count_to_the_west():
