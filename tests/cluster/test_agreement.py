@@ -18,7 +18,7 @@ from remuda.cluster.joiners import Joiners
 from remuda.cluster.lease import Lease, takeover_delay
 from remuda.datatypes.view import MemberInfo
 
-SEEDS = 200
+SEEDS = 120
 MUTANT_SEEDS = 300
 """So many are tried until one shows what is wrong."""
 

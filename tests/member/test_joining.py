@@ -221,6 +221,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 def test_processes_go_on_after_requests_of_others_that_are_not_there(nobody: str) -> None:
     """Three members as processes of their own hear many such requests; then a fourth one joins, and
