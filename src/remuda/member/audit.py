@@ -1,4 +1,4 @@
-"""Who has logged in, changed definitions, or was refused: a file with one JSON object per line.
+"""A file with one JSON object per line for each login, change of definitions, and refusal.
 
 It is apart from the member's log, because others read it and keep it for longer, and because its
 lines quote statements. The file may be moved away at any time (logrotate): the next line begins a
