@@ -18,6 +18,7 @@ from remuda.catalog.users import ALL, Role
 from remuda.datatypes.sql import BOOLEAN
 from remuda.errors import (
     InvalidText,
+    ProtocolError,
     QueryCanceled,
     RemudaError,
     SessionTerminated,
@@ -189,7 +190,7 @@ class Control:
     def _end_here(self, message: EndWork) -> bool:
         match message.kind:
             case EndWork.STATEMENT:
-                self._cancel_statement(parse_query_id(message.id), message.user)
+                self._cancel_statement(_query_of(message), message.user)
                 return True
             case EndWork.TRANSACTION:
                 self._cancel_transaction(message.id, message.user)
@@ -288,6 +289,14 @@ def _commits(statement: Statement) -> bool:
     return statement.progress.committing or (
         transaction is not None and transaction.state in _COMMITTING
     )
+
+
+def _query_of(message: EndWork) -> QueryId:
+    """Raises ProtocolError for what is none: the member that asks has looked at it."""
+    try:
+        return parse_query_id(str(message.id))
+    except ValueError:
+        raise ProtocolError("END_WORK names no query id") from None
 
 
 def _words(*, transaction: bool) -> tuple[str, str]:
