@@ -182,6 +182,9 @@ CONTROL: Final = {
     ),
     "DRAIN": _request("DrainRequest", "Ack", "the receiver begins to leave in order"),
     "SYSTEM_STATE": _request("SystemStateRequest", "SystemState", "what the relations of sys show"),
+    "STATEMENT_STATISTICS": _request(
+        "StatementStatisticsRequest", "StatementStatistics", "statements that ended, by fingerprint"
+    ),
     "COMMIT_PREPARE": _request("CommitPrepare", "CommitPrepared", "validate, and vote"),
     "COMMIT_KEEP": _request(
         "CommitPrepare", "CommitPrepared", "to backups: all primaries have voted, keep your copies"

@@ -252,6 +252,11 @@ queries: query text, member int, state text, started moment, seconds double, tex
 query_history: query text, member int, state text, started moment, planning double, queued double,
     execution double, rows bigint, bytes bigint, memory bigint, spilled bigint, error text,
     sqlstate text, text text
+statement_statistics: fingerprint bigint, user_name text, text text, calls bigint, errors bigint,
+    reads_by_key bigint, rows bigint, total_seconds double, min_seconds double,
+    mean_seconds double, max_seconds double, p50_seconds double, p95_seconds double,
+    p99_seconds double, planning_seconds double, queue_seconds double, memory bigint,
+    spilled bigint, first moment, last moment, members int
 query_profiles: query text, member int, state text, profile json
 fragments: query text, member int, fragment int, state text, operators text, rows bigint,
     bytes bigint, seconds double, memory bigint, instance int, wait double, first moment,

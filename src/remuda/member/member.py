@@ -460,9 +460,7 @@ class Member:
             **self.indexes.routes,
             ControlType.MAP_STATISTICS: self.statistics.on_request,
             ControlType.SYSTEM_STATE: self.system.on_request,
-            ControlType.QUERY_PROFILES: lambda request: core.serve(
-                request, self.profiles.on_request(request)
-            ),
+            **self.profiles.routes(),
             ControlType.COMMIT_PREPARE: commits.on_prepare,
             ControlType.COMMIT_KEEP: commits.on_keep,
             ControlType.COPY_BEGIN: self.receiving.on_begin,

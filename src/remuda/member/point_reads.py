@@ -40,6 +40,7 @@ class PointReads:
     def __init__(self, core: Core, maps: Maps) -> None:
         self._core = core
         self._maps = maps
+        self._count = core.measures.by_fingerprint.read
 
     def run(
         self,
@@ -48,8 +49,11 @@ class PointReads:
         query: PlannedQuery,
         values: tuple[PhysicalValue, ...],
         known_form: int | None,
+        *,
+        text: str,
     ) -> bool:
-        """Answer at once if all keys are of one owner; False: it is not for this path.
+        """Answer at once if all keys are of one owner; False: it is not for this path. ``text`` is
+        the statement's, by which it is counted.
 
         ``known_form``: the form of answers that the client knows already, None for one that wants
         QUERY_HANDLE, QUERY_DATA and QUERY_RESULT.
@@ -70,12 +74,14 @@ class PointReads:
             return False  # the other path waits
         if owner != core.number:
             core.require_alive(owner)
+            self._count(text, request.user)
             self._maps.read_elsewhere(owner, found, keys, answer.send)
             return True
         at = core.timestamp()
         store = found.store
         if store.pending_at_or_below(at) and self._maps.depend(found, keys, at):
             return False
+        self._count(text, request.user)
         answer.send([row for key in keys if (row := store.get(key, at)) is not None])
         return True
 

@@ -14,6 +14,7 @@ from remuda.member.fragment_reports import decode_operator
 from remuda.member.peers import Peers
 from remuda.member.query_history import QueryHistory
 from remuda.member.statement import Statement
+from remuda.member.statement_statistics import StatementStatistics
 from remuda.member.system_state import SystemState
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id
@@ -41,6 +42,17 @@ class ProfileService:
         self._state = state
         self._history = history
         self._statements = statements
+        self.sums = StatementStatistics(core, peers)
+
+    def routes(self) -> dict[int, Callable[[Request], None]]:
+        """Handlers of the control channel."""
+        serve = self._core.serve
+        return {
+            RpcType.QUERY_PROFILES: lambda request: serve(request, self.on_request(request)),
+            RpcType.STATEMENT_STATISTICS: lambda request: serve(
+                request, self.sums.on_request(request)
+            ),
+        }
 
     async def all(self, *, full: bool) -> list[tuple[int, control_pb2.KeptQuery]]:
         """(member, statement) of every live member, the latest statement of a member first.

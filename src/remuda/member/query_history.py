@@ -13,6 +13,7 @@ from remuda.execution.context import FragmentProfile
 from remuda.limits import FINISHED_QUERIES_KEPT, FINISHED_QUERIES_SIZE_MAX
 from remuda.member.core import Core
 from remuda.member.log import fields
+from remuda.member.metrics.statement_table import Key
 from remuda.member.query_state import Initiated
 from remuda.member.statement import Statement
 from remuda.plan.explain import preorder
@@ -48,7 +49,7 @@ class QueryHistory:
         self._size_max = size_max
         self._kept: OrderedDict[QueryId, _Kept] = OrderedDict()
         """Oldest first."""
-        self._by_run: dict[QueryId, Initiated] = {}
+        self._by_run: dict[QueryId, tuple[Initiated, Key]] = {}
         self.size = 0
         """Bytes that all of them take, roughly."""
         self.internal_errors = 0
@@ -83,6 +84,13 @@ class QueryHistory:
         facts.error = error
         facts.state = _state(error)
         runs = tuple(statement.progress.runs)
+        key = self._core.measures.by_fingerprint.ended(
+            statement.text,
+            facts,
+            seconds,
+            error,
+            (profile for run in runs for profile in run.profiles),
+        )
         operators = sum(len(p.operators) for run in runs for p in run.profiles)
         nodes = sum(
             1 for run in runs for fragment in run.plan.fragments for _ in preorder(fragment.root)
@@ -92,7 +100,7 @@ class QueryHistory:
         self._kept[statement.query] = _Kept(facts, runs, cost)
         self.size += cost
         for run in runs:
-            self._by_run[run.query] = run
+            self._by_run[run.query] = run, key
         while len(self._kept) > 1 and (
             len(self._kept) > self._kept_max or self.size > self._size_max
         ):
@@ -130,14 +138,14 @@ class QueryHistory:
 
     def reported(self, query: QueryId, profile: FragmentProfile) -> None:
         """What a fragment did whose query has ended before the report came."""
-        run = self._by_run.get(query)
-        if run is not None:
-            self._add(run, profile)
-
-    def _add(self, run: Initiated, profile: FragmentProfile) -> None:
+        found = self._by_run.get(query)
+        if found is None:
+            return
+        run, key = found
         place = (profile.fragment, profile.member, profile.instance)
         if all((p.fragment, p.member, p.instance) != place for p in run.profiles):
             run.profiles.append(profile)
+            self._core.measures.by_fingerprint.used(key, profile)
 
     # --- what is asked ------------------------------------------------------------------------
 

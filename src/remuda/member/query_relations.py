@@ -1,5 +1,6 @@
-"""Rows of ``sys.queries``, ``sys.fragments``, ``sys.operators``, ``sys.query_history`` and
-``sys.query_profiles``: what statements do now, and what the last ones did."""
+"""Rows of ``sys.queries``, ``sys.fragments``, ``sys.operators``, ``sys.query_history``,
+``sys.query_profiles`` and ``sys.statement_statistics``: what statements do now, and what the last
+ones did."""
 
 from __future__ import annotations
 
@@ -33,6 +34,7 @@ class QueryRelations:
             "sys.operators": self._operators,
             "sys.query_history": self._history,
             "sys.query_profiles": self._query_profiles,
+            "sys.statement_statistics": self._profiles.sums.rows,
             "sys.transactions": self._transactions,
             "sys.subscriptions": self._subscriptions,
         }

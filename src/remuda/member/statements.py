@@ -269,7 +269,7 @@ class Statements:
         if self._core.access.active:
             self._core.access.check(request.user, found)
         form = message.known_form if message.accept_answer else None
-        return self._points.run(request, self._queries.new_id(), found, wanted, form)
+        return self._points.run(request, self._queries.new_id(), found, wanted, form, text=text)
 
     def _statement(
         self,

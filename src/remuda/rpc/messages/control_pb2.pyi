@@ -43,6 +43,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MAP_STATISTICS: _ClassVar[RpcType]
     SYSTEM_STATE: _ClassVar[RpcType]
     QUERY_PROFILES: _ClassVar[RpcType]
+    STATEMENT_STATISTICS: _ClassVar[RpcType]
     COMMIT_PREPARE: _ClassVar[RpcType]
     COMMIT_FINISH: _ClassVar[RpcType]
     STAGE_ROWS: _ClassVar[RpcType]
@@ -106,6 +107,7 @@ INDEX_ROOM: RpcType
 MAP_STATISTICS: RpcType
 SYSTEM_STATE: RpcType
 QUERY_PROFILES: RpcType
+STATEMENT_STATISTICS: RpcType
 COMMIT_PREPARE: RpcType
 COMMIT_FINISH: RpcType
 STAGE_ROWS: RpcType
@@ -1255,6 +1257,60 @@ class RunningStatement(_message.Message):
     transaction: str
     job: str
     def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., started: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., serving: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., user: _Optional[str] = ..., pid: _Optional[int] = ..., transaction: _Optional[str] = ..., job: _Optional[str] = ...) -> None: ...
+
+class StatementStatisticsRequest(_message.Message):
+    __slots__ = ("context",)
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+
+class StatementStatistics(_message.Message):
+    __slots__ = ("context", "statements")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    STATEMENTS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    statements: _containers.RepeatedCompositeFieldContainer[StatementSums]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[StatementSums, _Mapping]]] = ...) -> None: ...
+
+class StatementSums(_message.Message):
+    __slots__ = ("fingerprint", "user", "text", "timed", "reads", "errors", "rows", "seconds", "shortest", "longest", "planning", "queued", "memory", "spilled", "first", "last", "buckets", "counts")
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TIMED_FIELD_NUMBER: _ClassVar[int]
+    READS_FIELD_NUMBER: _ClassVar[int]
+    ERRORS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SHORTEST_FIELD_NUMBER: _ClassVar[int]
+    LONGEST_FIELD_NUMBER: _ClassVar[int]
+    PLANNING_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    SPILLED_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    fingerprint: int
+    user: str
+    text: str
+    timed: int
+    reads: int
+    errors: int
+    rows: int
+    seconds: float
+    shortest: float
+    longest: float
+    planning: float
+    queued: float
+    memory: int
+    spilled: int
+    first: int
+    last: int
+    buckets: _containers.RepeatedScalarFieldContainer[int]
+    counts: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, fingerprint: _Optional[int] = ..., user: _Optional[str] = ..., text: _Optional[str] = ..., timed: _Optional[int] = ..., reads: _Optional[int] = ..., errors: _Optional[int] = ..., rows: _Optional[int] = ..., seconds: _Optional[float] = ..., shortest: _Optional[float] = ..., longest: _Optional[float] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., memory: _Optional[int] = ..., spilled: _Optional[int] = ..., first: _Optional[int] = ..., last: _Optional[int] = ..., buckets: _Optional[_Iterable[int]] = ..., counts: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class QueryProfilesRequest(_message.Message):
     __slots__ = ("context", "full")
