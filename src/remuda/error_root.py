@@ -88,6 +88,14 @@ class RemudaError(Exception):
         """This error, or a copy of it that knows whether the request may have changed something."""
         if self.may_have_run == may_have_run:
             return self
+        return self._copy(may_have_run)
+
+    def plain(self) -> Self:
+        """A copy to be kept. An error that was raised holds the variables of all functions that it
+        passed, and of the errors before it: the rows of a map that was dropped, for one."""
+        return self._copy(self.may_have_run)
+
+    def _copy(self, may_have_run: bool) -> Self:
         return type(self)(
             self.message,
             detail=self.detail,

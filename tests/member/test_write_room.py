@@ -223,6 +223,9 @@ def test_an_index_without_room_is_refused_before_it_is_made(
                 for store in (*core.stores.values(), *core.backup_stores.values())
                 for index in store.indexes.by_id.values()
             )
+        for member in cluster.members:  # no error keeps the variables of where it was raised
+            kept = [each.facts.error for each in member.statements.history._kept.values()]
+            assert not [e for e in kept if e and (e.__traceback__ or e.__context__ or e.__cause__)]
         empty(cluster, full)
         await client.sql("CREATE INDEX i ON t (v)")
         for member in cluster.members:
@@ -230,6 +233,27 @@ def test_an_index_without_room_is_refused_before_it_is_made(
             assert member.core.room.stored.held > 2_000_000  # rows and indexes, of both copies
 
     in_cluster(scenario, members=3, backups=1)
+
+
+def test_a_dropped_map_makes_room_at_once_however_long_it_took_to_measure(
+    in_cluster: InCluster,
+) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await with_table(cluster)
+        await client.sql("CREATE TABLE u (id BIGINT PRIMARY KEY, v VARCHAR)")
+        await client.sql(f"INSERT INTO t SELECT g, '{TEXT}' FROM generate_series(1, 4000) g(g)")
+        for member in cluster.members:
+            room = member.core.room
+            room.measure()
+            room.stored.resize(int(room.stored.held * 1.06))
+            room._took = 1e9
+        more = f"INSERT INTO u SELECT g, '{TEXT}' FROM generate_series(1, 1000) g(g)"
+        with pytest.raises(StorageFull):
+            await client.sql(more)
+        await client.sql("DROP TABLE t")
+        await client.sql(more)
+
+    in_cluster(scenario, members=2, backups=1)
 
 
 def test_single_writes_are_admitted_with_their_index_entries_on_every_copy(

@@ -81,7 +81,7 @@ class QueryHistory:
         seconds = facts.planning + facts.queued + facts.execution
         self._core.measures.statements.ended(seconds, facts.queued, rows, error)
         self._note(statement, facts, seconds, error)
-        facts.error = error
+        facts.error = None if error is None else error.plain()
         facts.state = _state(error)
         runs = tuple(statement.progress.runs)
         key = self._core.measures.by_fingerprint.ended(

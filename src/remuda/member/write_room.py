@@ -89,6 +89,7 @@ class WriteRoom:
         self._maps: dict[int, _MapRoom] = {}
         self._sizes: dict[int, tuple[MapSchema, WriteSizes]] = {}
         self._measured_at = -MEASURE_EVERY
+        self._measured_maps: frozenset[int] = frozenset()
         self._took = 0.0
         self._full = False
         statements, stored = self._limits(max(1, config.memory_sharers))
@@ -131,8 +132,16 @@ class WriteRoom:
 
     def look(self) -> None:
         """Called now and then: measure, unless that would take too much of the time."""
-        if self._clock.monotonic() - self._measured_at >= max(MEASURE_EVERY, self._took * REST):
+        if self._due(MEASURE_EVERY):
             self.measure()
+
+    def _due(self, after: float) -> bool:
+        """Whether to measure, no sooner than this many seconds after the last time. A map that was
+        dropped makes room at once, however long it took to measure it."""
+        return (
+            not self._measured_maps <= self._stores.keys()
+            or self._clock.monotonic() - self._measured_at >= max(after, self._took * REST)
+        )
 
     def measure(self) -> None:
         began = self._clock.monotonic()
@@ -151,6 +160,7 @@ class WriteRoom:
         self._maps = maps
         self._sizes = {m: known for m, known in self._sizes.items() if m in self._stores}
         self.stored.measured(total + sum(size() for size in self._besides), removals)
+        self._measured_maps = frozenset(self._stores)
         self._measured_at = self._clock.monotonic()
         self._took = self._measured_at - began
         if self._full and self.stored.fits(int(ROOM_AGAIN * self.stored.limit)):
@@ -159,7 +169,7 @@ class WriteRoom:
 
     def _measure_again(self) -> None:
         """Before a write is refused: what was there a moment ago may have gone."""
-        if self._clock.monotonic() - self._measured_at >= max(MEASURE_AGAIN, self._took * REST):
+        if self._due(MEASURE_AGAIN):
             self.measure()
 
     def _map_limit(self, schema: MapSchema) -> int | None:
