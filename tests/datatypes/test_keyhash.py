@@ -102,6 +102,16 @@ def test_blocks_of_any_size_agree() -> None:
         assert texts[row] == hash_values([f"{row}" * 7], [sql.VARCHAR])
 
 
+def test_blocks_of_any_bytes_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["", "a" * 40, None, "b" * 9, "", "c" * 300, "d" * 33, None, ""] * 20
+    array = pa.array(["before", *texts])[1:]
+    whole = hash_arrays([array], [sql.VARCHAR])
+    for size in (1, 8, 64, 100_000):
+        monkeypatch.setattr("remuda.datatypes.wordhash.BLOCK_SIZE", size)
+        assert (hash_arrays([array], [sql.VARCHAR]) == whole).all()
+    assert whole[1] == hash_arrays([pa.array(["a" * 40])], [sql.VARCHAR])[0]
+
+
 def test_partitions_of_extreme_hashes() -> None:
     hashes = np.array([0, 1, 270, 271, 2**63 - 1, 2**63, 2**64 - 1], dtype=np.uint64)
     assert partitions_of(hashes).tolist() == [partition_of(h) for h in hashes.tolist()]

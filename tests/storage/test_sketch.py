@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,6 +12,7 @@ from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.keyhash import hash_arrays
 from remuda.datatypes.schema import Column, MapSchema
+from remuda.storage import statistics
 from remuda.storage.map_store import MapStore
 from remuda.storage.sketch import REGISTERS, decoded, distinct, merged, sketch_of
 
@@ -97,6 +100,41 @@ def test_chunks_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.columns[1].distinct == pytest.approx(75_000, rel=0.08)
     # Two ambiguous columns over the new rows only, and the values of the sample of the others.
     assert sum(hashed) <= 2 * 100_000 + 2_000
+
+
+def test_statistics_of_wide_values_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is computed of a sample takes several times its size, and no limit counts it."""
+    monkeypatch.setattr(statistics, "SAMPLE_SIZE", 100_000)
+    monkeypatch.setattr(statistics, "SKETCHED_SIZE", 100_000)
+    hashed: list[int] = []
+    taken: list[int] = []
+    sample = statistics._sample
+
+    def sampling(*arguments: Any) -> pa.ChunkedArray:
+        taken.append(len(found := sample(*arguments)))
+        assert found.nbytes < 150_000
+        return found
+
+    def counting(arrays: list[pa.Array], types: list[sql.SqlType]) -> np.ndarray:
+        hashed.append(arrays[0].nbytes)
+        return hash_arrays(arrays, types)
+
+    monkeypatch.setattr(statistics, "_sample", sampling)
+    monkeypatch.setattr(statistics, "hash_arrays", counting)
+    columns = (Column("id", sql.BIGINT, nullable=False), Column("v", sql.VARCHAR))
+    schema = MapSchema("wide", columns, ("id",), ("id",))
+    store = MapStore(schema)
+    for start in range(0, 4000, 1000):
+        texts = [f"{number % 1500:0500}" for number in range(start, start + 1000)]
+        arrays = [pa.array(range(start, start + 1000)), pa.array(texts)]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=engine_schema(schema))
+        store.upsert_batch(batch, start + 1)
+    key, wide = store.statistics().columns
+    assert taken[0] == 4000
+    assert 150 <= taken[1] <= 200
+    assert max(hashed) < 150_000
+    assert (key.distinct, wide.width) == (4000, pytest.approx(504, abs=5))
+    assert wide.distinct == pytest.approx(1500, rel=0.08)
 
 
 def test_histogram_and_common_values() -> None:

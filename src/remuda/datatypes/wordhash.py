@@ -23,6 +23,8 @@ P5: Final = np.uint64(0x27D4EB2F165667C5)
 _MASK: Final = 2**64 - 1
 
 BLOCK: Final = 8 * 1024
+BLOCK_SIZE: Final = 4 * 1024 * 1024
+"""So many values, of so many bytes, are hashed at once."""
 LONG_STRING: Final = 256
 """Strings from this length (bytes) on are hashed one by one: vector rounds would be sparse."""
 
@@ -95,18 +97,22 @@ def hash_bytes(array: pa.Array, seed: Hashes | int) -> Hashes:
     wide = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
     offsets = np.frombuffer(offset_buffer, dtype="<i8" if wide else "<i4")
     offsets = offsets[array.offset : array.offset + count + 1].astype(np.int64)
-    first, last = int(offsets[0]), int(offsets[-1])
-    # Eight bytes of padding let every word be loaded whole.
-    data = np.zeros(last - first + 8, dtype=np.uint8)
-    if last > first and data_buffer is not None:
-        data[:-8] = np.frombuffer(data_buffer, dtype=np.uint8, count=last - first, offset=first)
-    starts = offsets[:-1] - first
-    lengths = np.diff(offsets)
-    for begin in range(0, count, BLOCK):
-        stop = min(begin + BLOCK, count)
+    has_data = data_buffer is not None and data_buffer.size > 0
+    everything = np.frombuffer(data_buffer if has_data else bytes(1), dtype=np.uint8)
+    begin = 0
+    while begin < count:
+        first = int(offsets[begin])
+        full = int(np.searchsorted(offsets, first + BLOCK_SIZE))
+        stop = min(begin + BLOCK, max(begin + 1, full - 1), count)
+        # Eight bytes of padding let every word be loaded whole. Of one block: all at once would be
+        # a copy of a whole chunk.
+        size = int(offsets[stop]) - first
+        data = np.zeros(size + 8, dtype=np.uint8)
+        data[:size] = everything[first : first + size]
         block_seed = seed if isinstance(seed, int) else seed[begin:stop]
-        block = _hash_block(data, starts[begin:stop], lengths[begin:stop], block_seed)
-        out[begin:stop] = block
+        bounds = offsets[begin : stop + 1]
+        out[begin:stop] = _hash_block(data, bounds[:-1] - first, np.diff(bounds), block_seed)
+        begin = stop
     return out
 
 

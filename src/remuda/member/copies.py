@@ -16,13 +16,14 @@ from functools import partial
 from remuda.datatypes.timestamp import handover
 from remuda.datatypes.view import View
 from remuda.errors import RemudaError
+from remuda.limits import CHUNK_ROWS
 from remuda.member.commit_participants import CommitParticipants
 from remuda.member.core import Core, attempt
 from remuda.member.log import fields
 from remuda.member.offload import Offload
 from remuda.storage.chunk import Times
 from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import Arrival, Extraction
+from remuda.storage.transfer import Arrival, Extraction, joined
 
 log = logging.getLogger(__name__)
 
@@ -103,9 +104,9 @@ class Copies:
         source, target = self._core.stores[map_id], self._core.backup_store(map_id)
         target.discard_partitions(partitions)
         target.raise_floor(source.floor)
-        versions = list(source.extraction(partitions).versions())
-        if versions:
-            target.install(target.arrival(versions))
+        # Piece by piece: before they are the target's, rows are there once more.
+        for piece in joined(source.extraction(partitions).versions(), CHUNK_ROWS):
+            target.install(target.arrival([piece]))
 
     # --- promotion ----------------------------------------------------------------------------
 
@@ -181,7 +182,7 @@ class Copies:
         source: MapStore,
         target: MapStore,
         extraction: Extraction,
-        arrived: Arrival | None,
+        arrived: list[Arrival],
         partitions: frozenset[int],
     ) -> None:
         """In one step of the loop. The rows come with their history; where the target still has
@@ -193,10 +194,13 @@ class Copies:
                 "changes of moved partitions", partial(listener, source, target, partitions, cuts)
             )
         ends, more = source.refreshed(extraction)
-        if arrived is not None:
-            arrived.ends = ends
-            arrived.begin_after(cuts)
-            target.install(arrived)
+        first = 0
+        for each in arrived:
+            stop = first + len(each.ends)
+            each.ends = ends[first:stop]
+            each.begin_after(cuts)
+            target.install(each)
+            first = stop
         if more:
             rest = target.arrival(more)
             rest.begin_after(cuts)
@@ -211,6 +215,6 @@ class Copies:
         return {"promoting": sum(1 for waiting in self._core.unmoved.values() if waiting)}
 
 
-def _arranged(extraction: Extraction, target: MapStore) -> Arrival | None:
-    versions = list(extraction.versions())
-    return target.arrival(versions) if versions else None
+def _arranged(extraction: Extraction, target: MapStore) -> list[Arrival]:
+    """In order, piece by piece: before they are the target's, rows are there once more."""
+    return [target.arrival([piece]) for piece in joined(extraction.versions(), CHUNK_ROWS)]

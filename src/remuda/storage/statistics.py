@@ -8,26 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from math import ceil
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.keyhash import hash_arrays
 from remuda.datatypes.orderkeys import order_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import BYTEA, Kind, SqlType
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.values import PhysicalValue, array_to_values
-from remuda.storage.chunk import Chunk
+from remuda.limits import MIB
+from remuda.storage.chunk import Chunk, Offsets
 from remuda.storage.layout import Layouts
 from remuda.storage.scan import shown
 from remuda.storage.sketch import Sketch, merged, sketch_of
 from remuda.storage.sketch import distinct as distinct_of
 
 SAMPLE_ROWS: Final = 64 * 1024
+SAMPLE_SIZE: Final = 4 * MIB
+"""Bytes of the sample of a column, about: wide values are sampled from fewer rows. What is computed
+of a sample takes several times its size, and no limit counts it."""
+SKETCHED_SIZE: Final = 4 * MIB
+"""Bytes of a chunk's column that are hashed at once, about."""
 HISTOGRAM_ROWS: Final = 8 * 1024
 HISTOGRAM_BUCKETS: Final = 64
 COMMON_MAX: Final = 32
@@ -38,6 +46,8 @@ ONCE_SHARE_MAX: Final = 0.02
 STALE_SHARE: Final = 0.1
 """Statistics are taken again when more than this share of the rows has changed."""
 
+_Place: TypeAlias = tuple[Chunk, int, Offsets]
+"""A chunk, the rows that it had, and the offsets of some of them."""
 _UNORDERED: Final = (Kind.BOOLEAN, Kind.NULL, Kind.INTERVAL, Kind.JSON, Kind.ARRAY)
 """No bounds are taken of these."""
 
@@ -76,16 +86,16 @@ def take_statistics(
     layouts: Layouts, chunks: Sequence[Chunk], rows: int, size: int, at: int = FOREVER - 1
 ) -> MapStatistics:
     """Statistics over the rows of ``chunks`` at ``at``, of which there are ``rows``."""
-    sample = _sample(layouts, chunks, rows, at)
+    places = _places(chunks, rows, at)
     columns = tuple(
-        _column(sample, layouts, chunks, position, rows)
+        _column(places, layouts, chunks, position, rows)
         for position in range(len(layouts.schema.columns))
     )
     return MapStatistics(rows=rows, bytes=size, columns=columns, schema=layouts.schema)
 
 
-def _sample(layouts: Layouts, chunks: Sequence[Chunk], rows: int, at: int) -> pa.Table | None:
-    """Up to about ``SAMPLE_ROWS`` current rows; None when there are none.
+def _places(chunks: Sequence[Chunk], rows: int, at: int) -> list[_Place]:
+    """Those of up to about ``SAMPLE_ROWS`` current rows.
 
     One row from each stretch of equal length, at a random place in it (always the same ones for the
     same map): evenly spaced rows would meet the periods that generated data often has.
@@ -93,30 +103,47 @@ def _sample(layouts: Layouts, chunks: Sequence[Chunk], rows: int, at: int) -> pa
     step = max(1, -(-rows // SAMPLE_ROWS))
     targets = np.arange(0, max(rows, 1), step)
     targets += np.random.default_rng(rows).integers(0, step, len(targets))
-    parts: list[pa.RecordBatch] = []
+    found: list[_Place] = []
     passed = 0
     for chunk in chunks:
-        mask = shown(chunk, chunk.length, at, None)
+        length = chunk.length
+        mask = shown(chunk, length, at, None)
         if mask is False:
             continue
-        alive = np.arange(chunk.length) if mask is True else np.flatnonzero(mask)
+        alive = np.arange(length) if mask is True else np.flatnonzero(mask)
         low, high = np.searchsorted(targets, [passed, passed + len(alive)])
         chosen = alive[targets[low:high] - passed]
         passed += len(alive)
         if len(chosen):
-            batch = layouts.columns(chunk, chunk.length)
-            whole = len(chosen) == chunk.length
-            parts.append(batch if whole else batch.take(pa.array(chosen)))
-    return pa.Table.from_batches(parts) if parts else None
+            found.append((chunk, length, chosen))
+    return found
+
+
+def _sample(places: Sequence[_Place], layouts: Layouts, position: int) -> pa.ChunkedArray:
+    """Of one column: the values at these places, or every so many of them."""
+    sql_type = layouts.schema.columns[position].type
+    step, passed = 1, 0
+    if not pa.types.is_primitive(engine_type(sql_type)):
+        whole = sum(layouts.columns(c, n, [position]).column(0).nbytes for c, n, _ in places)
+        share = sum(len(chosen) for _, _, chosen in places) / sum(n for _, n, _ in places)
+        step = max(1, ceil(whole * share / SAMPLE_SIZE))
+    parts: list[pa.Array] = []
+    for chunk, length, chosen in places:
+        some = chosen[-passed % step :: step]
+        passed += len(chosen)
+        if len(some):
+            column = layouts.columns(chunk, length, [position]).column(0)
+            parts.append(column if len(some) == length else column.take(pa.array(some)))
+    return pa.chunked_array(parts)
 
 
 def _column(
-    sample: pa.Table | None, layouts: Layouts, chunks: Sequence[Chunk], position: int, rows: int
+    places: Sequence[_Place], layouts: Layouts, chunks: Sequence[Chunk], position: int, rows: int
 ) -> ColumnStatistics:
-    if sample is None:
+    if not places:
         return ColumnStatistics(0.0, 0.0, None, None, 0.0)
     sql_type = layouts.schema.columns[position].type
-    values = sample.column(position)
+    values = _sample(places, layouts, position)
     taken = len(values)
     low, high = _bounds(values, layouts, chunks, position)
     null_fraction, width = values.null_count / taken, values.nbytes / taken
@@ -153,7 +180,12 @@ def _chunk_sketch(chunk: Chunk, layouts: Layouts, position: int) -> Sketch:
     column = layouts.columns(chunk, length, [position]).column(0)
     if column.null_count:
         column = column.drop_null()
-    sketch: Sketch = sketch_of(hash_arrays([column], [layouts.schema.columns[position].type]))
+    types = [layouts.schema.columns[position].type]
+    step = max(1, len(column) * SKETCHED_SIZE // max(column.nbytes, 1))
+    sketch: Sketch = merged(
+        sketch_of(hash_arrays([column.slice(start, step)], types))
+        for start in range(0, len(column), step)
+    )
     chunk.sketches[layouts.schema.version, position] = length, sketch
     return sketch
 
