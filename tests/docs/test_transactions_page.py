@@ -12,7 +12,7 @@ OUTPUTS = [
     [
         "Account(owner='ann', amount=70) Account(owner='ann', amount=100)",
         "Account(owner='ann', amount=70) Account(owner='bob', amount=130)",
-        "40001 key (1,)",
+        "40001 Key (__key)=(1)",
         "131",
         "2 ROLLED_BACK",
     ],

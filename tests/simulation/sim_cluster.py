@@ -285,7 +285,8 @@ class Simulation:
             if member.core.lost:  # heartbeats go on trying
                 tasks.pop("Peer._open", None)
             if stopped:  # a commit that it coordinated: see UNDECIDED
-                tasks.pop("Commits._commit", None)
+                for name in ("Commits._commit", "Changes._committed.<locals>.in_turn"):
+                    tasks.pop(name, None)
             if set(tasks) - BACKGROUND or tasks["Core._guarded"] != member.core.tasks:
                 found.append(f"member {number}: tasks {dict(tasks)}")
             disk = member.core.world.disk
