@@ -14,7 +14,7 @@ from remuda.errors import RemudaError
 
 pytestmark = pytest.mark.cluster
 
-STATEMENTS = int(os.environ.get("REMUDA_ORACLE_CHANGES", "150"))
+STATEMENTS = int(os.environ.get("REMUDA_ORACLE_CHANGES", "100"))
 SEED = int(os.environ.get("REMUDA_ORACLE_SEED", "1"))
 TABLES = {
     "a": "id BIGINT PRIMARY KEY, x INTEGER, y INTEGER NOT NULL, s VARCHAR",

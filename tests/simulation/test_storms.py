@@ -1,4 +1,4 @@
-"""Storms of statements over whole simulated clusters: 120 seeds here, 10,000 in ./run soak.
+"""Storms of statements over whole simulated clusters: 80 seeds here, 10,000 in ./run soak.
 
 After each run nothing may be left on a live member, and every statement has ended once: with the
 right rows, with the error that it deserves, or with a transient error that the run explains.
@@ -18,7 +18,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from sim_storm import FAULTS, Storm, run_seed
 
-SEEDS = int(os.environ.get("REMUDA_SIMULATION_SEEDS", "120"))
+SEEDS = int(os.environ.get("REMUDA_SIMULATION_SEEDS", "80"))
 SOAK_SEEDS = int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000"))
 BLOCKS = 10
 

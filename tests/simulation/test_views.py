@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from sim_views import run_seed
 
-SEEDS = int(os.environ.get("REMUDA_SIMULATION_VIEW_SEEDS", "10"))
+SEEDS = int(os.environ.get("REMUDA_SIMULATION_VIEW_SEEDS", "8"))
 SOAK_SEEDS = int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 5
 
 
