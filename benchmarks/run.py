@@ -29,6 +29,7 @@ NAMES = (
     "rpc",
     "planning",
     "recursion",
+    "scrape",
     "spill",
     "exchange",
     "failover",
