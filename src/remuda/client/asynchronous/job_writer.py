@@ -154,7 +154,7 @@ class JobWriter:
     async def _add(self, batch: pa.RecordBatch, *, removal: bool) -> None:
         self.rows += batch.num_rows
         view = self._core.view
-        whole = self.target.schema.replicated  # who joins later would get a part of the rows only
+        whole = self.target.schema.replicated  # a later joiner would lack rows
         if self._router is None or (self._router.view is not view and not whole):
             self._router = Router(self.target.schema, view)
         for owner, part in self._router.split(batch):
@@ -197,7 +197,7 @@ class JobWriter:
         if error is None:
             self._stranded = None
         elif (refusal := self._refused(link, frame, error)) is not None:
-            # What it has taken before is answered yet: the link goes on until then.
+            # Frames that it has taken are answered yet: the link goes on until then.
             await self._pass_over(link.member, refusal)
             self._waiting.append(frame)
         else:
@@ -216,10 +216,10 @@ class JobWriter:
         return error
 
     async def _link(self, frame: Frame) -> Link | None:
-        """Whoever is to take the frame. None: look again. Raises when nobody does for long."""
+        """The member that is to take the frame. None: look again. Raises if none does for long."""
         member = self._member_for(frame)
         if member is None and self.target.schema.replicated:
-            self._waiting.popleft()  # who has left needs no copy; all others get theirs
+            self._waiting.popleft()  # one that has left needs no copy; all others get theirs
             return None
         if member is None:
             await self._return_to_all()
@@ -287,7 +287,7 @@ class JobWriter:
             raise error
         self._refusal = error
         self._passed_over.add(member)
-        with contextlib.suppress(*LOST):  # who is asked next says more
+        with contextlib.suppress(*LOST):  # the next one that is asked says more
             await self._core.refresh(self._deadline)
         self._require_coordinator()
 
