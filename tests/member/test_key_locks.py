@@ -103,6 +103,8 @@ def test_a_deadlock_over_three_members_names_its_circle(in_cluster: InCluster) -
         assert isinstance(error, DeadlockDetected)
         assert error.sqlstate == "40P01"
         assert all(str(owner) in error.detail for owner in owners.values())
+        awaited = next(keys[n % 3 + 1] for n in owners if owners[n] == youngest)
+        assert error.detail.splitlines()[1:] == [f'Key (id)=({awaited}) of map "m"']
 
     in_cluster(scenario, members=3)
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.violations import key_text
 from remuda.errors import MemberUnavailable, RemudaError, ViewChanged
 from remuda.member.activity.lock_rows import LockRow
@@ -75,6 +76,8 @@ class Owning:
     """Where it holds locks or waits."""
     waits_at: int = 0
     waiting: asyncio.Future[None] | None = None
+    wants: Callable[[], str] = str
+    """The keys that it waits for, as the detail of an error names them."""
 
 
 class KeyLocks:
@@ -128,9 +131,6 @@ class KeyLocks:
             member, here = self._next_of(map_id, left)
             try:
                 await self._lock_at(owner, member, map_id, here, shared, deadline, client)
-            except DeadlockDetected as error:
-                error.detail = f"{error.detail}\n{self._wanted(map_id, here)}"
-                raise
             except ViewChanged:  # perhaps another member is to be asked
                 await asyncio.sleep(ASK_AGAIN)
             else:
@@ -160,10 +160,12 @@ class KeyLocks:
         client: str,
     ) -> None:
         self._core.require_alive(member)
+        schema = self._transactions.schema(map_id)
         owning = self._owning.setdefault(owner, Owning())
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         owning.members.add(member)
         owning.waits_at, owning.waiting = member, done
+        owning.wants = partial(_told, schema, keys)
         message = control_pb2.KeyLock(context=self._core.context(), map_id=map_id, shared=shared)
         message.client = client
         fill_name(message.owner, owner)
@@ -181,21 +183,15 @@ class KeyLocks:
             await asyncio.wait_for(done, left)
         except TimeoutError as error:
             raise LockNotAvailable(
-                f'a row of map "{self._transactions.schema(map_id).name}" is locked by another '
+                f'a row of map "{schema.name}" is locked by another '
                 "transaction, and was not given free in time",
-                detail="\n".join((self._wanted(map_id, keys), *await self._asked(member, message))),
+                detail="\n".join((owning.wants(), *await self._asked(member, message))),
                 hint="Run the transaction again. sys.lock_waits shows who waits for whom.",
             ) from error
         finally:
-            owning.waiting, owning.waits_at = None, 0
+            owning.waiting, owning.waits_at, owning.wants = None, 0, str
             if again is not None:
                 again.cancel()
-
-    def _wanted(self, map_id: int, keys: Sequence[Key]) -> str:
-        """For the detail of an error."""
-        schema = self._transactions.schema(map_id)
-        more = f", and {len(keys) - 1} more" if len(keys) > 1 else ""
-        return f'{key_text(schema, keys[0])} of map "{schema.name}"{more}'
 
     async def _asked(self, member: int, message: control_pb2.KeyLock) -> Sequence[str]:
         """The holders in the way, in words; none, where that cannot be found out soon."""
@@ -461,14 +457,14 @@ class KeyLocks:
 
     def _victim(self, probe: Probe[TransactionId]) -> None:
         owning = self._owning.get(probe.target)
-        if owning is None:
-            return
+        if owning is None or owning.waiting is None:
+            return  # it waits no more
         circle = " waits for ".join(str(t) for t in (*probe.path, probe.path[0]))
         _settle_waiting(
             owning,
             DeadlockDetected(
                 "deadlock detected: transactions wait for each other's locks",
-                detail=f"transaction {circle}",
+                detail=f"transaction {circle}\n{owning.wants()}",
                 hint="Run the transaction again. Transactions that lock keys in one order never "
                 "meet like this.",
             ),
@@ -491,6 +487,11 @@ class KeyLocks:
         for actions in released.values():
             for action in actions:
                 attempt("a write that waited for a lock", action)
+
+
+def _told(schema: MapSchema, keys: Sequence[Key]) -> str:
+    more = f", and {len(keys) - 1} more" if len(keys) > 1 else ""
+    return f'{key_text(schema, keys[0])} of map "{schema.name}"{more}'
 
 
 def _wanted(message: control_pb2.KeyLock) -> bytes:
