@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Protocol, TypeVar
 from unittest import mock
 
 from sim_client import Client
@@ -413,3 +413,33 @@ def simulation(
             raise Violation(f"seed {seed}: {error!r}\n--- log\n{sim.useful_log()}") from error
         finally:
             sim.close()
+
+
+class Storm(Protocol):
+    """A simulation with a scenario of its own, which ``run`` plays."""
+
+    sim: Simulation
+
+    def run(self, seed: int) -> None: ...
+
+
+S = TypeVar("S", bound=Storm)
+
+
+@contextmanager
+def explained(name: str, storm: Any) -> Iterator[None]:
+    """What fails inside becomes a Violation with ``name`` and what is useful of the log."""
+    try:
+        yield
+    except (AssertionError, RemudaError) as problem:
+        if "--- log" in str(problem):
+            raise
+        told = problem if isinstance(problem, Violation) else repr(problem)
+        raise Violation(f"{name}: {told}\n--- log\n{storm.sim.useful_log()}") from problem
+
+
+def played(seed: int, storm: S) -> S:
+    """Play the scenario of a seed. Raises Violation with the seed and what is useful of the log."""
+    with explained(f"seed {seed}", storm):
+        storm.run(seed)
+    return storm

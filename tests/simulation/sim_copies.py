@@ -12,7 +12,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from sim_cluster import Simulation, Violation, simulation
+from sim_cluster import Simulation, Violation, played, simulation
 
 from remuda.cluster import movement
 from remuda.datatypes.values import array_to_values
@@ -268,12 +268,4 @@ def rows_in(store: MapStore | None) -> dict[int, list[Any]]:
 
 
 def run_seed(seed: int) -> CopyStorm:
-    """Raises Violation with the seed and what is useful of the log."""
-    storm = CopyStorm(seed)
-    try:
-        storm.run(seed)
-    except Violation as problem:
-        if "--- log" in str(problem):
-            raise
-        raise Violation(f"seed {seed}: {problem}\n--- log\n{storm.sim.useful_log()}") from problem
-    return storm
+    return played(seed, CopyStorm(seed))

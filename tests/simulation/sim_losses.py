@@ -14,7 +14,7 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -27,7 +27,7 @@ sys.path.append(str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent.parent / "transaction"))
 sys.path.append(str(Path(__file__).parent.parent / "faults"))
 import sim_world
-from sim_cluster import Violation, pbody, simulation
+from sim_cluster import Violation, explained, pbody, simulation
 from sim_jobs import Job
 from sim_log_disk import LogDisk
 from sim_network import LOST, MODES, Fate, Sent
@@ -377,22 +377,10 @@ class LossRun:
 PAIRS = sum(1 for a in range(1, ROWS + 1) for b in range(1, ROWS + 1) if a % 7 == b % 7)
 
 
-@contextmanager
-def explained(run: LossRun) -> Iterator[None]:
-    try:
-        yield
-    except Violation as problem:
-        if "--- log" in str(problem):
-            raise
-        raise Violation(
-            f"seed {run.seed}, {run.lost}: {problem}\n--- log\n{run.sim.useful_log()}"
-        ) from problem
-
-
 def run_loss(
     seed: int, theme: Theme, lost: Mapping[str, tuple[int, Loss]] | None = None
 ) -> LossRun:
     run = LossRun(seed, theme, lost or {})
-    with explained(run):
+    with explained(f"seed {seed}, {run.lost}", run):
         run.run()
     return run

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from sim_client import Client, Result
-from sim_cluster import Simulation, Violation, simulation
+from sim_cluster import Simulation, played, simulation
 
 from remuda.errors import RemudaError, TransientError
 
@@ -159,12 +159,4 @@ class MovingStorm:
 
 
 def run_seed(seed: int) -> MovingStorm:
-    """Raises Violation with the seed and what is useful of the log."""
-    storm = MovingStorm(seed)
-    try:
-        storm.run(seed)
-    except (AssertionError, RemudaError) as error:
-        if isinstance(error, Violation):
-            raise
-        raise Violation(f"seed {seed}: {error!r}\n{storm.sim.useful_log()}") from error
-    return storm
+    return played(seed, MovingStorm(seed))

@@ -16,7 +16,7 @@ from typing import Any
 from unittest import mock
 
 import sim_world
-from sim_cluster import FAST, Simulation, Violation, simulation
+from sim_cluster import FAST, Simulation, Violation, played, simulation
 from sim_log_disk import LogDisk
 from sim_loop import CURRENT
 from sim_network import Sent
@@ -386,12 +386,4 @@ class PowerStorm:
 
 
 def run_seed(seed: int) -> PowerStorm:
-    """Raises Violation with the seed and what is useful of the log."""
-    storm = PowerStorm(seed)
-    try:
-        storm.run(seed)
-    except Violation as problem:
-        if "--- log" in str(problem):
-            raise
-        raise Violation(f"seed {seed}: {problem}\n--- log\n{storm.sim.useful_log()}") from problem
-    return storm
+    return played(seed, PowerStorm(seed))

@@ -17,7 +17,7 @@ from typing import Any
 from unittest import mock
 
 import sim_world
-from sim_cluster import FAST, Simulation, Violation, simulation
+from sim_cluster import FAST, Simulation, Violation, played, simulation
 from sim_log_disk import LogDisk
 from sim_loop import CURRENT
 from sim_transaction_works import Bank, Registers, Told, Work, rows
@@ -294,12 +294,4 @@ def versions(store: MapStore | None, *, partition: int, floor: int) -> list[tupl
 
 
 def run_seed(seed: int) -> ReturnStorm:
-    """Raises Violation with the seed and what is useful of the log."""
-    storm = ReturnStorm(seed)
-    try:
-        storm.run(seed)
-    except Violation as problem:
-        if "--- log" in str(problem):
-            raise
-        raise Violation(f"seed {seed}: {problem}\n--- log\n{storm.sim.useful_log()}") from problem
-    return storm
+    return played(seed, ReturnStorm(seed))

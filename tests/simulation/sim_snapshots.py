@@ -19,7 +19,7 @@ from typing import Any
 from unittest import mock
 
 import sim_world
-from sim_cluster import Simulation, Violation, simulation
+from sim_cluster import Simulation, played, simulation
 from sim_log_disk import LogDisk
 
 from remuda.errors import (
@@ -301,12 +301,4 @@ class SnapshotStorm:
 
 
 def run_seed(seed: int) -> SnapshotStorm:
-    """Raises Violation with the seed and what is useful of the log."""
-    storm = SnapshotStorm(seed)
-    try:
-        storm.run(seed)
-    except Violation as problem:
-        if "--- log" in str(problem):
-            raise
-        raise Violation(f"seed {seed}: {problem}\n--- log\n{storm.sim.useful_log()}") from problem
-    return storm
+    return played(seed, SnapshotStorm(seed))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from sim_cluster import Simulation, Violation, simulation
+from sim_cluster import Simulation, Violation, played, simulation
 from sim_network import LOST, Fate, Sent
 from sim_transaction_works import LEVELS, WORKS, Told, Work
 from sim_users import connected, running, users_of
@@ -276,12 +276,4 @@ def run_seed(
     level: str | None = None,
     kind: Callable[[int, str | None], TransactionStorm] = TransactionStorm,
 ) -> TransactionStorm:
-    """Raises Violation with the seed and what is useful of the log."""
-    storm = kind(seed, level)
-    try:
-        storm.run(seed)
-    except Violation as problem:
-        if "--- log" in str(problem):
-            raise
-        raise Violation(f"seed {seed}: {problem}\n--- log\n{storm.sim.useful_log()}") from problem
-    return storm
+    return played(seed, kind(seed, level))

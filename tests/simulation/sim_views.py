@@ -11,7 +11,7 @@ import asyncio
 from random import Random
 from typing import Any
 
-from sim_cluster import FAST, Simulation, Violation, simulation
+from sim_cluster import FAST, Simulation, Violation, played, simulation
 
 from remuda.errors import RemudaError, TransientError
 from remuda.member.member import Member
@@ -192,13 +192,5 @@ FAULTS = (ViewStorm.crash, ViewStorm.split, ViewStorm.split, ViewStorm.join, Vie
 
 
 def run_seed(seed: int, backups: int | None = None) -> ViewStorm:
-    """Raises Violation with the seed and what is useful of the log."""
     assert FAST["heartbeat_timeout"] < CALM / 4, "losses are noticed within the calm"
-    storm = ViewStorm(seed, backups)
-    try:
-        storm.run(seed)
-    except Violation as problem:
-        if "--- log" in str(problem):
-            raise
-        raise Violation(f"seed {seed}: {problem}\n--- log\n{storm.sim.useful_log()}") from problem
-    return storm
+    return played(seed, ViewStorm(seed, backups))
