@@ -237,7 +237,7 @@ maps: name text, map_id bigint, version bigint, kind text, columns int, key text
     partition_by text, rows bigint, bytes bigint, comment text, options text,
     backup_rows bigint, backup_bytes bigint, gets bigint, hits bigint, misses bigint, puts bigint,
     removes bigint, evictions bigint, idle_removals bigint, expirations bigint,
-    last_access moment, last_update moment, bytes_limit bigint
+    last_access moment, last_update moment, bytes_limit bigint, no_answer text
 map_parts: name text, member int, rows bigint, bytes bigint, backup_rows bigint,
     backup_bytes bigint, gets bigint, hits bigint, misses bigint, puts bigint, removes bigint,
     evictions bigint, idle_removals bigint, expirations bigint, last_access moment,
@@ -256,7 +256,8 @@ statement_statistics: fingerprint bigint, user_name text, text text, calls bigin
     reads_by_key bigint, rows bigint, total_seconds double, min_seconds double,
     mean_seconds double, max_seconds double, p50_seconds double, p95_seconds double,
     p99_seconds double, planning_seconds double, queue_seconds double, memory bigint,
-    spilled bigint, first moment, last moment, members int
+    spilled bigint, first moment, last moment, members int,
+    no_answer text
 query_profiles: query text, member int, state text, profile json
 fragments: query text, member int, fragment int, state text, operators text, rows bigint,
     bytes bigint, seconds double, memory bigint, instance int, wait double, first moment,
@@ -267,7 +268,8 @@ operators: query text, member int, fragment int, instance int, operator int, nam
 logs: member int, sync text, records bigint, durable bigint, waiting bigint, bytes bigint,
     groups bigint, checkpoint bigint, archived bigint, archived_bytes bigint,
     archive_failures bigint
-indexes: name text, map text, kind text, columns text, state text, bytes bigint
+indexes: name text, map text, kind text, columns text, state text, bytes bigint,
+    no_answer text
 snapshots: snapshot text, cut bigint, kind text, created moment, timestamp bigint, maps int,
     rows bigint, removed bigint, objects int, bytes bigint, key text, problem text
 restorable: snapshot text, first moment, last moment

@@ -13,7 +13,7 @@ from remuda.cli.connecting import add_connect, client_of
 from remuda.cli.table import Alignment, harmless_name, text_table
 from remuda.client.client import Client
 from remuda.datatypes.timestamp import to_micros
-from remuda.errors import InputError, RemudaError, UndefinedMap
+from remuda.errors import InputError, RemudaError
 from remuda.plan.explain import size_text
 
 MEMBERS_QUERY: Final = (
@@ -22,7 +22,9 @@ MEMBERS_QUERY: Final = (
 )
 MEMORY_COLUMNS: Final = 7
 """Of the table of members: what a member stores, and what its queries hold."""
-MAPS_QUERY: Final = "SELECT name, backup_bytes, bytes_limit FROM sys.maps"
+MAPS_QUERY: Final = (
+    "SELECT name, key, columns, rows, bytes, bytes_limit, backup_bytes, kind FROM sys.maps"
+)
 LOGS_QUERY: Final = (
     "SELECT member, sync, records, durable, waiting, bytes, checkpoint FROM sys.logs"
 )
@@ -55,7 +57,7 @@ def describe(client: Client) -> str:
     view = info.view
     clock = datetime.fromtimestamp(to_micros(info.clock) / 1e6, UTC)
     owned = Counter(view.owners)
-    memory, suspected = _seen(client)
+    memory, suspected, silent = _seen(client)
     members = [
         (
             str(member.number),
@@ -91,6 +93,8 @@ def describe(client: Client) -> str:
         head += f"{short} partitions are short of backups\n"
     for number, cause in suspected.items():
         head += f"member {number} is SUSPECTED: {cause}\n"
+    for number in silent:
+        head += f"member {number} did not answer: rows and bytes below lack its share\n"
     if away := sum(owned[number] for number in suspected):
         head += f"{away} partitions have a suspected primary: rows and bytes below lack them\n"
     parts = [
@@ -126,28 +130,31 @@ def describe(client: Client) -> str:
     return "\n".join(parts)
 
 
-def _seen(client: Client) -> tuple[dict[int, tuple[str, ...]], dict[int, str]]:
+def _seen(client: Client) -> tuple[dict[int, tuple[str, ...]], dict[int, str], list[int]]:
     """Of the members that answer: what they store and may store, and how many writes they refused;
-    what queries hold in memory, may hold, and have on disk, and how many wait for memory. And of
-    those that are suspected: why."""
+    what queries hold in memory, may hold, and have on disk, and how many wait for memory. Of those
+    that are suspected: why. And the others, which do not answer."""
     try:
         found = client.sql(MEMBERS_QUERY).fetchall()
     except RemudaError:
-        return {}, {}
+        return {}, {}, []
     memory: dict[int, tuple[str, ...]] = {}
     suspected: dict[int, str] = {}
+    silent: list[int] = []
     for member, state, cause, stored, room, refused, held, limit, disk, queued in found:
         if state == "suspected":
             suspected[member] = cause or "it does not answer"
+        elif stored is None:
+            silent.append(member)
         else:
             kept = (size_text(stored or 0), size_text(room or 0), str(refused or 0))
             sizes = (size_text(held or 0), size_text(limit or 0), size_text(disk or 0))
             memory[member] = (*kept, *sizes, str(queued or 0))
-    return memory, suspected
+    return memory, suspected, silent
 
 
 def _logs(client: Client) -> list[str]:
-    """A table of the members' logs, where members keep logs and answer."""
+    """A table of the logs of members that keep one and answer."""
     try:
         found = client.sql(LOGS_QUERY).fetchall()
     except RemudaError:
@@ -156,41 +163,36 @@ def _logs(client: Client) -> list[str]:
         (str(member), sync, str(records), str(records - durable), str(waiting), size_text(size),
          str(checkpoint) if checkpoint else "none")
         for member, sync, records, durable, waiting, size, checkpoint in sorted(found)
+        if sync is not None
     ]  # fmt: skip
     right, left = Alignment.RIGHT, Alignment.LEFT
     names = ("log of", "sync", "records", "not synced", "waiting", "written", "checkpoint")
     return [text_table(names, rows, (right, left, *[right] * 5))] if rows else []
 
 
-def _stored(client: Client) -> dict[str, tuple[int, int | None]]:
-    """By map: bytes in backups, and the limit of its bytes; nothing where members do not answer."""
-    try:
-        found = client.sql(MAPS_QUERY).fetchall()
-    except RemudaError:
-        return {}
-    return {name: (backups, limit) for name, backups, limit in found}
-
-
 def _maps(client: Client, names: list[str]) -> list[Sequence[str]]:
+    """Sums over the members that answer; "?" where there are none."""
+    try:
+        known = {row[0]: row[1:] for row in client.sql(MAPS_QUERY).fetchall()}
+    except RemudaError:
+        known = {}
     rows: list[Sequence[str]] = []
-    stored = _stored(client)
     for name in names:
-        try:
-            found = client.describe_map(name)
-        except UndefinedMap:  # dropped a moment ago
+        found = known.get(name)
+        if found is None:
+            rows.append((harmless_name(name), *("?",) * 7))
             continue
-        schema = found.schema
-        backups, limit = stored.get(name, (None, None))
+        key, columns, entries, size, limit, backups, kind = found
         rows.append(
             (
                 harmless_name(name),
-                ", ".join(map(harmless_name, schema.key)),
-                str(len(schema.columns)),
-                f"{found.rows:,}",
-                f"{found.bytes:,}",
+                harmless_name(key or ""),
+                str(columns),
+                f"{entries:,}",
+                f"{size:,}",
                 "" if limit is None else f"{limit:,}",
-                "?" if backups is None else f"{backups:,}",
-                "replicated" if schema.replicated else "partitioned",
+                f"{backups:,}",
+                kind,
             )
         )
     return rows

@@ -38,9 +38,14 @@ class MapStatistics:
     last_access: datetime | None
     last_update: datetime | None
     members: Mapping[int, MapStatistics] = field(default_factory=dict)
+    no_answer: tuple[int, ...] = ()
+    """Members that did not answer within two seconds: the sums lack what they have counted."""
 
 
-def statistics_of(whole: Sequence[Any], parts: Mapping[int, Sequence[Any]]) -> MapStatistics:
-    """From the values of ``COLUMNS``."""
+def statistics_of(
+    whole: Sequence[Any], parts: Mapping[int, Sequence[Any]], no_answer: str | None
+) -> MapStatistics:
+    """From the values of ``COLUMNS``, and from ``no_answer`` of sys.maps."""
     members = {number: MapStatistics(*values) for number, values in parts.items()}
-    return replace(MapStatistics(*whole), members=members)
+    silent = tuple(int(number) for number in (no_answer or "").split(",") if number)
+    return replace(MapStatistics(*whole), members=members, no_answer=silent)

@@ -28,7 +28,8 @@ from remuda.errors import (
 from remuda.member.catalog_service import CatalogService
 from remuda.member.core import Core
 from remuda.member.log import fields
-from remuda.member.peers import Peers
+from remuda.member.peers import REQUEST_TIMEOUT, Peers
+from remuda.member.round import PATIENCE, Gathered, in_one_round, listed
 from remuda.rpc.codec import decode_schema, encode_schema
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -135,13 +136,15 @@ class IndexService:
     async def shown(self, schema: MapSchema | None, seen: Catalog) -> Answer:
         """The indexes of a map, or of all maps that are ``seen``."""
         sizes: dict[int, int] = {}
-        asked = seen.maps if schema is None else (schema,)
-        for each in asked:
-            if each.indexes:
-                for status in await self._statuses(each.map_id):
-                    for number, size in zip(status.indexes, status.bytes, strict=True):
-                        sizes[number] = sizes.get(number, 0) + size
-        return shown_indexes(seen, None if schema is None else schema.map_id, sizes)
+        silent: set[int] = set()
+        asked = [each for each in (seen.maps if schema is None else (schema,)) if each.indexes]
+        for found in await asyncio.gather(*(self._statuses(e.map_id, PATIENCE) for e in asked)):
+            silent.update(found.silent)
+            for status in found.known.values():
+                for number, size in zip(status.indexes, status.bytes, strict=True):
+                    sizes[number] = sizes.get(number, 0) + size
+        map_id = None if schema is None else schema.map_id
+        return shown_indexes(seen, map_id, sizes, listed(sorted(silent)))
 
     # --- the catalog ----------------------------------------------------------------------------
 
@@ -184,23 +187,23 @@ class IndexService:
         while True:
             check()
             self._find(map_id, made.name)
-            statuses = await self._statuses(map_id)
-            if all(made.index_id in status.built for status in statuses):
+            statuses = (await self._statuses(map_id, REQUEST_TIMEOUT)).whole()
+            if all(made.index_id in status.built for status in statuses.values()):
                 return
             await asyncio.sleep(pause)
             pause = next(pauses, pause)
 
-    async def _statuses(self, map_id: int) -> list[control_pb2.IndexStatus]:
+    async def _statuses(self, map_id: int, timeout: float) -> Gathered[control_pb2.IndexStatus]:
         core = self._core
-        message = control_pb2.IndexStatusRequest(context=core.context(), map_id=map_id)
-        others = [number for number in core.live_members() if number != core.number]
-        replies = await asyncio.gather(
-            *(self._peers.request(number, RpcType.INDEX_STATUS, message) for number in others)
+        found = await in_one_round(
+            core,
+            self._peers,
+            RpcType.INDEX_STATUS,
+            control_pb2.IndexStatusRequest(context=core.context(), map_id=map_id),
+            control_pb2.IndexStatus.FromString,
+            timeout,
         )
-        found = [control_pb2.IndexStatus.FromString(reply.pbody) for reply in replies]
-        for status in found:
-            core.observe(status.context)
-        return [self._status(map_id), *found]
+        return found.with_own(core.number, self._status(map_id))
 
     def _status(self, map_id: int) -> control_pb2.IndexStatus:
         status = control_pb2.IndexStatus(context=self._core.context())

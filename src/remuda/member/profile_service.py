@@ -13,6 +13,7 @@ from remuda.member.core import Core
 from remuda.member.fragment_reports import decode_operator
 from remuda.member.peers import Peers
 from remuda.member.query_history import QueryHistory
+from remuda.member.round import PATIENCE, Gathered, in_one_round
 from remuda.member.statement import Statement
 from remuda.member.statement_statistics import StatementStatistics
 from remuda.member.system_state import SystemState
@@ -25,6 +26,9 @@ from remuda.session.query_profiles import QueryFacts, profile_json
 
 _ANSWER_SIZE_MAX: Final = FRAME_SIZE_MAX // 4
 """The profiles of one member that travel; the latest ones."""
+
+_PART: Final = PATIENCE / 2
+"""Seconds that a member waits for reports of its fragments on others, while it is waited for."""
 
 
 class ProfileService:
@@ -54,21 +58,22 @@ class ProfileService:
             ),
         }
 
-    async def all(self, *, full: bool) -> list[tuple[int, control_pb2.KeptQuery]]:
-        """(member, statement) of every live member, the latest statement of a member first.
-        ``full``: with their profiles, and those that still run. Raises MemberUnavailable."""
+    async def all(self, *, full: bool) -> Gathered[control_pb2.QueryProfiles]:
+        """Of the members that answer soon, the latest statement of a member first. ``full``: with
+        their profiles, and those that still run."""
         core = self._core
-        others = [number for number in core.live_members() if number != core.number]
-        message = control_pb2.QueryProfilesRequest(context=core.context(), full=full)
-        replies = await asyncio.gather(
-            *(self._peers.request(number, RpcType.QUERY_PROFILES, message) for number in others)
+        found, own = await asyncio.gather(
+            in_one_round(
+                core,
+                self._peers,
+                RpcType.QUERY_PROFILES,
+                control_pb2.QueryProfilesRequest(context=core.context(), full=full),
+                control_pb2.QueryProfiles.FromString,
+                PATIENCE,
+            ),
+            self._here(full),
         )
-        found = {core.number: await self._here(full)}
-        for number, reply in zip(others, replies, strict=True):
-            answer = control_pb2.QueryProfiles.FromString(reply.pbody)
-            core.observe(answer.context)
-            found[number] = answer
-        return [(number, kept) for number in sorted(found) for kept in found[number].queries]
+        return found.with_own(core.number, own)
 
     async def on_request(self, request: Request) -> None:
         message = control_pb2.QueryProfilesRequest.FromString(request.pbody)
@@ -97,7 +102,7 @@ class ProfileService:
         if not statements:
             return []
         profiles: dict[QueryId, list[FragmentProfile]] = {}
-        for number, state in (await self._state.all()).items():
+        for number, state in (await self._state.answered(_PART)).known.items():
             for fragment in state.fragments:
                 profile = FragmentProfile(
                     fragment=fragment.fragment,

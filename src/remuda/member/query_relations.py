@@ -5,13 +5,14 @@ ones did."""
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from remuda.catalog.system_relations import OWNER
 from remuda.member.access import HIDDEN_TEXT
 from remuda.member.core import Core
 from remuda.member.profile_service import ProfileService
+from remuda.member.round import no_answer
 from remuda.member.statement import Statement
 from remuda.member.system_state import SystemState
 from remuda.query.wire import decode_query_id
@@ -46,8 +47,8 @@ class QueryRelations:
     # --- what runs ----------------------------------------------------------------------------
 
     async def _queries(self, statement: Statement) -> Iterable[Row]:
-        states, silent = await self._state.answered()
-        now = self._core.world.clock.wall_micros()
+        answers = await self._state.answered()
+        states, now = answers.known, self._core.world.clock.wall_micros()
         members: dict[str, dict[int, int]] = {}
         spilled: dict[str, int] = {}
         for number, state in states.items():
@@ -67,12 +68,13 @@ class QueryRelations:
             for number, state in states.items()
             for s in state.statements
         ]  # fmt: skip
-        return [*rows, *(_silent(number, 16) for number in silent)]
+        return [*rows, *(no_answer(number, 1, 16, 2) for number in answers.silent)]
 
     async def _fragments(self, _statement: Statement) -> Iterable[Row]:
-        states = await self._state.all()
+        answers = await self._state.answered()
+        states = answers.known
         served = _served(states)
-        return [
+        rows: list[Row] = [
             (
                 served.get(_id(f.query_id), _id(f.query_id)), number, f.fragment, f.state,
                 " ".join(operator.name for operator in f.operators),
@@ -85,11 +87,13 @@ class QueryRelations:
             for number, state in states.items()
             for f in state.fragments
         ]  # fmt: skip
+        return [*rows, *(no_answer(number, 1, 13, 3) for number in answers.silent)]
 
     async def _operators(self, _statement: Statement) -> Iterable[Row]:
-        states = await self._state.all()
+        answers = await self._state.answered()
+        states = answers.known
         served = _served(states)
-        return [
+        rows: list[Row] = [
             (
                 served.get(_id(f.query_id), _id(f.query_id)), number, f.fragment, f.instance,
                 o.operator, o.name, o.rows, o.batches, o.bytes, o.seconds, o.wait, o.waits,
@@ -99,11 +103,12 @@ class QueryRelations:
             for f in state.fragments
             for o in f.operators
         ]  # fmt: skip
+        return [*rows, *(no_answer(number, 1, 17) for number in answers.silent)]
 
     async def _transactions(self, statement: Statement) -> Iterable[Row]:
         """Those of others without their labels."""
         now = self._core.world.clock.wall_micros()
-        states, silent = await self._state.answered()
+        answers = await self._state.answered()
         rows: list[Row] = [
             (
                 t.transaction, number, t.state, t.isolation, t.read_only, t.user or OWNER,
@@ -112,30 +117,33 @@ class QueryRelations:
                 t.bytes, t.reads, t.savepoints, t.pid or None,
                 0.0 if t.busy else max(0, now - t.used) / 1e6,
             )
-            for number, state in states.items()
+            for number, state in answers.known.items()
             for t in state.transactions
         ]  # fmt: skip
-        return [*rows, *(_silent(number, 16) for number in silent)]
+        return [*rows, *(no_answer(number, 1, 16, 2) for number in answers.silent)]
 
     async def _subscriptions(self, statement: Statement) -> Iterable[Row]:
         """One row for each member that a subscription reads at; those of others without their
         queries."""
-        return [
+        answers = await self._state.answered()
+        rows: list[Row] = [
             (
                 s.subscription, number, s.kind, s.map,
                 s.text if self._core.access.owns(statement.user, s.user) else HIDDEN_TEXT,
                 s.user or OWNER, moment(s.started), s.position or None, s.changes,
             )
-            for number, state in (await self._state.all()).items()
+            for number, state in answers.known.items()
             for s in state.subscriptions
         ]  # fmt: skip
+        return [*rows, *(no_answer(number, 1, 9, 2) for number in answers.silent)]
 
     # --- what ran -----------------------------------------------------------------------------
 
     async def _history(self, statement: Statement) -> Iterable[Row]:
         """Those that have ended, the latest first."""
         rows: list[Row] = []
-        for number, kept in await self._profiles.all(full=False):
+        answers = await self._profiles.all(full=False)
+        for number, kept in _kept(answers.known):
             seen = self._core.access.owns(statement.user, kept.user)
             rows.append(
                 (
@@ -145,15 +153,17 @@ class QueryRelations:
                     kept.text if seen else HIDDEN_TEXT,
                 )
             )  # fmt: skip
-        return rows
+        return [*rows, *(no_answer(number, 1, 14, 2) for number in answers.silent)]
 
     async def _query_profiles(self, statement: Statement) -> Iterable[Row]:
         """Of statements that run, and of those that have ended."""
-        return [
+        answers = await self._profiles.all(full=True)
+        rows: list[Row] = [
             (kept.query, number, kept.state, kept.profile)
-            for number, kept in await self._profiles.all(full=True)
+            for number, kept in _kept(answers.known)
             if self._core.access.owns(statement.user, kept.user)
         ]
+        return [*rows, *(no_answer(number, 1, 4, 2) for number in answers.silent)]
 
 
 def _served(states: dict[int, control_pb2.SystemState]) -> dict[str, str]:
@@ -161,9 +171,10 @@ def _served(states: dict[int, control_pb2.SystemState]) -> dict[str, str]:
     return {_id(s.serving): _id(s.query_id) for state in states.values() for s in state.statements}
 
 
-def _silent(member: int, width: int) -> Row:
-    """In place of what a member has not told."""
-    return (None, member, "no answer", *[None] * (width - 3))
+def _kept(
+    answers: Mapping[int, control_pb2.QueryProfiles],
+) -> Iterator[tuple[int, control_pb2.KeptQuery]]:
+    return ((number, kept) for number, answer in answers.items() for kept in answer.queries)
 
 
 def _id(message: Any) -> str:

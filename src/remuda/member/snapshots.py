@@ -26,6 +26,7 @@ from remuda.member.log_archive import LogArchive
 from remuda.member.membership import Membership
 from remuda.member.peers import Peers
 from remuda.member.query_relations import moment
+from remuda.member.round import no_answer
 from remuda.member.routes import RequestHandler
 from remuda.member.snapshot_making import SnapshotMaking
 from remuda.member.snapshot_plans import archive_of, restorable
@@ -276,14 +277,16 @@ class Snapshots:
 
     async def _running(self, _statement: Statement) -> Iterable[tuple[Any, ...]]:
         """The rows of sys.snapshot_tasks."""
-        return [
+        answers = await self._state.answered()
+        rows: list[tuple[Any, ...]] = [
             (
                 number, task.kind, task.snapshot, task.cut or None, moment(task.started),
                 task.attempt, task.objects, task.objects_total, task.rows, task.bytes,
             )
-            for number, state in (await self._state.all()).items()
+            for number, state in answers.known.items()
             for task in state.snapshots
         ]  # fmt: skip
+        return [*rows, *(no_answer(number, 0, 10, 1) for number in answers.silent)]
 
 
 def _supplier(relation: SystemRelation, rows: Rows) -> Supplier:

@@ -13,6 +13,7 @@ from remuda.member.access import HIDDEN_TEXT
 from remuda.member.core import Core
 from remuda.member.metrics.statement_table import NOT_READ, OTHERS, StatementSums
 from remuda.member.peers import Peers
+from remuda.member.round import PATIENCE, Gathered, in_one_round, listed
 from remuda.member.statement import Statement
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -42,28 +43,30 @@ class StatementStatistics:
 
     async def rows(self, statement: Statement) -> Iterable[Row]:
         """Of ``sys.statement_statistics``. Texts and fingerprints of other users are for
-        administrators. Raises MemberUnavailable: sums without a member would be wrong."""
-        sums = await self._sums()
-        owns = self._core.access.owns
-        return [
-            _row(each, members, hidden=not (_of_nobody(each) or owns(statement.user, each.user)))
-            for each, members in sums
-        ]
-
-    async def _sums(self) -> Iterable[tuple[StatementSums, int]]:
-        """Those of the cluster, each with the number of members that have it."""
+        administrators. Each row names the members whose calls it lacks."""
         core = self._core
-        others = [number for number in core.live_members() if number != core.number]
-        message = control_pb2.StatementStatisticsRequest(context=core.context())
-        replies = await asyncio.gather(
-            *(self._peers.request(other, RpcType.STATEMENT_STATISTICS, message) for other in others)
+        answers = await in_one_round(
+            core,
+            self._peers,
+            RpcType.STATEMENT_STATISTICS,
+            control_pb2.StatementStatisticsRequest(context=core.context()),
+            control_pb2.StatementStatistics.FromString,
+            PATIENCE,
         )
+        silent, owns = listed(answers.silent), core.access.owns
+        rows: list[Row] = []
+        for each, members in await self._sums(answers):
+            hidden = not (_of_nobody(each) or owns(statement.user, each.user))
+            rows.append((*_row(each, members, hidden=hidden), silent))
+        return rows
+
+    async def _sums(
+        self, answers: Gathered[control_pb2.StatementStatistics]
+    ) -> Iterable[tuple[StatementSums, int]]:
+        """Those of this member and of the others, each with the number of members that have it."""
         found: dict[tuple[int, str], tuple[StatementSums, int]] = {}
-        sources = [core.measures.by_fingerprint.all()]
-        for reply in replies:
-            answer = control_pb2.StatementStatistics.FromString(reply.pbody)
-            core.observe(answer.context)
-            sources.append(map(_decoded, answer.statements))
+        sources = [self._core.measures.by_fingerprint.all()]
+        sources += [map(_decoded, answer.statements) for answer in answers.known.values()]
         for source in sources:
             for number, each in enumerate(source):
                 key = each.number, each.user

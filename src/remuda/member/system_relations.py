@@ -3,6 +3,7 @@ answer when the statement starts."""
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from typing import Any, Final
@@ -22,7 +23,6 @@ from remuda.datatypes.arrow import engine_type, external_type, to_engine
 from remuda.datatypes.map_options import shown
 from remuda.datatypes.timestamp import to_micros
 from remuda.datatypes.view import View
-from remuda.errors import MemberUnavailable
 from remuda.execution.context import SuppliedRows
 from remuda.member.access import HIDDEN_TEXT
 from remuda.member.activity.relations import ActivityRelations
@@ -30,6 +30,7 @@ from remuda.member.activity.report import ActivityReport
 from remuda.member.core import Core
 from remuda.member.index_service import IndexService
 from remuda.member.query_relations import QueryRelations, moment
+from remuda.member.round import NO_ANSWER, PATIENCE, listed, no_answer
 from remuda.member.statement import Statement
 from remuda.member.statistics_service import ClusterStatistics
 from remuda.member.supplies import Supplies
@@ -111,17 +112,19 @@ class SystemRelations:
 
     async def _members(self, _statement: Statement) -> Iterable[Row]:
         core = self._core
-        states = await self._state.all()
+        answers = await self._state.answered()
         rows: list[Row] = []
         for member in core.view.members:
-            state = states.get(member.number)
+            state = answers.known.get(member.number)
+            failure = answers.failed.get(member.number)
             gauges = {g.name: g.value for g in state.gauges} if state is not None else {}
             rows.append(
                 (
                     member.number, member.uuid, member.host, member.user_port,
                     member.control_port, member.data_port,
-                    _state(core, member.number),
-                    core.lost.get(member.number), member.number == core.coordinator,
+                    _state(core, member.number, answered=failure is None),
+                    core.lost.get(member.number, failure and failure.message),
+                    member.number == core.coordinator,
                     member.number == core.number, core.view.owners.count(member.number),
                     len(core.view.backed_up_by(member.number)), core.view.number,
                     gauges.get("queries"), gauges.get("fragments"),
@@ -164,19 +167,15 @@ class SystemRelations:
         ]
 
     async def _refused_copies(self) -> dict[int, str]:
-        """Why copies of its partitions were not taken, by primary. Without the answers of members
-        that do not answer: nobody else knows, and the states of partitions are known here."""
-        try:
-            states = await self._state.all()
-        except MemberUnavailable:
-            return {}
+        """Why copies of its partitions were not taken, by primary."""
+        states = (await self._state.answered()).known
         return {n: state.copies_refused for n, state in states.items() if state.copies_refused}
 
     async def _maps(self, statement: Statement) -> Iterable[Row]:
-        states = await self._state.all()
+        answers = await self._state.answered()
         found: list[Row] = []
         for schema in self._seen(statement).maps:
-            parts = [p for s in states.values() for p in s.maps if p.map_id == schema.map_id]
+            parts = [p for s in answers.known.values() for p in s.maps if p.map_id == schema.map_id]
             rows = [part.rows for part in parts]
             found.append(
                 (
@@ -190,14 +189,16 @@ class SystemRelations:
                     sum(part.backup_rows for part in parts),
                     sum(part.backup_bytes for part in parts),
                     *counted(parts), schema.options.max_bytes or None,
+                    listed(answers.silent),
                 )
             )  # fmt: skip
         return found
 
     async def _logs(self, _statement: Statement) -> Iterable[Row]:
-        """Of members that keep one."""
+        """Of members that keep one. Whether a silent member does, is not known here."""
         found: list[Row] = []
-        for member, state in (await self._state.all()).items():
+        answers = await self._state.answered()
+        for member, state in answers.known.items():
             gauges = {gauge.name: gauge.value for gauge in state.gauges}
             if "log_records" in gauges:
                 names = (
@@ -206,11 +207,12 @@ class SystemRelations:
                 )  # fmt: skip
                 counts = [gauges.get(f"log_{name}") for name in names]
                 found.append((member, self._core.config.log_sync, *counts))
-        return found
+        return [*found, *(no_answer(number, 0, 11) for number in answers.silent)]
 
     async def _map_parts(self, statement: Statement) -> Iterable[Row]:
         names = {schema.map_id: schema.name for schema in self._seen(statement).maps}
-        return [
+        answers = await self._state.answered()
+        rows: list[Row] = [
             (
                 names[part.map_id],
                 number,
@@ -221,14 +223,16 @@ class SystemRelations:
                 *counted([part]),
                 part.bytes_limit if part.HasField("bytes_limit") else None,
             )
-            for number, state in (await self._state.all()).items()
+            for number, state in answers.known.items()
             for part in state.maps
             if part.map_id in names
         ]
+        return [*rows, *(no_answer(number, 1, 17) for number in answers.silent)]
 
     async def _columns(self, statement: Statement) -> Iterable[Row]:
         catalog = self._seen(statement)
-        await self._statistics.refresh(catalog.maps)
+        fetching = self._core.spawn(self._statistics.refresh(catalog.maps), "taking statistics")
+        await asyncio.wait([fetching], timeout=PATIENCE)
         found: list[Row] = []
         for schema in catalog.maps:
             known = self._statistics.statistics(schema)
@@ -293,10 +297,12 @@ class SystemRelations:
         ]  # fmt: skip
 
 
-def _state(core: Core, member: int) -> str:
+def _state(core: Core, member: int, *, answered: bool) -> str:
     if member in core.lost:
         return "suspected"
-    return "leaving" if member in core.leaving else "alive"
+    if member in core.leaving:
+        return "leaving"
+    return "alive" if answered else NO_ANSWER
 
 
 def counted(parts: Sequence[control_pb2.MapPart]) -> tuple[Any, ...]:

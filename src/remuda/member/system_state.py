@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from remuda.errors import RemudaError
 from remuda.member.activity.client_table import ClientTable
-from remuda.member.activity.round import PATIENCE, in_one_round
 from remuda.member.core import Core
 from remuda.member.fragment_reports import encode_operator
 from remuda.member.peers import REQUEST_TIMEOUT, Peers
 from remuda.member.queries import Queries
+from remuda.member.round import PATIENCE, Gathered, in_one_round
 from remuda.member.statement import Statement
 from remuda.member.transaction_session import OpenTransaction
 from remuda.query.ids import QueryId
@@ -67,33 +66,24 @@ class SystemState:
 
     async def all(self) -> dict[int, control_pb2.SystemState]:
         """The state of each live member. Raises MemberUnavailable."""
-        answers = await self._asked(REQUEST_TIMEOUT)
-        for answer in answers.values():
-            if isinstance(answer, RemudaError):
-                raise answer
-        return {n: answer for n, answer in answers.items() if not isinstance(answer, RemudaError)}
+        return (await self._asked(REQUEST_TIMEOUT)).whole()
 
-    async def answered(self) -> tuple[dict[int, control_pb2.SystemState], tuple[int, ...]]:
-        """The states of those that answer soon, and who does not: for people who look at a cluster
-        because something is wrong with it."""
-        answers = await self._asked(PATIENCE)
-        states = {n: a for n, a in answers.items() if not isinstance(a, RemudaError)}
-        return states, tuple(n for n in answers if n not in states)
+    async def answered(self, timeout: float = PATIENCE) -> Gathered[control_pb2.SystemState]:
+        """The states of the members that answer within ``timeout`` seconds: for people who look at
+        a cluster because something is wrong with it."""
+        return await self._asked(timeout)
 
-    async def _asked(self, timeout: float) -> dict[int, control_pb2.SystemState | RemudaError]:
+    async def _asked(self, timeout: float) -> Gathered[control_pb2.SystemState]:
         message = control_pb2.SystemStateRequest(context=self._core.context())
-        replies = await in_one_round(
-            self._core, self._peers, RpcType.SYSTEM_STATE, message, timeout
+        found = await in_one_round(
+            self._core,
+            self._peers,
+            RpcType.SYSTEM_STATE,
+            message,
+            control_pb2.SystemState.FromString,
+            timeout,
         )
-        found: dict[int, control_pb2.SystemState | RemudaError] = {self._core.number: self.here()}
-        for number, reply in replies.items():
-            if isinstance(reply, RemudaError):
-                found[number] = reply
-            else:
-                state = control_pb2.SystemState.FromString(reply.pbody)
-                self._core.observe(state.context)
-                found[number] = state
-        return dict(sorted(found.items()))
+        return found.with_own(self._core.number, self.here())
 
     def on_request(self, request: Request) -> None:
         message = control_pb2.SystemStateRequest.FromString(request.pbody)

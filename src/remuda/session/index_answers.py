@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 
 import pyarrow as pa
 
@@ -19,11 +20,15 @@ COLUMNS = (
     Column("columns", VARCHAR, nullable=False),
     Column("state", VARCHAR, nullable=False),
     Column("bytes", BIGINT, nullable=False),
+    Column("no_answer", VARCHAR),
 )
 
 
-def shown_indexes(catalog: Catalog, map_id: int | None, sizes: Mapping[int, int]) -> Answer:
-    """All indexes, or those of one map; ``sizes``: index id -> bytes on all members."""
+def shown_indexes(
+    catalog: Catalog, map_id: int | None, sizes: Mapping[int, int], silent: str | None
+) -> Answer:
+    """All indexes, or those of one map. ``sizes``: index id -> bytes on the members that answered;
+    ``silent``: the others, as text."""
     rows = [
         (
             index.name,
@@ -32,12 +37,13 @@ def shown_indexes(catalog: Catalog, map_id: int | None, sizes: Mapping[int, int]
             ", ".join(map(str, index.columns)),
             "ready" if index.ready else "building",
             sizes.get(index.index_id, 0),
+            silent,
         )
         for schema in catalog.maps
         if map_id in (None, schema.map_id)
         for index in schema.indexes
     ]
-    values = list(zip(*sorted(rows), strict=True)) or [() for _ in COLUMNS]
+    values = list(zip(*sorted(rows, key=itemgetter(0, 1)), strict=True)) or [() for _ in COLUMNS]
     schema = external_schema(COLUMNS)
     arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
     return COLUMNS, pa.record_batch(arrays, schema=schema)

@@ -11,7 +11,6 @@ import remuda
 import remuda.aio
 from remuda.cli.main import main
 from remuda.errors import UndefinedObject, WrongState
-from remuda.rpc.messages.control_pb2 import RpcType
 
 ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r"
 
@@ -117,21 +116,3 @@ def test_a_member_is_drained_by_command(in_cluster, capsys):
             await client.sql("ALTER CLUSTER DRAIN MEMBER 1")
 
     in_cluster(scenario, 2)
-
-
-def test_a_member_that_does_not_answer_has_a_row_that_says_so(in_cluster, monkeypatch):
-    monkeypatch.setattr("remuda.member.activity.report.PATIENCE", 0.1)
-    monkeypatch.setattr("remuda.member.system_state.PATIENCE", 0.1)
-
-    async def scenario(cluster):
-        client = await cluster.client(1)
-        silent = cluster.member(3)._member_routes.control
-        for kind in (RpcType.SYSTEM_STATE, RpcType.ACTIVITY):
-            silent[kind] = lambda _request: None
-        state = "SELECT member, state FROM {} WHERE state = 'no answer'"
-        for relation in ("sys.clients", "sys.queries", "sys.transactions"):
-            assert await client.sql(state.format(relation)) == [(3, "no answer")]
-        assert await client.sql("SELECT member, kind FROM sys.locks") == [(3, "no answer")]
-        assert (await client.sql("SELECT count(*) FROM pg_stat_activity"))[0][0] >= 1
-
-    in_cluster(scenario)

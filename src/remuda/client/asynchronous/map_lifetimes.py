@@ -57,13 +57,16 @@ class Lifetimes(Handle):
         """What the members have counted of the map, in all and each. Raises UndefinedMap."""
         schema = (await self._describe(self._core.deadline())).schema
         select = "SELECT " + ", ".join(COLUMNS)
-        whole = await self._rows_of(f"{select} FROM sys.maps WHERE map_id = ?", schema.map_id)
+        whole = await self._rows_of(
+            f"{select}, no_answer FROM sys.maps WHERE map_id = ?", schema.map_id
+        )
         parts = await self._rows_of(
             f"{select}, member FROM sys.map_parts WHERE name = ?", schema.name
         )
         if not whole:
             raise UndefinedMap(f'map "{self.name}" does not exist')
-        return statistics_of(whole[0], {number: values for *values, number in parts})
+        *sums, no_answer = whole[0]
+        return statistics_of(sums, {number: values for *values, number in parts}, no_answer)
 
     async def _rows_of(self, text: str, value: Any) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []

@@ -16,6 +16,7 @@ from remuda.catalog.system_relations import DATABASE, OWNER
 from remuda.member.access import HIDDEN_TEXT
 from remuda.member.activity.report import ActivityReport
 from remuda.member.core import Core
+from remuda.member.round import Gathered, no_answer
 from remuda.member.statement import Statement
 from remuda.query.wire import decode_query_id
 from remuda.rpc.messages import control_pb2
@@ -25,7 +26,6 @@ from remuda.transaction.states import State
 Row = tuple[Any, ...]
 Message = control_pb2
 
-NO_ANSWER: Final = "no answer"
 _DATABASE_OID: Final = 5
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _PG_MODES: Final = {Mode.EXCLUSIVE.value: "ExclusiveLock", Mode.SHARED.value: "ShareLock"}
@@ -85,16 +85,15 @@ class Worker:
 class Answers:
     """The answers of all members, put together."""
 
-    def __init__(self, found: dict[int, Message.Activity | None]) -> None:
-        self.silent = [member for member, activity in found.items() if activity is None]
+    def __init__(self, found: Gathered[Message.Activity]) -> None:
+        self.silent = found.silent
         self.workers: list[Worker] = []
         self.locks: list[tuple[int, Message.HeldLock]] = []
         self._by_pid: dict[int, Worker] = {}
         self._by_owner: dict[str, Worker] = {}
-        answers = [(member, each) for member, each in found.items() if each is not None]
-        for member, activity in answers:
+        for member, activity in found.known.items():
             self._read(member, activity)
-        for member, activity in answers:
+        for member, activity in found.known.items():
             for lock in activity.locks:
                 self.locks.append((member, lock))
                 waiter = self.worker(lock)
@@ -159,7 +158,7 @@ class ActivityRelations:
 
     async def _clients(self, asking: Statement) -> Iterable[Row]:
         answers = await self._answers()
-        silent = [_only(member, 1, NO_ANSWER, 6, 15) for member in answers.silent]
+        silent = [no_answer(member, 1, 15, 6) for member in answers.silent]
         return [*(self._client(asking, worker) for worker in answers.workers), *silent]
 
     def _client(self, asking: Statement, worker: Worker) -> Row:
@@ -214,7 +213,7 @@ class ActivityRelations:
                     ", ".join(lock.blockers) or None,
                 )
             )  # fmt: skip
-        return [*rows, *(_only(member, 13, NO_ANSWER, 2, 15) for member in answers.silent)]
+        return [*rows, *(no_answer(member, 13, 15, 2) for member in answers.silent)]
 
     def _application(
         self, asking: Statement, worker: Worker | None, lock: Message.HeldLock
@@ -274,13 +273,6 @@ def _of(worker: Worker | None, owner: str) -> Message.RunningStatement | None:
         return None
     mine = (each for each in worker.statements if owner and owner in (each.transaction, each.job))
     return next(mine, worker.statement)
-
-
-def _only(member: int, place: int, state: str, state_place: int, width: int) -> Row:
-    """A row that says nothing but that a member has not answered."""
-    row: list[Any] = [None] * width
-    row[place], row[state_place] = member, state
-    return tuple(row)
 
 
 def _query(statement: Message.RunningStatement | None) -> str | None:

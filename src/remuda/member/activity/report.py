@@ -9,15 +9,14 @@ from typing import Final
 
 from remuda.catalog.unique_guards import is_guards
 from remuda.datatypes.violations import key_text
-from remuda.errors import RemudaError
 from remuda.limits import PARTITIONS
 from remuda.member.activity.clients import application_of
 from remuda.member.activity.lock_rows import LockRow
-from remuda.member.activity.round import PATIENCE, in_one_round
 from remuda.member.commits import Commits
 from remuda.member.core import Core
 from remuda.member.maps import Maps
 from remuda.member.peers import Peers
+from remuda.member.round import PATIENCE, Gathered, in_one_round
 from remuda.member.statements import Statements
 from remuda.member.system_state import SystemState
 from remuda.member.transactions import Transactions
@@ -51,19 +50,19 @@ class ActivityReport:
         """Handlers of the control channel."""
         return {RpcType.ACTIVITY: self.on_request, **self._statements.control.routes()}
 
-    async def all(self, *, locks: bool = False) -> dict[int, control_pb2.Activity | None]:
-        """By member; None for one that did not answer soon."""
+    async def all(self, *, locks: bool = False) -> Gathered[control_pb2.Activity]:
+        """Of the members that answer soon."""
         core = self._core
         message = control_pb2.ActivityRequest(context=core.context(), locks=locks)
-        replies = await in_one_round(core, self._peers, RpcType.ACTIVITY, message, PATIENCE)
-        found: dict[int, control_pb2.Activity | None] = {core.number: self.here(locks=locks)}
-        for number, reply in replies.items():
-            found[number] = None
-            if not isinstance(reply, RemudaError):
-                answer = control_pb2.Activity.FromString(reply.pbody)
-                core.observe(answer.context)
-                found[number] = answer
-        return dict(sorted(found.items()))
+        found = await in_one_round(
+            core,
+            self._peers,
+            RpcType.ACTIVITY,
+            message,
+            control_pb2.Activity.FromString,
+            PATIENCE,
+        )
+        return found.with_own(core.number, self.here(locks=locks))
 
     def on_request(self, request: Request) -> None:
         message = control_pb2.ActivityRequest.FromString(request.pbody)
