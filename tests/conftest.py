@@ -1,10 +1,13 @@
-"""Fixtures of the whole suite (golden files and their rewrite flag, certificates), and which tests
-stay together, and come first, when several processes share them."""
+"""Fixtures of the whole suite (golden files and their rewrite flag, certificates), and the options
+that select tests; ``tests/selection`` holds what they mean."""
 
 from __future__ import annotations
 
 import difflib
 import gc
+import sys
+from collections import Counter
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +16,18 @@ import pytest
 import trustme
 from xdist.scheduler import LoadScopeScheduling
 
+# Modules that tests share lie beside them: pytest imports in importlib mode, which adds no path.
+sys.path.insert(0, str(Path(__file__).parent / "selection"))
+import near_tests
+from file_costs import file_of, write_costs
+from files_together import FilesTogether
+from unit_tier import UnitGuard, in_unit_tier
+
 GOLDEN = Path(__file__).parent / "golden"
-ONE_PROCESS = ("tests/spark/",)
-"""Folders whose tests share what is dear: one Java process and its cluster, for the session."""
-LONG = ("spark", "simulation", "tpc", "slt", "pipeline", "docs", "oracle", "cli", "member")
-"""Folders with files of half a minute and more, the longest first."""
+NEAR = pytest.StashKey[list[str] | None]()
+"""The files of a near run; None if the run is none."""
+NEAR_LINE = pytest.StashKey[str]()
+SECONDS_OF_FILES: Counter[str] = Counter()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,6 +35,70 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--rewrite", action="store_true", help="rewrite golden files instead of comparing"
     )
     parser.addoption("--soak", action="store_true", help="run the long tests as well")
+    parser.addoption("--unit", action="store_true", help="run the unit tier only")
+    parser.addoption("--near", action="store_true", help="run the tests nearest to the change only")
+    parser.addoption("--since", help="--near: the change since this revision (default: main)")
+    parser.addoption("--near-seconds", type=float, default=near_tests.SECONDS, help="--near: work")
+    parser.addoption("--costs", action="store_true", help="rewrite tests/selection/costs.txt")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        files = config.workerinput["near"]
+    elif config.getoption("--near"):
+        try:
+            changed = near_tests.changed_files(config.getoption("--since"))
+        except ValueError as error:
+            raise pytest.UsageError(f"--near: {error}") from error
+        near = near_tests.near_tests(changed, config.getoption("--near-seconds"))
+        files = [str(file) for file in near.files]
+        config.stash[NEAR_LINE] = (
+            f"near: {len(files)} of the {near.reaching} test files that reach the"
+            f" {len(changed)} changed files"
+        )
+    else:
+        files = None
+    config.stash[NEAR] = files
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["near"] = node.config.stash[NEAR]
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    return config.stash.get(NEAR_LINE, None)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what was not asked for before its imports cost anything."""
+    if not collection_path.name.startswith("test_"):
+        return None
+    near = config.stash[NEAR]
+    if near is not None and str(collection_path) not in near:
+        return True
+    if config.getoption("--unit") and not in_unit_tier(collection_path):
+        return True
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    guard = UnitGuard.of(item.config)
+    guard.active = in_unit_tier(item.path)
+    try:
+        return (yield)
+    finally:
+        guard.active = False
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    SECONDS_OF_FILES[file_of(report.nodeid)] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.config.getoption("--costs") and not hasattr(session.config, "workerinput"):
+        write_costs(SECONDS_OF_FILES)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -40,24 +114,6 @@ def pytest_collection_finish() -> None:
     """Thousands of collected tests live to the end: no need to look through them for garbage."""
     gc.collect()
     gc.freeze()
-
-
-class FilesTogether(LoadScopeScheduling):
-    """The tests of a file run in one process, in order: their clusters are started once. What takes
-    long comes first, so that at the end no process works on alone."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::", 1)[0]
-        return next((folder for folder in ONE_PROCESS if file.startswith(folder)), file)
-
-    def schedule(self) -> None:
-        begins = self.collection is None
-        super().schedule()
-        if begins:
-            for folder in reversed(LONG):
-                for scope in reversed(list(self.workqueue)):
-                    if scope.startswith(f"tests/{folder}/"):
-                        self.workqueue.move_to_end(scope, last=False)
 
 
 @pytest.hookimpl(optionalhook=True)

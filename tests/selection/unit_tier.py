@@ -1,0 +1,71 @@
+"""The unit tier: tests that start no process and import neither PySpark nor DuckDB.
+
+``./run test --unit`` runs it in less than a minute. While a test of the tier runs, in the whole
+suite as well, starting a process or importing one of these packages fails it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from imports_of_tests import TESTS, imported_names, shared_modules
+
+UNIT_FOLDERS = (
+    "catalog", "cluster", "config", "datatypes", "errors", "execution", "plan", "planner",
+    "query", "rpc", "session", "sql", "storage", "transaction",
+)  # fmt: skip
+FORBIDDEN_PACKAGES = {"duckdb", "pyspark"}
+PROCESS_MODULES = {"subprocess", "multiprocessing", "pty"}
+PROCESS_EVENTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"}
+OUTSIDE = {
+    "execution/test_evaluate.py",
+    "execution/test_json_paths.py",
+    "sql/test_found_by_random_statements.py",
+    "sql/test_random_statements.py",
+    "sql/test_tpc.py",
+    "sql/test_types_oracle.py",
+    "storage/test_format_versions.py",
+    "storage/test_log_kills.py",
+}
+"""Files of these folders that are not in the tier: they compare with DuckDB, start processes, or
+take more than their share of the minute."""
+
+
+def in_unit_tier(file: Path) -> bool:
+    place = file.relative_to(TESTS)
+    return place.parts[0] in UNIT_FOLDERS and str(place) not in OUTSIDE
+
+
+def forbidden_imports(file: Path) -> set[str]:
+    """Packages that a file of the tier must not import, in its text or in modules beside it."""
+    texts = [file, *shared_modules(file)]
+    packages = {name.split(".", 1)[0] for text in texts for name in imported_names(text)}
+    return packages & (FORBIDDEN_PACKAGES | PROCESS_MODULES)
+
+
+class UnitGuard:
+    """An audit hook of this process, which Python calls at each start of a process and import."""
+
+    _KEY: ClassVar = pytest.StashKey["UnitGuard"]()
+
+    def __init__(self) -> None:
+        self.active = False
+        sys.addaudithook(self._audit)
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> UnitGuard:
+        """The guard of the run. It is made once: Python cannot take an audit hook away."""
+        if cls._KEY not in config.stash:
+            config.stash[cls._KEY] = cls()
+        return config.stash[cls._KEY]
+
+    def _audit(self, event: str, arguments: tuple[object, ...]) -> None:
+        if not self.active:
+            return
+        if event in PROCESS_EVENTS:
+            raise RuntimeError(f"a test of the unit tier starts a process ({event})")
+        if event == "import" and str(arguments[0]).split(".", 1)[0] in FORBIDDEN_PACKAGES:
+            raise RuntimeError(f"a test of the unit tier imports {arguments[0]}")
