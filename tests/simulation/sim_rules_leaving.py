@@ -17,9 +17,12 @@ from remuda.rpc.messages.user_pb2 import RpcType
 SLOW = {"leave_timeout": 30.0}
 
 
-async def begun(client: Client) -> str:
+async def begun(client: Client, *, pessimistic: bool = False) -> str:
     """An open transaction."""
-    message = user_pb2.TransactionBegin(isolation=user_pb2.SERIALIZABLE, context=client.context)
+    isolation = user_pb2.REPEATABLE_READ if pessimistic else user_pb2.SERIALIZABLE
+    message = user_pb2.TransactionBegin(
+        isolation=isolation, pessimistic=pessimistic, context=client.context
+    )
     reply = await client.channel.request(RpcType.TRANSACTION_BEGIN, message)
     name: str = user_pb2.TransactionStatus.FromString(reply.pbody).transaction
     return name

@@ -11,9 +11,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import sim_mutations_commits  # noqa: F401 (its mutations are registered)
+import sim_mutations_hands  # noqa: F401
 import sim_mutations_joining  # noqa: F401
 import sim_mutations_leaving  # noqa: F401
 import sim_rules_commits  # noqa: F401
+import sim_rules_hands  # noqa: F401
 import sim_rules_joining  # noqa: F401
 import sim_rules_leaving  # noqa: F401
 import sim_rules_views  # noqa: F401 (its scenarios are registered)

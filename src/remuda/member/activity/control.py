@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from remuda.catalog.users import ALL, Role
+from remuda.cluster.draining import Drain, decided
 from remuda.datatypes.sql import BOOLEAN
 from remuda.errors import (
     InvalidText,
+    MemberUnavailable,
+    Position,
     ProtocolError,
-    QueryCanceled,
     RemudaError,
-    SessionTerminated,
     UndefinedObject,
     WrongState,
 )
 from remuda.member.activity.clients import member_of
 from remuda.member.core import Core
 from remuda.member.peers import Peers
+from remuda.query import ending
 from remuda.query.ids import QueryId, parse_query_id
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -36,7 +38,7 @@ from remuda.session.planning import PlannedQuery
 from remuda.session.shape import ResultShape
 from remuda.sql.cluster_statements import TAG
 from remuda.sql.cluster_trees import CancelTree, DrainTree
-from remuda.transaction.states import State, parse_transaction_id
+from remuda.transaction.states import parse_transaction_id
 
 if TYPE_CHECKING:
     from remuda.member.statement import Statement
@@ -49,7 +51,6 @@ PATIENCE: Final = 5.0
 CLOSING: Final = 1.0
 """Seconds in which ended statements tell their client so, before its connection is closed."""
 _LOOK_EVERY: Final = 0.01
-_COMMITTING: Final = (State.PREPARING, State.COMMITTING)
 
 
 class Control:
@@ -67,6 +68,8 @@ class Control:
         self._statements = statements
         self._sessions = sessions
         self._leave = leave
+        self._orders = 0
+        """How many members this one has ordered to leave that have not begun to."""
 
     def routes(self) -> dict[int, Callable[[Request], None]]:
         """Handlers of the control channel."""
@@ -85,21 +88,21 @@ class Control:
     async def cancel(self, statement: Statement, tree: CancelTree) -> None:
         """CANCEL QUERY, CANCEL TRANSACTION. Raises InvalidText for what is no id, UndefinedObject,
         WrongState for what is being committed, InsufficientPrivilege, MemberUnavailable."""
+        what = "transaction" if tree.transaction else "statement"
         try:
             if tree.transaction:
                 member, kind = parse_transaction_id(tree.name).near, EndWork.TRANSACTION
             else:
                 member, kind = parse_query_id(tree.name).member, EndWork.STATEMENT
         except ValueError:
-            what, shown = _words(transaction=tree.transaction)
             raise InvalidText(
                 f'"{tree.name}" is not the id of a {what}',
                 position=tree.position,
                 statement=statement.text,
-                hint=f"{shown} shows the ids.",
+                hint=f"{ending.shown_by(what)} shows the ids.",
             ) from None
         if member not in self._core.view.by_number:
-            raise self._unknown(tree.name, member, transaction=tree.transaction)
+            raise ending.not_there(what, tree.name, member)
         await self._end(member, EndWork(kind=kind, id=tree.name, user=statement.user))
 
     async def signalled(
@@ -144,20 +147,57 @@ class Control:
                 statement=statement.text,
                 hint=f"The members are {members}.",
             )
-        if tree.member in core.leaving:
+        if not self._may_drain(tree.member, tree.position, statement.text):
             return
-        if not set(core.live_members()) - core.leaving - {tree.member}:
-            raise WrongState(
-                f"member {tree.member} is the last one that stays: nobody could take what it keeps",
-                position=tree.position,
-                statement=statement.text,
-                hint="To shut the cluster down, stop its processes.",
-            )
-        if tree.member == core.number:
-            self._leave()
-            return
-        message = control_pb2.DrainRequest(context=core.context(), user=statement.user)
-        await self._peers.request(tree.member, RpcType.DRAIN, message, (), PATIENCE)
+        self._orders += 1
+        try:
+            if tree.member == core.number:
+                self._leave()
+            else:
+                message = control_pb2.DrainRequest(context=core.context(), user=statement.user)
+                await self._peers.request(tree.member, RpcType.DRAIN, message, (), PATIENCE)
+            await self._heard_leaving(tree.member)
+        finally:
+            self._orders -= 1
+
+    def _may_drain(
+        self, member: int, position: Position | None = None, text: str | None = None
+    ) -> bool:
+        """False: it leaves already. Raises WrongState."""
+        core = self._core
+        ordering = self._orders > 0 and member == core.number
+        match decided(member, core.live_members(), core.leaving, ordering=ordering):
+            case Drain.ORDER:
+                return True
+            case Drain.LEAVES:
+                return False
+            case Drain.ORDERS:
+                raise WrongState(
+                    f"member {member} is having another member drained at this moment",
+                    position=position,
+                    statement=text,
+                    hint="Try again in a moment.",
+                )
+            case Drain.LAST:
+                raise WrongState(
+                    f"member {member} is the last one that stays: nobody could take what it keeps",
+                    position=position,
+                    statement=text,
+                    hint="To shut the cluster down, stop its processes.",
+                )
+
+    async def _heard_leaving(self, member: int) -> None:
+        """Wait for the heartbeat in which the member says that it leaves. Until then this member
+        would take it for one that stays, and could drain the last one that does."""
+        core = self._core
+        until = core.world.clock.monotonic() + PATIENCE
+        while member in core.view.by_number and member not in core.leaving:
+            if core.world.clock.monotonic() >= until:
+                raise MemberUnavailable(
+                    f"member {member} has begun to leave and is not heard any more",
+                    hint="sys.members shows when it has left.",
+                )
+            await asyncio.sleep(_LOOK_EVERY)
 
     # --- other members ------------------------------------------------------------------------
 
@@ -182,84 +222,62 @@ class Control:
         message = control_pb2.DrainRequest.FromString(request.pbody)
         self._core.observe_peer(message.context)
         self._core.access.require(message.user, Role.ADMIN, ALL)
-        self._leave()
+        if self._may_drain(self._core.number):
+            self._leave()
         request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
     # --- this member --------------------------------------------------------------------------
 
     def _end_here(self, message: EndWork) -> bool:
-        match message.kind:
-            case EndWork.STATEMENT:
-                self._cancel_statement(_query_of(message), message.user)
-                return True
-            case EndWork.TRANSACTION:
-                self._cancel_transaction(message.id, message.user)
-                return True
-            case _:
-                whole = message.kind == EndWork.CLIENT
-                return self._end_client(message.pid, message.user, whole=whole)
+        effects = ending.step(self, _request_of(message))
+        for effect in effects:
+            self._perform(effect, message.user)
+        return bool(effects)
 
-    def _cancel_statement(self, query: QueryId, user: str) -> None:
-        running = self._statements.clients.find(query)
-        if running is None:
-            state = self._statements.history.state(query)
-            raise self._unknown(str(query), self._core.number, transaction=False, state=state)
-        statement = running[1]
-        self._core.access.require_owner(user, statement.user)
-        if _commits(statement):
-            raise WrongState(
-                f"statement {query} is being committed and cannot be cancelled",
-                hint="It ends by itself. If it takes long, sys.locks shows what it waits for.",
-            )
-        self._statements.cancel(query, QueryCanceled(f"the statement was cancelled by {_by(user)}"))
+    def _perform(self, effect: ending.Effect, user: str) -> None:
+        match effect:
+            case ending.RequireOwner():
+                self._core.access.require_owner(user, effect.owner)
+            case ending.Refuse():
+                raise effect.error
+            case ending.Cancel():
+                self._statements.cancel(effect.query, effect.error)
+            case ending.RollBack():
+                for each in self._sessions:
+                    if each.name == effect.name:
+                        self._sessions.interrupt(each, effect.error)
+                        self._sessions.roll_back(each, effect.error)
+            case ending.Close():
+                for channel, client in self._statements.clients.all():
+                    if client.pid == effect.pid:
+                        closing = self._close(channel, effect.error)
+                        self._core.spawn(closing, "closing a connection")
 
-    def _cancel_transaction(self, name: str, user: str) -> None:
-        found = next((each for each in self._sessions if each.name == name), None)
-        if found is None:
-            state = "ended" if self._sessions.has_ended(name) else ""
-            raise self._unknown(name, self._core.number, transaction=True, state=state)
-        self._core.access.require_owner(user, found.user)
-        by = _by(user)
-        error = QueryCanceled(f"transaction {name} was rolled back: it was cancelled by {by}")
-        if found.state in _COMMITTING:
-            raise WrongState(
-                f"transaction {name} is being committed and cannot be cancelled",
-                hint="It ends by itself. If it takes long, sys.locks shows what it waits for.",
-            )
-        self._roll_back(found, error)
+    # What runs here, for ``ending.step``.
 
-    def _roll_back(self, transaction: OpenTransaction, error: RemudaError) -> None:
-        """Its statements end with ``error``, and so does the next request of its client."""
-        self._sessions.interrupt(transaction, error)
-        running = list(transaction.running)
-        self._sessions.roll_back(transaction, error)
-        for query in running:
-            self._statements.cancel(query, error)
+    @property
+    def member(self) -> int:
+        return self._core.number
 
-    def _end_client(self, pid: int, user: str, *, whole: bool) -> bool:
+    def statement(self, query: QueryId) -> ending.RunningStatement | None:
+        found = self._statements.clients.find(query)
+        return None if found is None else _running(found[1])
+
+    def transaction(self, name: str) -> ending.RunningTransaction | None:
+        return next((_open(each) for each in self._sessions if each.name == name), None)
+
+    def client(self, pid: int) -> ending.ConnectedClient | None:
         for channel, client in self._statements.clients.all():
             if client.pid == pid:
-                self._core.access.require_owner(user, channel.user)
-                error = (
-                    SessionTerminated(f"the connection was terminated by {_by(user)}")
-                    if whole
-                    else QueryCanceled(f"the statement was cancelled by {_by(user)}")
-                )
-                for statement in list(client.statements.values()):
-                    if not _commits(statement):
-                        self._statements.cancel(statement.query, error)
-                if whole:
-                    self._end_transactions(channel, error)
-                    self._core.spawn(self._close(channel, error), "closing a connection")
-                return True
-        return False
+                statements = tuple(map(_running, client.statements.values()))
+                own = tuple(_open(each) for each in self._sessions if each.channel is channel)
+                return ending.ConnectedClient(pid, channel.user, statements, own)
+        return None
 
-    def _end_transactions(self, channel: Channel, error: RemudaError) -> None:
-        """Those that outlive their connections, since they are suspended, stay."""
-        for transaction in self._sessions:
-            stays = transaction.state in (State.SUSPENDED, *_COMMITTING)
-            if transaction.channel is channel and not stays:
-                self._roll_back(transaction, error)
+    def ended(self, name: QueryId | str) -> str:
+        if isinstance(name, QueryId):
+            return self._statements.history.state(name)
+        return "ended" if self._sessions.has_ended(name) else ""
 
     async def _close(self, channel: Channel, error: RemudaError) -> None:
         """When its statements have told their client how they ended, or after a moment: it may not
@@ -272,36 +290,31 @@ class Control:
             await asyncio.sleep(_LOOK_EVERY)
         channel.close(error)
 
-    @staticmethod
-    def _unknown(name: str, member: int, *, transaction: bool, state: str = "") -> UndefinedObject:
-        what, shown = _words(transaction=transaction)
-        if state:
-            return UndefinedObject(f"{what} {name} has ended already", detail=f"state: {state}")
-        return UndefinedObject(
-            f"{what} {name} does not run on member {member}",
-            hint=f"{shown} shows what runs. It may have ended some time ago.",
-        )
 
-
-def _commits(statement: Statement) -> bool:
-    """Whether nothing stops it any more."""
+def _running(statement: Statement) -> ending.RunningStatement:
     transaction = statement.transaction
-    return statement.progress.committing or (
-        transaction is not None and transaction.state in _COMMITTING
-    )
+    state = None if transaction is None else transaction.state
+    committing = statement.progress.committing
+    return ending.RunningStatement(statement.query, statement.user, committing, state)
 
 
-def _query_of(message: EndWork) -> QueryId:
-    """Raises ProtocolError for what is none: the member that asks has looked at it."""
-    try:
-        return parse_query_id(str(message.id))
-    except ValueError:
-        raise ProtocolError("END_WORK names no query id") from None
+def _open(transaction: OpenTransaction) -> ending.RunningTransaction:
+    running = tuple(transaction.running)
+    return ending.RunningTransaction(transaction.name, transaction.user, transaction.state, running)
 
 
-def _words(*, transaction: bool) -> tuple[str, str]:
-    return ("transaction", "sys.transactions") if transaction else ("statement", "sys.queries")
-
-
-def _by(user: str) -> str:
-    return f"user {user}" if user else "an operator"
+def _request_of(message: EndWork) -> ending.Request:
+    """Raises ProtocolError for a name that is no query id: the member that asks has looked at
+    it."""
+    match message.kind:
+        case EndWork.TRANSACTION:
+            return ending.EndTransaction(message.id, message.user)
+        case EndWork.CLIENT:
+            return ending.EndClient(message.pid, message.user)
+        case EndWork.STATEMENTS_OF_CLIENT:
+            return ending.EndStatementsOfClient(message.pid, message.user)
+        case _:
+            try:
+                return ending.EndStatement(parse_query_id(str(message.id)), message.user)
+            except ValueError:
+                raise ProtocolError("END_WORK names no query id") from None
