@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -68,6 +68,7 @@ class SystemRelations:
             for name, relation in SYSTEM[schema].items():
                 make = rows.get(name, lambda _: ())
                 supplies.register(relation.qualified, self._of_catalog(relation, make))
+        activities = ActivityRelations(core, activity)
         live: dict[str, Callable[[Statement], Awaitable[Iterable[Row]]]] = {
             "sys.members": self._members,
             "sys.partitions": self._partitions,
@@ -80,11 +81,14 @@ class SystemRelations:
             "sys.indexes": self._indexes,
             "sys.settings": self._settings,
             "pg_catalog.pg_settings": self._pg_settings,
-            **ActivityRelations(core, activity).suppliers(),
+            **activities.suppliers(),
         }
         for qualified, make_rows in live.items():
             schema, _, name = qualified.partition(".")
             supplies.register(qualified, self._live(SYSTEM[schema][name], make_rows))
+        for qualified, make_pages in activities.paged().items():
+            schema, _, name = qualified.partition(".")
+            supplies.register(qualified, self._paged(SYSTEM[schema][name], make_pages))
 
     def _of_catalog(
         self, relation: SystemRelation, make: Callable[[Any], Iterable[Row]]
@@ -105,6 +109,17 @@ class SystemRelations:
     ) -> Callable[[Statement], Awaitable[SuppliedRows]]:
         async def supply(statement: Statement) -> SuppliedRows:
             return engine_rows(relation, list(await make(statement)))
+
+        return supply
+
+    def _paged(
+        self,
+        relation: SystemRelation,
+        make: Callable[[Statement], AsyncIterator[Iterable[Row]]],
+    ) -> Callable[[Statement], Awaitable[SuppliedRows]]:
+        async def supply(statement: Statement) -> SuppliedRows:
+            batches = [engine_rows(relation, list(page)) async for page in make(statement)]
+            return [batch for page in batches for batch in page]
 
         return supply
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import zlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -88,17 +88,19 @@ class Answers:
     def __init__(self, found: Gathered[Message.Activity]) -> None:
         self.silent = found.silent
         self.workers: list[Worker] = []
-        self.locks: list[tuple[int, Message.HeldLock]] = []
+        self.waits: list[Message.HeldLock] = []
+        """Of all clients, if the locks were not asked for."""
         self._by_pid: dict[int, Worker] = {}
         self._by_owner: dict[str, Worker] = {}
         for member, activity in found.known.items():
             self._read(member, activity)
-        for member, activity in found.known.items():
+        for activity in found.known.values():
             for lock in activity.locks:
-                self.locks.append((member, lock))
                 waiter = self.worker(lock)
-                if not lock.granted and waiter is not None:
-                    waiter.waits.append(lock)
+                if not lock.granted:
+                    self.waits.append(lock)
+                    if waiter is not None:
+                        waiter.waits.append(lock)
 
     def _read(self, member: int, activity: Message.Activity) -> None:
         for client in activity.clients:
@@ -132,14 +134,16 @@ class ActivityRelations:
     def suppliers(self) -> dict[str, Callable[[Statement], Awaitable[Iterable[Row]]]]:
         return {
             "sys.clients": self._clients,
-            "sys.locks": self._locks,
             "sys.lock_waits": self._lock_waits,
             "pg_catalog.pg_stat_activity": self._pg_stat_activity,
-            "pg_catalog.pg_locks": self._pg_locks,
         }
 
-    async def _answers(self, *, locks: bool = False) -> Answers:
-        return Answers(await self._report.all(locks=locks))
+    def paged(self) -> dict[str, Callable[[Statement], AsyncIterator[Iterable[Row]]]]:
+        """Those that may have millions of rows, page by page."""
+        return {"sys.locks": self._locks, "pg_catalog.pg_locks": self._pg_locks}
+
+    async def _answers(self) -> Answers:
+        return Answers(await self._report.all())
 
     # --- what a user may see ------------------------------------------------------------------
 
@@ -196,24 +200,30 @@ class ActivityRelations:
 
     # --- locks --------------------------------------------------------------------------------
 
-    async def _locks(self, asking: Statement) -> Iterable[Row]:
-        answers, now = await self._answers(locks=True), self._core.world.clock.wall_micros()
-        rows: list[Row] = []
-        for member, lock in answers.locks:
-            worker = answers.worker(lock)
-            name, key = self._place(asking, lock)
-            statement = _of(worker, lock.owner)
-            rows.append(
-                (
-                    name, key, lock.kind, lock.mode, lock.granted, lock.owner or None,
-                    worker.pid if worker else None, self._application(asking, worker, lock),
-                    (worker.user or OWNER) if worker else None, _query(statement),
-                    self._text(asking, worker, statement.text if statement else None),
-                    _moment(lock.since), _seconds(lock.since, now), member,
-                    ", ".join(lock.blockers) or None,
-                )
-            )  # fmt: skip
-        return [*rows, *(no_answer(member, 13, 15, 2) for member in answers.silent)]
+    async def _locks(self, asking: Statement) -> AsyncIterator[Iterable[Row]]:
+        found = await self._report.all(locks=True)
+        answers, now = Answers(found), self._core.world.clock.wall_micros()
+        async for member, page in self._report.pages(found):
+            if page is None:
+                yield [_not_told(member)]
+            else:
+                yield [self._lock(asking, answers, member, lock, now) for lock in page]
+        yield map(_not_told, answers.silent)
+
+    def _lock(
+        self, asking: Statement, answers: Answers, member: int, lock: Message.HeldLock, now: int
+    ) -> Row:
+        worker = answers.worker(lock)
+        name, key = self._place(asking, lock)
+        statement = _of(worker, lock.owner)
+        return (
+            name, key, lock.kind, lock.mode, lock.granted, lock.owner or None,
+            worker.pid if worker else None, self._application(asking, worker, lock),
+            (worker.user or OWNER) if worker else None, _query(statement),
+            self._text(asking, worker, statement.text if statement else None),
+            _moment(lock.since), _seconds(lock.since, now), member,
+            ", ".join(lock.blockers) or None,
+        )  # fmt: skip
 
     def _application(
         self, asking: Statement, worker: Worker | None, lock: Message.HeldLock
@@ -226,8 +236,7 @@ class ActivityRelations:
         answers, now = await self._answers(), self._core.world.clock.wall_micros()
         return [
             self._wait(asking, answers, lock, blocker, now)
-            for _, lock in answers.locks
-            if not lock.granted
+            for lock in answers.waits
             for blocker in lock.blockers
         ]
 
@@ -248,11 +257,18 @@ class ActivityRelations:
             self._text(asking, holder, theirs.text if theirs else None),
         )  # fmt: skip
 
-    async def _pg_locks(self, asking: Statement) -> Iterable[Row]:
-        answers = await self._answers(locks=True)
+    async def _pg_locks(self, asking: Statement) -> AsyncIterator[Iterable[Row]]:
+        found = await self._report.all(locks=True)
+        answers = Answers(found)
+        async for _, page in self._report.pages(found):
+            yield self._pg_page(asking, answers, page or ())
+
+    def _pg_page(
+        self, asking: Statement, answers: Answers, page: Sequence[Message.HeldLock]
+    ) -> list[Row]:
         catalog = self._core.access.catalog(asking.user)
         rows: list[Row] = []
-        for _, lock in answers.locks:
+        for lock in page:
             schema, worker = catalog.find(lock.map), answers.worker(lock)
             code = zlib.crc32(lock.key.encode()) if lock.HasField("key") else None
             rows.append(
@@ -265,6 +281,11 @@ class ActivityRelations:
                 )
             )  # fmt: skip
         return rows
+
+
+def _not_told(member: int) -> Row:
+    """In sys.locks."""
+    return no_answer(member, 13, 15, 2)
 
 
 def _of(worker: Worker | None, owner: str) -> Message.RunningStatement | None:

@@ -1013,26 +1013,30 @@ class SystemState(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., snapshots: _Optional[_Iterable[_Union[SnapshotTask, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[_Union[Subscription, _Mapping]]] = ..., copies_refused: _Optional[str] = ...) -> None: ...
 
 class ActivityRequest(_message.Message):
-    __slots__ = ("context", "locks")
+    __slots__ = ("context", "locks", "page")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     LOCKS_FIELD_NUMBER: _ClassVar[int]
+    PAGE_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     locks: bool
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., locks: _Optional[bool] = ...) -> None: ...
+    page: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., locks: _Optional[bool] = ..., page: _Optional[int] = ...) -> None: ...
 
 class Activity(_message.Message):
-    __slots__ = ("context", "clients", "statements", "transactions", "locks")
+    __slots__ = ("context", "clients", "statements", "transactions", "locks", "more")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     CLIENTS_FIELD_NUMBER: _ClassVar[int]
     STATEMENTS_FIELD_NUMBER: _ClassVar[int]
     TRANSACTIONS_FIELD_NUMBER: _ClassVar[int]
     LOCKS_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     clients: _containers.RepeatedCompositeFieldContainer[ConnectedClient]
     statements: _containers.RepeatedCompositeFieldContainer[RunningStatement]
     transactions: _containers.RepeatedCompositeFieldContainer[OpenTransaction]
     locks: _containers.RepeatedCompositeFieldContainer[HeldLock]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., clients: _Optional[_Iterable[_Union[ConnectedClient, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., locks: _Optional[_Iterable[_Union[HeldLock, _Mapping]]] = ...) -> None: ...
+    more: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., clients: _Optional[_Iterable[_Union[ConnectedClient, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., locks: _Optional[_Iterable[_Union[HeldLock, _Mapping]]] = ..., more: _Optional[int] = ...) -> None: ...
 
 class ConnectedClient(_message.Message):
     __slots__ = ("pid", "address", "application", "user", "since", "changed", "requests")
