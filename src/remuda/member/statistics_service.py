@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from remuda.catalog.statistics import ColumnStatistics, MapStatistics
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
+from remuda.errors import RemudaError
 from remuda.member.core import Core
 from remuda.member.offload import Offload
-from remuda.member.peers import REQUEST_TIMEOUT, Peers
-from remuda.member.round import in_one_round
+from remuda.member.peers import Peers
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -103,21 +103,22 @@ class ClusterStatistics:
             for schema in wanted
             if (store := core.stores.get(schema.map_id)) is not None
         }
+        others = [number for number in core.live_members() if number != core.number]
         here = asyncio.ensure_future(self._take_here(message.map_ids))
-        found = await in_one_round(
-            core,
-            self._peers,
-            RpcType.MAP_STATISTICS,
-            message,
-            control_pb2.StatisticsReply.FromString,
-            REQUEST_TIMEOUT,
+        replies = await asyncio.gather(
+            *(self._peers.request(number, RpcType.MAP_STATISTICS, message) for number in others),
+            return_exceptions=True,
         )
         await here
         parts: dict[int, list[control_pb2.MapStatistics]] = {}
         for part in self._local(message.map_ids):
             parts.setdefault(part.map_id, []).append(part)
-        for reply in found.known.values():
-            for part in reply.maps:
+        for reply in replies:
+            if isinstance(reply, RemudaError):
+                continue
+            if isinstance(reply, BaseException):
+                raise reply
+            for part in control_pb2.StatisticsReply.FromString(reply.pbody).maps:
                 parts.setdefault(part.map_id, []).append(part)
         taken: dict[int, int] = {}
         for schema in wanted:
@@ -134,17 +135,13 @@ class ClusterStatistics:
         message = control_pb2.StatisticsRequest(
             context=core.context(), map_ids=[schema.map_id], totals_only=True
         )
-        found = await in_one_round(
-            core,
-            self._peers,
-            RpcType.MAP_STATISTICS,
-            message,
-            control_pb2.StatisticsReply.FromString,
-            REQUEST_TIMEOUT,
+        others = [number for number in core.live_members() if number != core.number]
+        replies = await asyncio.gather(
+            *(self._peers.request(number, RpcType.MAP_STATISTICS, message) for number in others)
         )
         parts = self._totals([schema.map_id])
-        for reply in found.whole().values():
-            parts += reply.maps
+        for reply in replies:
+            parts += control_pb2.StatisticsReply.FromString(reply.pbody).maps
         rows = sum(part.rows for part in parts)
         size = sum(part.bytes for part in parts)
         return (parts[0].rows if schema.replicated and parts else rows), size

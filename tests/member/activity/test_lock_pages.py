@@ -11,7 +11,7 @@ from remuda.errors import UndefinedObject
 from remuda.member.activity import lock_pages
 from remuda.member.activity.lock_pages import IDLE_MAX, KEPT, ROWS, LockPages
 from remuda.member.activity.lock_rows import LockRow
-from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.messages.control_pb2 import ActivityRequest, RpcType
 from remuda.transaction.locks import Mode
 
 
@@ -66,10 +66,10 @@ def test_all_locks_of_all_members_are_shown(in_cluster: Any, monkeypatch: Any) -
         answer = silent[RpcType.ACTIVITY]
 
         def first_page_only(request: Any) -> None:
-            if b"\x18" not in request.pbody:  # field 3: the next page
-                answer(request)
-            else:
+            if ActivityRequest.FromString(request.pbody).page:
                 request.fail(UndefinedObject("this list of locks was forgotten"))
+            else:
+                answer(request)
 
         silent[RpcType.ACTIVITY] = first_page_only
         rows = await client.sql("SELECT key, kind FROM sys.locks WHERE member = 3")
