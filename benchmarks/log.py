@@ -26,13 +26,13 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BIGINT, DOUBLE
 from remuda.limits import PARTITIONS, SWITCH_INTERVAL
-from remuda.member.hop import Hop
+from remuda.member.base.loop_handoff import Hop
+from remuda.member.base.offload import Offload
+from remuda.member.journal.group import GroupCommit
+from remuda.member.journal.replay import restored
+from remuda.member.journal.rows import Packings, encode_batch
 from remuda.member.metrics.measures import Measures
-from remuda.member.offload import Offload
-from remuda.member.transaction_sets import Write
-from remuda.member.wal_group import GroupCommit
-from remuda.member.wal_replay import restored
-from remuda.member.wal_rows import Packings, encode_batch
+from remuda.member.state.transaction_sets import Write
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
 from remuda.storage.format import records as log

@@ -15,7 +15,8 @@ DASHBOARD = json.loads((ROOT / "deploy/grafana/remuda.json").read_text(encoding=
 RULES = yaml.safe_load((ROOT / "deploy/prometheus/remuda.rules.yml").read_text(encoding="utf-8"))
 ALERTS = [rule for group in RULES["groups"] for rule in group["rules"]]
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
-SOURCES = sorted((ROOT / "src/remuda/member/metrics").rglob("*.py"))
+MEMBER = ROOT / "src/remuda/member"
+SOURCES = sorted([*(MEMBER / "metrics").rglob("*.py"), *(MEMBER / "monitoring").rglob("*.py")])
 NAMES = {
     name
     for source in SOURCES

@@ -105,7 +105,7 @@ def test_slow_statements_are_noted(in_cluster, caplog, seconds, noted):
         client = await cluster.client(1)
         await client.sql("SELECT g FROM generate_series(1, 10) g(g)")
 
-    with caplog.at_level(logging.WARNING, "remuda.member.query_history"):
+    with caplog.at_level(logging.WARNING, "remuda.member.statements.query_history"):
         in_cluster(scenario, 1, log_statements=seconds)
     found = [record.remuda_fields for record in caplog.records if record.msg == "slow statement"]
     assert bool(found) == noted

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from remuda.client.feed_requests import FeedPage, FeedPositions
-from remuda.member.change_logs import EVERYTHING, Positions
+from remuda.member.changes.change_logs import EVERYTHING, Positions
 from remuda.storage.change_log import Changes
 
 PARTITIONS = range(6)

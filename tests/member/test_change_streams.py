@@ -17,7 +17,8 @@ import remuda.aio
 from remuda.config import MemberConfig
 from remuda.datatypes.timestamp import from_micros
 from remuda.errors import ChangesExpired, DuplicateColumn, InputError, UndefinedMap
-from remuda.member import change_logs, upkeep
+from remuda.member import upkeep
+from remuda.member.changes import change_logs
 from remuda.member.member import Member
 from remuda.storage.map_store import MapStore
 from remuda.world import system_world

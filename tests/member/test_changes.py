@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from remuda.errors import RemudaError, SerializationFailure, UniqueViolation
-from remuda.member.changes import ATTEMPTS
+from remuda.member.statements.changes import ATTEMPTS
 from remuda.storage.map_store import MapStore
 
 InCluster = Callable[..., None]

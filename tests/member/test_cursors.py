@@ -11,7 +11,7 @@ import pyarrow as pa
 from remuda.errors import InternalError, RemudaError
 from remuda.execution.root_sink import RootSink
 from remuda.limits import PAGES_IN_FLIGHT
-from remuda.member.cursors import Cursor
+from remuda.member.queries.cursors import Cursor
 
 
 class Wire:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from remuda.member.cut_watch import CutWatch, first_open
+from remuda.member.snapshots.cut_watch import CutWatch, first_open
 from remuda.storage.format import records as log
 from remuda.storage.log.index import IndexBuilder
 from remuda.transaction.parts import Address

@@ -14,7 +14,7 @@ from logged import run
 from tests.member.conftest import TestClient, TestCluster
 
 from remuda.errors import InputError, TransientError
-from remuda.member.cuts import Cut
+from remuda.member.snapshots.cuts import Cut
 
 ALL = "SELECT k, v FROM {}m ORDER BY k"
 

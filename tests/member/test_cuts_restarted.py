@@ -13,8 +13,8 @@ from logged import asked, late_member, logged_cluster
 from tests.member.conftest import TestClient
 
 from remuda.cluster import movement
-from remuda.member import snapshot_schedule
 from remuda.member.member import Member
+from remuda.member.snapshots import schedule as snapshot_schedule
 from remuda.world import system_world
 
 ALL = "SELECT k, v FROM {}m ORDER BY k"

@@ -27,13 +27,13 @@ from remuda.errors import (
     SerializationFailure,
     ViewChanged,
 )
-from remuda.member import queries as queries_module
 from remuda.member import upkeep
-from remuda.member.hop import Hop
-from remuda.member.jobs import Jobs
-from remuda.member.membership_messages import encode_agreement
-from remuda.member.point_reads import PointAnswer
-from remuda.member.writes import StagedWrite
+from remuda.member.base.loop_handoff import Hop
+from remuda.member.commits.jobs import Jobs
+from remuda.member.commits.writes import StagedWrite
+from remuda.member.maps.point_reads import PointAnswer
+from remuda.member.membership.membership_messages import encode_agreement
+from remuda.member.queries import queries as queries_module
 from remuda.query import effects, events
 from remuda.query.ids import Endpoint
 from remuda.query.wire import decode_query_id

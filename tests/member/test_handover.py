@@ -24,14 +24,15 @@ from remuda.errors import (
     ViewChanged,
 )
 from remuda.limits import PARTITIONS
-from remuda.member import arrow_stream, move_pauses
-from remuda.member.calls import LocalCall
-from remuda.member.commit_work import Work
-from remuda.member.job_rows import Frame
-from remuda.member.move_pauses import LOOK
-from remuda.member.routing import Router
-from remuda.member.transaction_apply import Applying
-from remuda.member.transaction_sets import PartWork, Write
+from remuda.member.base import arrow_stream
+from remuda.member.base.forwarding import LocalCall
+from remuda.member.commits import move_pauses
+from remuda.member.commits.job_rows import Frame
+from remuda.member.commits.move_pauses import LOOK
+from remuda.member.state.commit_work import Work
+from remuda.member.state.routing import Router
+from remuda.member.state.transaction_sets import PartWork, Write
+from remuda.member.transactions.apply import Applying
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.user_pb2 import RpcType

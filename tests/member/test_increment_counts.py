@@ -14,7 +14,7 @@ from tests.member.test_cuts_restarted import at_rest
 from tests.member.test_jobs import Writer, begun, commit
 
 from remuda.datatypes.schema import MapSchema
-from remuda.member.increment_counts import changed_maps
+from remuda.member.snapshots.increment_counts import changed_maps
 from remuda.storage.format.manifest import MapChanges, decode_manifest, encode_manifest
 from remuda.storage.log.tally import Tally
 from remuda.storage.snapshot import writing

@@ -15,8 +15,8 @@ import pytest
 import remuda.aio
 from remuda.client import bulk
 from remuda.errors import RemudaError, UniqueViolation
-from remuda.member.commit_work import DECIDED_SIZE
-from remuda.member.jobs import ENDED_SIZE
+from remuda.member.commits.jobs import ENDED_SIZE
+from remuda.member.state.commit_work import DECIDED_SIZE
 
 InCluster = Callable[..., None]
 JOBS = 20

@@ -19,8 +19,8 @@ from remuda.errors import (
     TypeMismatch,
     UniqueViolation,
 )
-from remuda.member.arrow_stream import encode
-from remuda.member.routing import Router
+from remuda.member.base.arrow_stream import encode
+from remuda.member.state.routing import Router
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType

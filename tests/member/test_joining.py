@@ -21,8 +21,8 @@ from tests.member.test_processes import ready, spawn
 import remuda
 from remuda.config import MemberConfig
 from remuda.errors import InvalidDefinition, MemberUnavailable
-from remuda.member.forming import Forming
 from remuda.member.member import Member
+from remuda.member.membership.forming import Forming
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from remuda.errors import SerializationFailure
-from remuda.member.transaction_sets import ReadSet, Write
+from remuda.member.state.transaction_sets import ReadSet, Write
 from remuda.transaction.states import TransactionId
 from remuda.transaction_errors import DeadlockDetected, LockNotAvailable
 

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from transacting import Session
 
-from remuda.member import transaction_apply, transaction_maps, transaction_slices
-from remuda.member import transactions as transactions_module
-from remuda.member.transaction_sets import PartWork, Write
+from remuda.member.sessions import maps as transaction_maps
+from remuda.member.state.transaction_sets import PartWork, Write
+from remuda.member.transactions import apply as transaction_apply
+from remuda.member.transactions import slices as transaction_slices
+from remuda.member.transactions import transactions as transactions_module
 from remuda.transaction import states as tx
 
 ROWS = 3_000
@@ -46,7 +48,7 @@ def test_other_steps_of_the_loop_come_between(
     in_cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transaction_slices, "ROWS_PER_STEP", SLICE)
-    monkeypatch.setattr("remuda.member.transaction_shell.ROWS_PER_STEP", SLICE)
+    monkeypatch.setattr("remuda.member.transactions.shell.ROWS_PER_STEP", SLICE)
     monkeypatch.setattr(transactions_module, "SORTED_PER_STEP", SLICE)
     monkeypatch.setattr(transaction_maps, "ROWS_AT_A_TIME", SLICE)
     applied: Counter[tuple[int, int]] = Counter()

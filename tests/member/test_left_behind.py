@@ -12,7 +12,7 @@ from remuda.execution.exchange.inbox import Inbox
 from remuda.execution.exchange.outbox import Outbox
 from remuda.execution.fragment import FragmentInstance
 from remuda.execution.root_sink import RootSink
-from remuda.member.cursors import Cursor, Results
+from remuda.member.queries.cursors import Cursor, Results
 
 PARTS = (FragmentInstance, RootSink, Inbox, Outbox, Cursor, Results)
 

@@ -372,7 +372,7 @@ def test_changes_that_are_not_kept_any_more_are_a_gap(
                 await asyncio.sleep(0.001)
             await numbers.put(1, "three")  # it is not asked for: the buffer is full
             await numbers.put(1, "four")
-            monkeypatch.setattr("remuda.member.change_logs.KEPT", 0)
+            monkeypatch.setattr("remuda.member.changes.change_logs.KEPT", 0)
             for member in cluster.members:
                 for map_id, store in member.core.stores.items():
                     store.raise_floor(member.core.timestamp())
@@ -429,7 +429,7 @@ def test_nothing_is_left_of_listeners_that_have_ended(in_cluster: Any) -> None:
 
 
 def test_their_number_is_bounded(in_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remuda.member.subscriptions.SUBSCRIPTIONS_MAX", 2)
+    monkeypatch.setattr("remuda.member.changes.subscriptions.SUBSCRIPTIONS_MAX", 2)
 
     async def scenario(cluster: TestCluster) -> None:
         async with client_of(cluster) as client:

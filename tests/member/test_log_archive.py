@@ -13,7 +13,7 @@ from logged import Scenario
 from tests.member.conftest import TestClient, TestCluster
 
 from remuda.errors import InputError, ResourceError
-from remuda.member import snapshot_schedule
+from remuda.member.snapshots import schedule as snapshot_schedule
 from remuda.storage.format.manifest import Manifest, MemberLog
 from remuda.storage.snapshot import archive as archives
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 
-from remuda.member.log import JsonFormatter, TextFormatter
+from remuda.member.state.log import JsonFormatter, TextFormatter
 
 
 def test_a_member_without_a_number_has_none_in_its_lines() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from power import losses
 
-from remuda.member.wal_group import GroupCommit
-from remuda.member.wal_writer import MemberWal
+from remuda.member.journal.group import GroupCommit
+from remuda.member.journal.writer import MemberWal
 
 
 @pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.soak)])
@@ -18,7 +18,7 @@ def test_everything_acknowledged_is_there(seed: int) -> None:
 
 
 def test_with_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remuda.member.wal_checkpoint.LOOK_EVERY", 0.02)
+    monkeypatch.setattr("remuda.member.journal.checkpoint.LOOK_EVERY", 0.02)
     assert asyncio.run(losses(7, 8, backups=1, checkpoint_size=2000)) == []
 
 

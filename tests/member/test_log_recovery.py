@@ -17,8 +17,8 @@ from remuda.client.asynchronous.connect import connect
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import DiskFull, RemudaError
-from remuda.member.forming import Forming
-from remuda.member.recovery import Recovery
+from remuda.member.membership.forming import Forming
+from remuda.member.membership.recovery import Recovery
 from remuda.storage.transfer import EVERY_PARTITION
 
 
@@ -312,7 +312,7 @@ class Witness(sim_disk.SimulatedDisk):  # type: ignore[misc, name-defined]
 def test_votes_views_and_checkpoints_do_not_hold_heartbeats_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("remuda.member.wal_checkpoint.LOOK_EVERY", 0.01)
+    monkeypatch.setattr("remuda.member.journal.checkpoint.LOOK_EVERY", 0.01)
 
     async def scenario() -> None:
         disk, folders = Witness(), [Path(f"/{name}") for name in "abc"]
@@ -379,7 +379,7 @@ def ends(cluster: TestCluster) -> dict[int, int]:
 def test_entries_end_when_they_would_have(
     checkpoint_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remuda.member.wal_checkpoint.LOOK_EVERY", 0.01)
+    monkeypatch.setattr("remuda.member.journal.checkpoint.LOOK_EVERY", 0.01)
 
     async def scenario() -> None:
         disk, folders = memory_disk(), [Path("/a"), Path("/b")]

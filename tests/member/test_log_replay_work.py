@@ -18,10 +18,10 @@ from remuda.datatypes.schema import Column, MapOptions, MapSchema
 from remuda.datatypes.sql import BIGINT
 from remuda.datatypes.timestamp import FOREVER
 from remuda.limits import PARTITIONS
-from remuda.member import wal_checkpoint
-from remuda.member.transaction_sets import Write
-from remuda.member.wal_replay import Restored, restored
-from remuda.member.wal_rows import Packings, encode_batch, key_columns
+from remuda.member.journal import checkpoint as wal_checkpoint
+from remuda.member.journal.replay import Restored, restored
+from remuda.member.journal.rows import Packings, encode_batch, key_columns
+from remuda.member.state.transaction_sets import Write
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
 from remuda.storage import transfer

@@ -12,17 +12,17 @@ import pytest
 from logged import logged_cluster, memory_disk, on_disk, picture
 
 from remuda.errors import DiskFull
-from remuda.member.routing import Router
+from remuda.member.state.routing import Router
 
 ALL = "SELECT id FROM t ORDER BY id"
 FOLDER = Path("/a")
-LOOK_EVERY = "remuda.member.wal_checkpoint.LOOK_EVERY"
+LOOK_EVERY = "remuda.member.journal.checkpoint.LOOK_EVERY"
 
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LOOK_EVERY, 1000)  # no mark may find the full disk before a write does
-    monkeypatch.setattr("remuda.member.wal_group.TRY_EVERY", 0.01)
+    monkeypatch.setattr("remuda.member.journal.group.TRY_EVERY", 0.01)
 
 
 @asynccontextmanager

@@ -11,10 +11,10 @@ import pytest
 from logged import memory_disk
 
 from remuda.errors import RemudaError
-from remuda.member.hop import Hop
+from remuda.member.base.loop_handoff import Hop
+from remuda.member.base.offload import Offload
+from remuda.member.journal.group import GroupCommit
 from remuda.member.metrics.measures import Measures
-from remuda.member.offload import Offload
-from remuda.member.wal_group import GroupCommit
 from remuda.storage.format.records import CatalogChanged
 from remuda.storage.format.segment import Identity
 from remuda.storage.log.files import LogFiles, open_log

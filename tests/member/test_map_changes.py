@@ -34,7 +34,7 @@ from remuda.errors import (
     WrongParameters,
 )
 from remuda.limits import PAGE_ROWS, PAGES_IN_FLIGHT
-from remuda.member.cursors import Results
+from remuda.member.queries.cursors import Results
 from remuda.transaction_errors import ActiveTransaction
 
 ACCOUNTS = (

@@ -158,7 +158,7 @@ def test_of_two_members_none_goes_on_alone(in_cluster: InCluster) -> None:
 def test_with_fewer_than_minimum_members_nobody_serves(
     in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remuda.member.readiness.READY_TIMEOUT", 0.1)
+    monkeypatch.setattr("remuda.member.state.readiness.READY_TIMEOUT", 0.1)
 
     async def scenario(cluster: Any) -> None:
         client = await filled(cluster)

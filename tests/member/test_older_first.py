@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from transacting import Session
 
-from remuda.member.routing import Router
-from remuda.member.transaction_sets import PartWork, Scan, Write
+from remuda.member.state.routing import Router
+from remuda.member.state.transaction_sets import PartWork, Scan, Write
 from remuda.transaction.states import TransactionId
 
 CREATE = "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)"

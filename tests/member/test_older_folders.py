@@ -14,9 +14,11 @@ from power import judge, record
 from tests.member.conftest import TestCluster
 
 from remuda.errors import DataCorrupted, ResourceError
-from remuda.member import heard_logs, recovery, wal_checkpoint
-from remuda.member.heard_logs import HeardLogs
-from remuda.member.wal_folder import Folder
+from remuda.member.journal import checkpoint as wal_checkpoint
+from remuda.member.journal import heard_logs
+from remuda.member.journal.folder import Folder
+from remuda.member.journal.heard_logs import HeardLogs
+from remuda.member.membership import recovery
 from remuda.storage.format.records import HeardLog, JobCommitted, LogsHeard
 from remuda.storage.log.files import LogFiles, open_log
 from remuda.storage.log.reader import LogReader
@@ -266,7 +268,7 @@ def test_a_store_that_does_not_answer_holds_no_start_up(
         settings = {"snapshot_store": "/store"}
         async with logged_cluster([A], on_disk(disk), **settings) as cluster:
             await (await cluster.client()).sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
-        monkeypatch.setattr("remuda.member.snapshots.of_cuts", unreachable)
+        monkeypatch.setattr("remuda.member.snapshots.snapshots.of_cuts", unreachable)
         monkeypatch.setattr(recovery, "WITNESS_TIMEOUT", 0.05)
         async with logged_cluster([A], on_disk(disk), **settings) as cluster:
             assert await count(cluster) == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from remuda.errors import DivisionByZero, SchemaChanged, UndefinedMap
-from remuda.member import planned_again
+from remuda.member.statements import replanning as planned_again
 
 ROWS = [(1, 10), (2, 20), (3, 30)]
 

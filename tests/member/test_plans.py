@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from remuda.errors import SqlSyntaxError, UndefinedColumn
-from remuda.member import plans
+from remuda.member.statements import plans
 from remuda.session import sight
 
 

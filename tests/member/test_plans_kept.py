@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from remuda.member import plans
+from remuda.member.statements import plans
 
 TOGETHER = "SELECT count(*) FROM a JOIN b ON a.id = b.id WHERE a.v > ?"
 InCluster = Callable[..., None]

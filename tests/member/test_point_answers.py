@@ -9,7 +9,7 @@ import pytest
 
 from remuda.datatypes.values import from_physical, infer_type, to_physical
 from remuda.errors import DivisionByZero
-from remuda.member.point_reads import ANSWER_SIZE_MAX
+from remuda.member.maps.point_reads import ANSWER_SIZE_MAX
 from remuda.rpc import codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType

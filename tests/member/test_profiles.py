@@ -11,9 +11,9 @@ import pytest
 
 from remuda.errors import OutOfMemory, QueryCanceled, QueryTimeout
 from remuda.execution.context import FragmentProfile
-from remuda.member.admission import AdmissionGate
-from remuda.member.fragments import Listener
-from remuda.member.recursion import Evaluation
+from remuda.member.queries.fragments import Listener
+from remuda.member.statements.admission import AdmissionGate
+from remuda.member.statements.recursion import Evaluation
 
 InCluster = Callable[..., None]
 MIB = 1 << 20

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from remuda.member import runs
-from remuda.member.routing import Router
+from remuda.member.state.routing import Router
+from remuda.member.statements import initiated_queries as runs
 
 KEYS = [4, 5, 7, 1000]
 

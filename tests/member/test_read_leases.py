@@ -13,7 +13,9 @@ from remuda.client.asynchronous.client import Client
 from remuda.client.asynchronous.connect import connect
 from remuda.client.tool_access import core_of
 from remuda.errors import InputError, LimitExceeded, SnapshotTooOld
-from remuda.member import read_leases, transaction_pins, upkeep
+from remuda.member import upkeep
+from remuda.member.maps import read_leases
+from remuda.member.sessions import pins as transaction_pins
 
 InCluster = Callable[..., None]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from remuda.errors import LimitExceeded, OutOfMemory, QueryCanceled, QueryTimeout
-from remuda.member import recursion
+from remuda.member.statements import recursion
 
 InCluster = Callable[..., None]
 ENDLESS = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"

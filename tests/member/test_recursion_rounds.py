@@ -12,8 +12,8 @@ import pytest
 from remuda.errors import LimitExceeded, QueryCanceled
 from remuda.execution import build
 from remuda.execution.operators.hash_join import HashJoinOperator
-from remuda.member import recursion
-from remuda.member.queries import Queries
+from remuda.member.queries.queries import Queries
+from remuda.member.statements import recursion
 
 InCluster = Callable[..., None]
 

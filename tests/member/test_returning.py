@@ -13,9 +13,9 @@ import pytest
 from logged import asked, late_member, logged_cluster, memory_disk, on_disk
 from tests.member.conftest import TestCluster
 
-from remuda.member import copy_differences
-from remuda.member.former_copies import Comparison, FormerCopies
+from remuda.member.copies import differences as copy_differences
 from remuda.member.member import Member
+from remuda.member.membership.former_copies import Comparison, FormerCopies
 from remuda.storage.map_store import MapStore
 
 ROWS = 2000

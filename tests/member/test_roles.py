@@ -10,7 +10,7 @@ from remuda.errors import (
     QueryCanceled,
     RemudaError,
 )
-from remuda.member.access import _NEEDS, CHECKED_ELSEWHERE
+from remuda.member.base.access import _NEEDS, CHECKED_ELSEWHERE
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType

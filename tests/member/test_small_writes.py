@@ -19,8 +19,8 @@ from remuda.errors import (
     TransientError,
     ViewChanged,
 )
-from remuda.member.map_writes import Gathered
-from remuda.member.transaction_sets import ReadSet, Scan, Write
+from remuda.member.maps.writes import Gathered
+from remuda.member.state.transaction_sets import ReadSet, Scan, Write
 from remuda.plan.expression import Call, ColumnRef, Literal
 from remuda.rpc.messages import user_pb2
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from remuda.errors import DiskFull
-from remuda.member import snapshot_schedule
-from remuda.member.snapshot_schedule import LOOK_EVERY, LOOK_EVERY_MAX, SnapshotSchedule
+from remuda.member.snapshots import schedule as snapshot_schedule
+from remuda.member.snapshots.schedule import LOOK_EVERY, LOOK_EVERY_MAX, SnapshotSchedule
 
 
 class Ended(Exception):

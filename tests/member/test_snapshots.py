@@ -21,7 +21,8 @@ from remuda.errors import (
     UndefinedMap,
     UndefinedObject,
 )
-from remuda.member import snapshot_making, snapshot_restoring
+from remuda.member.snapshots import making as snapshot_making
+from remuda.member.snapshots import restoring as snapshot_restoring
 from remuda.session.privileges import Need, needs_of
 from remuda.sql.binder import bind
 from remuda.sql.parser import parse

@@ -10,8 +10,8 @@ from remuda.catalog.statistics import ColumnStatistics
 from remuda.datatypes.keyhash import hash_arrays
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BIGINT, VARCHAR
-from remuda.member import statistics_service
-from remuda.member.statistics_service import _merged_column
+from remuda.member.statements import statistics_service
+from remuda.member.statements.statistics_service import _merged_column
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
 from remuda.storage.sketch import sketch_of

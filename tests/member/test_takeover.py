@@ -12,9 +12,9 @@ import pytest
 from remuda.cluster.assignment import first_view
 from remuda.datatypes.timestamp import HybridClock
 from remuda.datatypes.view import MemberInfo, View
-from remuda.member.core import Core
-from remuda.member.readiness import Readiness
-from remuda.member.takeover import KEY, Takeover
+from remuda.member.base.core import Core
+from remuda.member.membership.takeover import KEY, Takeover
+from remuda.member.state.readiness import Readiness
 
 ME = 1
 FOREVER = 1e9

@@ -12,8 +12,8 @@ from remuda.client.login import Security, security
 from remuda.config import INSECURE_WORDS, MemberConfig, check_exposure, is_loopback
 from remuda.datatypes.timestamp import from_micros
 from remuda.errors import AuthenticationFailed, InputError, TlsFailed
-from remuda.member.defences import defences
 from remuda.member.member import Member
+from remuda.member.security.defences import defences
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, control_pb2, data_pb2
 from remuda.rpc.sasl import SecretClient

@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from remuda.errors import JobAborted
-from remuda.member.core import to_its_end
+from remuda.member.base.core import to_its_end
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from transacting import Session
 
 from remuda.errors import SerializationFailure, SnapshotTooOld
-from remuda.member import transaction_pins, upkeep
+from remuda.member import upkeep
+from remuda.member.sessions import pins as transaction_pins
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.transaction_errors import (

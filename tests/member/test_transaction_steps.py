@@ -21,10 +21,12 @@ from remuda.errors import (
     RemudaError,
     SerializationFailure,
 )
-from remuda.member import transaction_shell, transaction_snapshots, transactions
-from remuda.member.routes import UserRoutes
-from remuda.member.transaction_session import TransactionSessions
-from remuda.member.transaction_shell import TransactionShell
+from remuda.member.base.routes import UserRoutes
+from remuda.member.sessions import snapshots as transaction_snapshots
+from remuda.member.sessions.session import TransactionSessions
+from remuda.member.transactions import shell as transaction_shell
+from remuda.member.transactions import transactions
+from remuda.member.transactions.shell import TransactionShell
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.transaction import states as tx
 from remuda.transaction.states import State

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remuda.errors import JobAborted
-from remuda.member.turns import ENDED_KEPT, Turns
+from remuda.member.commits.turns import ENDED_KEPT, Turns
 
 
 def test_turns_are_granted_in_the_order_of_arrival() -> None:

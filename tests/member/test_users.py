@@ -143,7 +143,7 @@ class TestWhoIsThere:
         async def scenario(cluster):
             known = await cluster.client(1, ROOT)
             monkeypatch.setattr("remuda.rpc.connection.AUTHENTICATION_PENALTY", 0.2)
-            monkeypatch.setattr("remuda.member.passwords.AUTHENTICATION_PENALTY", 5.0)
+            monkeypatch.setattr("remuda.member.base.passwords.AUTHENTICATION_PENALTY", 5.0)
             guesses = [cluster.client(1, Security("root", f"guess {n}")) for n in range(12)]
             outcomes = await asyncio.gather(*guesses, return_exceptions=True)
             assert all(isinstance(error, AuthenticationFailed) for error in outcomes)
@@ -156,7 +156,7 @@ class TestWhoIsThere:
         in_cluster(scenario, 1, **settings)
 
     def test_the_file_is_read_again(self, in_cluster, settings, monkeypatch):
-        monkeypatch.setattr("remuda.member.access.REREAD_INTERVAL", 0.005)
+        monkeypatch.setattr("remuda.member.base.access.REREAD_INTERVAL", 0.005)
         path = settings["users_file"]
 
         def write(users):

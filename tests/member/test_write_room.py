@@ -260,7 +260,7 @@ def test_single_writes_are_admitted_with_their_index_entries_on_every_copy(
     in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the next measurement finds them."""
-    monkeypatch.setattr("remuda.member.write_room.MEASURE_EVERY", 1e9)
+    monkeypatch.setattr("remuda.member.state.write_room.MEASURE_EVERY", 1e9)
 
     async def scenario(cluster: Any) -> None:
         client = await with_table(cluster)
@@ -403,8 +403,8 @@ def test_copies_that_have_no_room_are_not_made_and_their_partitions_say_so(
     in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of three members one is lost: the two that are left cannot hold all rows twice."""
-    monkeypatch.setattr("remuda.member.copies_giving.FULL_PAUSE", 0.05)
-    monkeypatch.setattr("remuda.member.copies_giving.LOOK_EVERY", 0.05)
+    monkeypatch.setattr("remuda.member.copies.giving.FULL_PAUSE", 0.05)
+    monkeypatch.setattr("remuda.member.copies.giving.LOOK_EVERY", 0.05)
     states = "SELECT state, cause, count(*) FROM sys.partitions GROUP BY state, cause ORDER BY 1, 2"
 
     async def scenario(cluster: Any) -> None:

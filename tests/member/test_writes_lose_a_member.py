@@ -12,7 +12,7 @@ import pytest
 
 import remuda.aio
 from remuda.errors import JobInterrupted
-from remuda.member.core import Core
+from remuda.member.base.core import Core
 
 KEYS = 40
 TABLE = pa.table({"id": range(100, 100 + KEYS), "v": [1] * KEYS})

@@ -38,7 +38,7 @@ def people() -> Users:
 def known_users(tmp_path, monkeypatch):
     """Settings of members that know these users; wrong guesses are punished for an instant only."""
     monkeypatch.setattr("remuda.rpc.connection.AUTHENTICATION_PENALTY", 0.01)
-    monkeypatch.setattr("remuda.member.passwords.AUTHENTICATION_PENALTY", 0.01)
+    monkeypatch.setattr("remuda.member.base.passwords.AUTHENTICATION_PENALTY", 0.01)
     secret, users = tmp_path / "secret", tmp_path / "users.json"
     secret.write_text("a secret of the cluster")
     users.write_bytes(encode_users(people()))

@@ -35,7 +35,7 @@ from remuda.datatypes.sql import (
     decimal,
     varchar,
 )
-from remuda.member.system_relations import engine_rows
+from remuda.member.system.system_relations import engine_rows
 from remuda.session.system import functions, information_schema, pg_catalog
 
 TYPES = (

@@ -21,7 +21,7 @@ from sim_world import SimulatedDisk, SimulatedPool, simulated_world
 
 import remuda.execution.exchange.window as window_module
 import remuda.member.member as member_module
-import remuda.member.short_plans as short_plans_module
+import remuda.member.queries.short_plans as short_plans_module
 import remuda.query.registry as registry_module
 from remuda.config import MemberConfig
 from remuda.errors import RemudaError

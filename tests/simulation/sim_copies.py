@@ -17,7 +17,7 @@ from sim_cluster import Simulation, Violation, played, simulation
 from remuda.cluster import movement
 from remuda.datatypes.values import array_to_values
 from remuda.errors import RemudaError, TransientError
-from remuda.member.routing import Router
+from remuda.member.state.routing import Router
 from remuda.storage.map_store import MapStore
 
 REPAIR = 90.0

@@ -16,7 +16,7 @@ from sim_network import LOST, Fate, Sent
 from sim_queries import Question, Rows, Tables
 from sim_storm import Storm, run_storm
 
-import remuda.member.jobs as jobs_module
+import remuda.member.commits.jobs as jobs_module
 from remuda.datatypes.arrow import engine_schema
 from remuda.errors import (
     ConnectionBroken,
@@ -27,8 +27,8 @@ from remuda.errors import (
     UndefinedStatement,
     UniqueViolation,
 )
-from remuda.member.arrow_stream import encode
-from remuda.member.routing import Router
+from remuda.member.base.arrow_stream import encode
+from remuda.member.state.routing import Router
 from remuda.rpc import codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType

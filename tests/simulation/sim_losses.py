@@ -37,7 +37,7 @@ from sim_users import connected, running, users_of
 
 from remuda.cluster import movement
 from remuda.errors import RemudaError, TransientError
-from remuda.member.snapshot_storage import SnapshotStorage
+from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.rpc.messages import control_pb2, user_pb2
 
 MEMBERS = 3

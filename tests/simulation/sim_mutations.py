@@ -7,25 +7,25 @@ from typing import Any
 
 import pytest
 
-import remuda.member.catalog_service as catalog_module
-import remuda.member.planned_again as planned_again_module
-import remuda.member.statements as statements_module
+import remuda.member.membership.catalog_service as catalog_module
+import remuda.member.statements.replanning as planned_again_module
+import remuda.member.statements.statements as statements_module
 import remuda.query.stream as stream_module
 from remuda.cluster.agreement import Agreement
 from remuda.cluster.decree import Proposal
 from remuda.cluster.membership import Times
 from remuda.datatypes.view import View
 from remuda.execution.exchange.inbox import Inbox
-from remuda.member.catalog_service import CatalogService
-from remuda.member.commit_participants import CommitParticipants
-from remuda.member.core import Core
-from remuda.member.fragments import LocalSources
+from remuda.member.base.core import Core
+from remuda.member.base.peers import Peers
+from remuda.member.commits.participants import CommitParticipants
 from remuda.member.leaving import Leaving
-from remuda.member.membership import Membership
-from remuda.member.peers import Peers
-from remuda.member.queries import Queries
-from remuda.member.readiness import Readiness
-from remuda.member.takeover import Takeover
+from remuda.member.membership.catalog_service import CatalogService
+from remuda.member.membership.membership import Membership
+from remuda.member.membership.takeover import Takeover
+from remuda.member.queries.fragments import LocalSources
+from remuda.member.queries.queries import Queries
+from remuda.member.state.readiness import Readiness
 from remuda.query import effects as do
 from remuda.query.registry import QueryRegistry
 from remuda.query.state import Phase, QueryState

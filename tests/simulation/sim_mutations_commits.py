@@ -13,15 +13,15 @@ from remuda.client.asynchronous.job_writer import JobWriter
 from remuda.errors import NotServed, StorageFull
 from remuda.execution.context import ScanOf
 from remuda.limits import PARTITIONS
-from remuda.member.copies import Copies
-from remuda.member.copies_giving import Giving
-from remuda.member.fragments import LocalSources
-from remuda.member.job_rows import JobRows
-from remuda.member.readiness import Readiness
-from remuda.member.takeover import Takeover
-from remuda.member.transaction_pins import TransactionPins
-from remuda.member.transaction_validation import Validation
-from remuda.member.write_room import WriteRoom
+from remuda.member.commits.job_rows import JobRows
+from remuda.member.copies.copies import Copies
+from remuda.member.copies.giving import Giving
+from remuda.member.membership.takeover import Takeover
+from remuda.member.queries.fragments import LocalSources
+from remuda.member.sessions.pins import TransactionPins
+from remuda.member.state.readiness import Readiness
+from remuda.member.state.write_room import WriteRoom
+from remuda.member.transactions.validation import Validation
 from remuda.storage.map_store import MapStore
 from remuda.transaction import staged_commit
 from remuda.transaction.parts import Parts

@@ -8,10 +8,11 @@ from typing import Any
 from sim_mutations import Patch, a_lost_initiator_is_waited_for, mutation
 
 from remuda.cluster.draining import Drain
-from remuda.member.activity import clients, control
-from remuda.member.activity.client_table import ClientTable
-from remuda.member.activity.control import Control
-from remuda.member.key_locks import KeyLocks
+from remuda.member.state import clients
+from remuda.member.statements import control
+from remuda.member.statements.client_table import ClientTable
+from remuda.member.statements.control import Control
+from remuda.member.transactions.key_locks import KeyLocks
 from remuda.query import ending
 
 MEMBERS = 3

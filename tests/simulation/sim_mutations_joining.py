@@ -11,7 +11,7 @@ from remuda.cluster.joiners import Joiners
 from remuda.cluster.membership import Membership
 from remuda.datatypes.view import MemberInfo
 from remuda.errors import RemudaError
-from remuda.member.meeting import Meetings
+from remuda.member.membership.meeting import Meetings
 
 NOT_THERE = "processes_that_are_not_there_do_not_join"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sim_mutations import Patch, mutation
 
-from remuda.member import planned_again
-from remuda.member.departure import Departure
-from remuda.member.jobs import Jobs
-from remuda.member.leavers import Leavers
-from remuda.member.membership import Membership
+from remuda.member.base.leavers import Leavers
+from remuda.member.commits.jobs import Jobs
+from remuda.member.membership.membership import Membership
 from remuda.member.open_work import OpenWork
+from remuda.member.state.departure import Departure
+from remuda.member.statements import replanning as planned_again
 from remuda.query.registry import QueryRegistry
 from remuda.rpc.transport import Channel
 

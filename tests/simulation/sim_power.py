@@ -26,7 +26,9 @@ from sim_users import connected, running, users_of
 from remuda.config import MemberConfig
 from remuda.errors import PartitionsLost, RemudaError
 from remuda.execution.pool import Pool
-from remuda.member import offload, recovery, wal_checkpoint
+from remuda.member.base import offload
+from remuda.member.journal import checkpoint as wal_checkpoint
+from remuda.member.membership import recovery
 from remuda.rpc.connection import ChannelKind
 from remuda.storage.log.files import open_log
 

@@ -19,7 +19,7 @@ from sim_network import Sent
 from sim_queries import Question, Rows, Tables, same
 from sim_storm import Storm, run_storm
 
-import remuda.member.passwords as passwords_module
+import remuda.member.base.passwords as passwords_module
 from remuda.catalog.passwords import ITERATIONS_MIN, hashed
 from remuda.catalog.users import ALL, Role, Users, encode_users
 from remuda.errors import (

@@ -25,8 +25,8 @@ from sim_users import connected, running, users_of
 
 from remuda.config import MemberConfig
 from remuda.errors import RemudaError, TransientError
-from remuda.member.former_copies import FormerCopies
 from remuda.member.member import Member
+from remuda.member.membership.former_copies import FormerCopies
 from remuda.storage.map_store import MapStore
 
 PATIENCE = 120.0

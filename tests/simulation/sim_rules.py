@@ -16,7 +16,7 @@ from sim_client import Client, Result
 from sim_cluster import Simulation, pbody, simulation
 from sim_network import LOST, Fate, Sent
 
-import remuda.member.planned_again as planned_again_module
+import remuda.member.statements.replanning as planned_again_module
 import remuda.query.registry as registry_module
 from remuda.errors import (
     ConnectionBroken,
@@ -29,7 +29,7 @@ from remuda.errors import (
     TransientError,
     ViewChanged,
 )
-from remuda.member.routing import Router
+from remuda.member.state.routing import Router
 from remuda.rpc.messages import control_pb2
 
 JOIN = "SELECT a.id, b.id FROM t a JOIN t b ON a.g = b.g"

@@ -27,7 +27,7 @@ from remuda.errors import (
     StorageFull,
     TransientError,
 )
-from remuda.member.routing import Router
+from remuda.member.state.routing import Router
 
 SUM = "SELECT sum(g), count(*) FROM t"
 BEFORE = [(sum(n % GROUPS for n in range(ROWS)), ROWS)]

@@ -11,10 +11,10 @@ import pytest
 from sim_network import LOST
 from sim_rules import ORDERED, ROWS, SORTED, Play, scenario
 
-import remuda.member.planned_again as planned_again_module
+import remuda.member.statements.replanning as planned_again_module
 from remuda.cluster.membership import LeaveAsked
 from remuda.errors import MemberUnavailable, NoLease, TransientError, ViewChanged
-from remuda.member.routing import Router
+from remuda.member.state.routing import Router
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2, user_pb2
 

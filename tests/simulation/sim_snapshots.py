@@ -29,8 +29,8 @@ from remuda.errors import (
     TransientError,
     UndefinedObject,
 )
-from remuda.member import snapshot_making
-from remuda.member.snapshot_storage import SnapshotStorage
+from remuda.member.snapshots import making as snapshot_making
+from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.storage.snapshot.chain import load
 
 CHAIN = 4

@@ -34,8 +34,9 @@ from sim_users import connected, running, users_of
 
 from remuda.catalog.staged_maps import is_staged
 from remuda.errors import RemudaError
-from remuda.member import offload, snapshot_making
-from remuda.member.snapshot_storage import SnapshotStorage
+from remuda.member.base import offload
+from remuda.member.snapshots import making as snapshot_making
+from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.storage.snapshot.chain import load
 from remuda.storage.snapshot.cut_records import mark_version
 

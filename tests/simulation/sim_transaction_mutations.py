@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from remuda.datatypes.timestamp import from_micros
-from remuda.member.fragments import LocalSources
-from remuda.member.transaction_session import OpenTransaction
-from remuda.member.transaction_validation import Validation
+from remuda.member.queries.fragments import LocalSources
+from remuda.member.sessions.session import OpenTransaction
+from remuda.member.transactions.validation import Validation
 from remuda.storage.map_store import MapStore
 from remuda.transaction.own_writes import OwnWrites
 

@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sim_cluster import Violation
 from sim_copies import run_seed
 
-from remuda.member.commit_participants import CommitParticipants
-from remuda.member.commits import Commits
-from remuda.member.copies_giving import Giving
+from remuda.member.commits.commits import Commits
+from remuda.member.commits.participants import CommitParticipants
+from remuda.member.copies.giving import Giving
 from remuda.storage.map_store import MapStore
 
 SEEDS = int(os.environ.get("REMUDA_SIMULATION_COPY_SEEDS", "3"))

@@ -25,11 +25,11 @@ from sim_users import running, users_of
 
 import remuda.aio
 from remuda.datatypes.timestamp import FOREVER
-from remuda.member.core import Core
-from remuda.member.cut_watch import CutWatch
-from remuda.member.cuts import Cuts
-from remuda.member.routing import Router
-from remuda.member.snapshot_storage import SnapshotStorage
+from remuda.member.base.core import Core
+from remuda.member.snapshots.cut_watch import CutWatch
+from remuda.member.snapshots.cuts import Cuts
+from remuda.member.snapshots.storage import SnapshotStorage
+from remuda.member.state.routing import Router
 from remuda.rpc.messages import control_pb2
 from remuda.storage.log.replay import Replay, ToCut
 from remuda.storage.map_store import MapStore

@@ -21,12 +21,13 @@ from sim_network import LOST, Fate, Sent
 
 from remuda.cluster.next_view import Placement
 from remuda.errors import MemberUnavailable, PartitionsUnreachable, RemudaError
-from remuda.member import commit_participants, donations
-from remuda.member.commit_participants import CommitParticipants
-from remuda.member.commit_work import Taking
-from remuda.member.copies_receiving import Incoming
-from remuda.member.donor import Donor
-from remuda.member.metrics.pages import Pages
+from remuda.member.commits import participants as commit_participants
+from remuda.member.commits.participants import CommitParticipants
+from remuda.member.copies import donations
+from remuda.member.copies.donor import Donor
+from remuda.member.copies.receiving import Incoming
+from remuda.member.monitoring.pages import Pages
+from remuda.member.state.commit_work import Taking
 from remuda.storage import transfer
 from remuda.transaction.staged_commit import FinishAsked
 

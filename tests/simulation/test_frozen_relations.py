@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sim_cluster import Simulation, simulation
 
 from remuda.catalog.system_relations import SYS, SYSTEM
-from remuda.member.round import PATIENCE
+from remuda.member.base.round import PATIENCE
 
 SILENT = 3
 PER_MEMBER = {
@@ -93,7 +93,7 @@ def test_nothing_is_missing_while_all_answer() -> None:
 
 
 def test_a_wait_for_a_silent_member_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remuda.member.statement_statistics.PATIENCE", 30.0)
+    monkeypatch.setattr("remuda.member.system.statement_statistics.PATIENCE", 30.0)
     with (
         pytest.raises(AssertionError, match="took 30"),
         simulation(7, 3, backups=1, heartbeat_timeout=300.0) as sim,

@@ -23,7 +23,7 @@ from sim_network import Sent
 
 from remuda.datatypes.view import MemberInfo
 from remuda.errors import ConnectionBroken, RemudaError
-from remuda.member.meeting import MEETING_TIMEOUT, MEETINGS_MAX, Meetings
+from remuda.member.membership.meeting import MEETING_TIMEOUT, MEETINGS_MAX, Meetings
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType

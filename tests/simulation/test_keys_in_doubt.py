@@ -17,11 +17,11 @@ from sim_users import connected, users_of
 from test_donors import SPLIT, Work, load, until
 
 from remuda.errors import OutcomeUnknown, PartitionsUnreachable, SerializationFailure
-from remuda.member.commits_in_doubt import CommitsInDoubt
-from remuda.member.doubts import Doubts
-from remuda.member.routing import Router
-from remuda.member.transaction_sets import Write
-from remuda.member.transactions import Transactions
+from remuda.member.commits.commits_in_doubt import CommitsInDoubt
+from remuda.member.state.maps_in_doubt import Doubts
+from remuda.member.state.routing import Router
+from remuda.member.state.transaction_sets import Write
+from remuda.member.transactions.transactions import Transactions
 
 AWAY = {4, 5}
 SOON = 1.0

@@ -15,8 +15,8 @@ from sim_log_disk import LogDisk
 from sim_network import LOST, Fate, Sent
 from test_donors import ROWS, TOTAL, load, until
 
-from remuda.member.routing import Router
-from remuda.member.transaction_sets import Write
+from remuda.member.state.routing import Router
+from remuda.member.state.transaction_sets import Write
 from remuda.storage.format import records
 
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sim_cluster import Violation
 from sim_losses import Loss, LossRun, Theme, run_loss
 
-from remuda.member.peers import Peers
+from remuda.member.base.peers import Peers
 
 SOAK_SEEDS = int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 2500
 TRIES = 3

@@ -29,8 +29,8 @@ from sim_power import COMING, PowerStorm, run_seed
 from sim_transaction_works import Bank, Elements
 
 from remuda.errors import RemudaError, ResourceError
-from remuda.member.wal_group import GroupCommit
-from remuda.member.wal_writer import MemberWal
+from remuda.member.journal.group import GroupCommit
+from remuda.member.journal.writer import MemberWal
 from remuda.storage.format import segment
 from remuda.storage.log import reader
 

@@ -22,9 +22,9 @@ sys.path.append(str(Path(__file__).parent.parent / "storage"))
 from sim_cluster import Violation
 from sim_returns import ReturnStorm, run_seed
 
-from remuda.member import copy_differences
-from remuda.member.copy_differences import Differences
-from remuda.member.former_copies import Comparison
+from remuda.member.copies import differences as copy_differences
+from remuda.member.copies.differences import Differences
+from remuda.member.membership.former_copies import Comparison
 
 SEEDS = int(os.environ.get("REMUDA_SIMULATION_RETURN_SEEDS", "1"))
 SOAK_SEEDS = int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 20

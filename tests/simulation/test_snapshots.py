@@ -19,10 +19,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sim_cluster import Violation
 from sim_snapshots import run_seed
 
-from remuda.member import snapshot_rows
-from remuda.member.cut_watch import CutWatch
-from remuda.member.cuts import Cuts
-from remuda.member.snapshot_restoring import SnapshotRestoring
+from remuda.member.snapshots import rows as snapshot_rows
+from remuda.member.snapshots.cut_watch import CutWatch
+from remuda.member.snapshots.cuts import Cuts
+from remuda.member.snapshots.restoring import SnapshotRestoring
 from remuda.storage.transfer import Extraction
 
 SEEDS = int(os.environ.get("REMUDA_SIMULATION_SNAPSHOT_SEEDS", "0"))

@@ -22,8 +22,8 @@ import sim_steps
 from sim_cluster import Violation
 from sim_steps import STATEMENTS, Manner, counted, crash, kinds
 
-from remuda.member.snapshot_restoring import SnapshotRestoring
-from remuda.member.wal_group import GroupCommit
+from remuda.member.journal.group import GroupCommit
+from remuda.member.snapshots.restoring import SnapshotRestoring
 from remuda.storage.snapshot import expiring
 from remuda.storage.snapshot.object_store import ObjectStore
 

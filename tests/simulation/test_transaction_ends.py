@@ -17,7 +17,7 @@ from sim_rules_commits import key_of, rows, users
 
 from remuda.client.tool_access import core_of
 from remuda.errors import NotSupported, PartitionsUnreachable, RemudaError, SerializationFailure
-from remuda.member.transaction_session import TransactionSessions
+from remuda.member.sessions.session import TransactionSessions
 from remuda.transaction_errors import ActiveTransaction, TransactionTimeout
 
 Work = Callable[[Play, Any], Any]

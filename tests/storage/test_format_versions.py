@@ -32,7 +32,8 @@ from remuda.errors import (
     VersionMismatch,
 )
 from remuda.formats import Format
-from remuda.member import wal_folder, wal_image
+from remuda.member.journal import folder as wal_folder
+from remuda.member.journal import image as wal_image
 from remuda.plan import codec
 from remuda.spark.rendezvous_line import Line, _nonce
 from remuda.spark.stream_offsets import Offset

@@ -30,11 +30,11 @@ from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import MemberGivenUp, OutcomeUnknown, RemudaError
 from remuda.limits import PARTITIONS
-from remuda.member.core import Core
-from remuda.member.routing import Router
-from remuda.member.small_writes import SmallWrite, SmallWrites
-from remuda.member.transaction_sets import Key, ReadSet, Row, Scan, Write
-from remuda.member.transactions import Transactions
+from remuda.member.base.core import Core
+from remuda.member.state.routing import Router
+from remuda.member.state.transaction_sets import Key, ReadSet, Row, Scan, Write
+from remuda.member.transactions.small_writes import SmallWrite, SmallWrites
+from remuda.member.transactions.transactions import Transactions
 from remuda.plan.expression import Call, ColumnRef, Literal
 from remuda.storage.map_store import MapStore
 

@@ -1,6 +1,6 @@
 """A simulated staged commit whose members are cut off, dropped by views while they live, and come
 back as donors, or whose loss is accepted. What a donor and the members tell each other is that of
-``member.commits_in_doubt``."""
+``member.commits.commits_in_doubt``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from cluster_of_staged_rows import Node, Simulation
 
-from remuda.member.commit_work import TOLD, Taking
-from remuda.member.commits_in_doubt import CommitsInDoubt
+from remuda.member.commits.commits_in_doubt import CommitsInDoubt
+from remuda.member.state.commit_work import TOLD, Taking
 from remuda.rpc.messages.control_pb2 import CommitStatusReply
 from remuda.transaction import staged_commit as tx
 

@@ -9,10 +9,10 @@ import pytest
 from cluster_of_shells import MAP, SCHEMA, Violation, row_of, run
 
 from remuda.datatypes.timestamp import FOREVER
-from remuda.member.transaction_pending import PendingParts
-from remuda.member.transaction_sets import PartWork, Write
-from remuda.member.transaction_shell import TransactionShell
-from remuda.member.transaction_validation import Validation
+from remuda.member.state.transaction_sets import PartWork, Write
+from remuda.member.transactions.pending import PendingParts
+from remuda.member.transactions.shell import TransactionShell
+from remuda.member.transactions.validation import Validation
 from remuda.storage.map_store import MapStore
 from remuda.transaction.near import Near
 from remuda.transaction.parts import Parts

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cluster_of_staged_returns import Returns, simulate
 
-from remuda.member.commits_in_doubt import CommitsInDoubt
+from remuda.member.commits.commits_in_doubt import CommitsInDoubt
 from remuda.transaction import staged_commit as tx
 
 SEEDS = 900

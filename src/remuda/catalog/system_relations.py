@@ -2,7 +2,7 @@
 
 ``information_schema`` is the standard's, ``pg_catalog`` the part of PostgreSQL's that its clients
 ask for, ``sys`` is our own. Where their rows come from: ``session.system`` and
-``member.system_relations``.
+``member.system.system_relations``.
 """
 
 from __future__ import annotations

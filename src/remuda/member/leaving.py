@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from remuda.cluster import leaving as lv
 from remuda.cluster import movement
 from remuda.errors import MemberLeaving
-from remuda.member.core import Core
-from remuda.member.log import fields
-from remuda.member.membership import Membership
+from remuda.member.base.core import Core
+from remuda.member.membership.membership import Membership
 from remuda.member.open_work import OpenWork
+from remuda.member.state.log import fields
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.transport import Server

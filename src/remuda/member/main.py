@@ -21,8 +21,8 @@ import uvloop
 from remuda.config import MemberConfig, member_config
 from remuda.errors import RemudaError
 from remuda.limits import SWITCH_INTERVAL
-from remuda.member.log import set_up
 from remuda.member.member import Member
+from remuda.member.state.log import set_up
 from remuda.world import system_world
 
 log = logging.getLogger("remuda.member.main")

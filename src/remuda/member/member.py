@@ -16,59 +16,59 @@ from remuda.config import MemberConfig, check_exposure
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError
 from remuda.execution.pool import Pool
-from remuda.member.activity.report import ActivityReport
-from remuda.member.calls import Forwarding
-from remuda.member.catalog_requests import CatalogRequests
-from remuda.member.catalog_service import CatalogService
-from remuda.member.change_retention import ChangeRetention
-from remuda.member.commits import Commits
-from remuda.member.copies import Copies
-from remuda.member.copies_giving import Giving
-from remuda.member.copies_receiving import Receiving
-from remuda.member.core import Call, Core
-from remuda.member.defences import defences
-from remuda.member.donations import Donations
-from remuda.member.donor import Donor
-from remuda.member.drill_metadata import DrillMetadata
-from remuda.member.drill_plans import DrillPlans
-from remuda.member.drill_server import on_server_meta, server_infos
-from remuda.member.hop import Hop
-from remuda.member.index_service import IndexService
-from remuda.member.job_rows import JobRows
-from remuda.member.jobs import Jobs
+from remuda.member.base.core import Call, Core
+from remuda.member.base.forwarding import Forwarding
+from remuda.member.base.loop_handoff import Hop
+from remuda.member.base.offload import Offload
+from remuda.member.base.passwords import Passwords
+from remuda.member.base.peers import Peers
+from remuda.member.base.routes import PRIMARY_CALLS, MemberRoutes, UserRoutes
+from remuda.member.changes.change_retention import ChangeRetention
+from remuda.member.changes.subscriptions import Subscriptions
+from remuda.member.commits.commits import Commits
+from remuda.member.commits.job_rows import JobRows
+from remuda.member.commits.jobs import Jobs
+from remuda.member.commits.writes import on_stage_rows
+from remuda.member.copies.copies import Copies
+from remuda.member.copies.donations import Donations
+from remuda.member.copies.donor import Donor
+from remuda.member.copies.giving import Giving
+from remuda.member.copies.receiving import Receiving
+from remuda.member.drill.metadata import DrillMetadata
+from remuda.member.drill.plans import DrillPlans
+from remuda.member.drill.server import on_server_meta, server_infos
 from remuda.member.leaving import Leaving
-from remuda.member.log import fields
-from remuda.member.lost_partitions import LostPartitions
-from remuda.member.map_changes import MapChanges
-from remuda.member.map_eviction import MapEviction
-from remuda.member.map_expiry import MapExpiry
-from remuda.member.maps import Maps
-from remuda.member.membership import Membership
-from remuda.member.metrics.wing import Metrics
-from remuda.member.offload import Offload
+from remuda.member.maps.changes import MapChanges
+from remuda.member.maps.eviction import MapEviction
+from remuda.member.maps.expiry import MapExpiry
+from remuda.member.maps.maps import Maps
+from remuda.member.maps.point_reads import PointReads
+from remuda.member.maps.read_leases import ReadLeases
+from remuda.member.membership.catalog_service import CatalogService
+from remuda.member.membership.lost_partitions import LostPartitions
+from remuda.member.membership.membership import Membership
+from remuda.member.membership.recovery import Recovery
+from remuda.member.monitoring.wing import Metrics
 from remuda.member.open_work import OpenWork
-from remuda.member.passwords import Passwords
-from remuda.member.peers import Peers
-from remuda.member.plans import Plans
-from remuda.member.point_reads import PointReads
-from remuda.member.preparing import Preparing
-from remuda.member.profile_service import ProfileService
-from remuda.member.queries import Queries
-from remuda.member.query_relations import QueryRelations
-from remuda.member.read_leases import ReadLeases
-from remuda.member.recovery import Recovery
-from remuda.member.routes import PRIMARY_CALLS, MemberRoutes, UserRoutes
-from remuda.member.snapshots import Snapshots, witness_of
-from remuda.member.statements import Statements
-from remuda.member.statistics_service import ClusterStatistics
-from remuda.member.subscriptions import Subscriptions
-from remuda.member.system_relations import SystemRelations
-from remuda.member.system_state import SystemState
-from remuda.member.transaction_service import TransactionService
-from remuda.member.transactions import Transactions
+from remuda.member.queries.queries import Queries
+from remuda.member.security.defences import defences
+from remuda.member.security.users_file import UsersFile
+from remuda.member.sessions.service import TransactionService
+from remuda.member.snapshots.snapshots import Snapshots, witness_of
+from remuda.member.state.log import fields
+from remuda.member.statements.catalog_requests import CatalogRequests
+from remuda.member.statements.index_service import IndexService
+from remuda.member.statements.plans import Plans
+from remuda.member.statements.preparing import Preparing
+from remuda.member.statements.statements import Statements
+from remuda.member.statements.statistics_service import ClusterStatistics
+from remuda.member.system.activity_report import ActivityReport
+from remuda.member.system.profile_service import ProfileService
+from remuda.member.system.query_relations import QueryRelations
+from remuda.member.system.system_relations import SystemRelations
+from remuda.member.system.system_state import SystemState
+from remuda.member.transactions.transactions import Transactions
 from remuda.member.upkeep import Upkeep
-from remuda.member.users_file import UsersFile
-from remuda.member.writes import on_stage_rows
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from remuda.errors import MemberLeaving
-from remuda.member.commits import Commits
-from remuda.member.jobs import Jobs
-from remuda.member.page_forms import is_stock
-from remuda.member.queries import Queries
-from remuda.member.statements import Statements
-from remuda.member.transaction_session import TransactionSessions
-from remuda.member.transactions import Transactions
+from remuda.member.commits.commits import Commits
+from remuda.member.commits.jobs import Jobs
+from remuda.member.queries.page_forms import is_stock
+from remuda.member.queries.queries import Queries
+from remuda.member.sessions.session import TransactionSessions
+from remuda.member.statements.statements import Statements
+from remuda.member.transactions.transactions import Transactions
 from remuda.rpc.transport import Channel
 
 

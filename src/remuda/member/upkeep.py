@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from remuda.datatypes.timestamp import from_micros
-from remuda.member.change_retention import ChangeRetention
-from remuda.member.core import Core, attempt, bug
-from remuda.member.memory_return import MemoryReturn
-from remuda.member.offload import Offload
+from remuda.member.base.core import Core, attempt, bug
+from remuda.member.base.memory_return import MemoryReturn
+from remuda.member.base.offload import Offload
+from remuda.member.changes.change_retention import ChangeRetention
 
 INTERVAL = 0.05
 VERSIONS_KEPT = from_micros(10_000_000)

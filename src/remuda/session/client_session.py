@@ -60,7 +60,7 @@ class ClientSession:
 
     @property
     def pauses(self) -> tuple[str, ...]:
-        """Places where statements stop (``member.pauses``)."""
+        """Places where statements stop (``member.queries.pauses``)."""
         value = self.values.get("test_pauses", "")
         return tuple(value.split(", ")) if value else ()
 

@@ -17,10 +17,10 @@ from pyspark.sql.types import StructType
 from remuda.datatypes.arrow import external_schema, to_external
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import InputError, UndefinedMap
-from remuda.member.snapshot_catalog import read_catalog
-from remuda.member.snapshot_replay import replayed
-from remuda.member.snapshot_restored import read_rows
-from remuda.member.snapshot_storage import open_store, read_key
+from remuda.member.snapshots.catalog import read_catalog
+from remuda.member.snapshots.replay import replayed
+from remuda.member.snapshots.restored import read_rows
+from remuda.member.snapshots.storage import open_store, read_key
 from remuda.rpc.messages import control_pb2
 from remuda.spark.options import Options
 from remuda.spark.reader import arrow_schema, check_wanted, exact

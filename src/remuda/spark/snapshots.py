@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from remuda.client.client import Client
 from remuda.client.row import Row
 from remuda.errors import InputError
-from remuda.member.snapshot_export import (
+from remuda.member.snapshots.export import (
     Exported,
     Target,
     abandon_export,
@@ -27,8 +27,8 @@ from remuda.member.snapshot_export import (
     finish_export,
     target_of,
 )
-from remuda.member.snapshot_offline import Store, path_to
-from remuda.member.snapshot_pieces import (
+from remuda.member.snapshots.offline import Store, path_to
+from remuda.member.snapshots.pieces import (
     BaseWriter,
     NewBase,
     Piece,

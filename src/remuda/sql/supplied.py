@@ -20,7 +20,8 @@ def supplied(
     definition: Recursion | None = None,
 ) -> Supplied:
     """All ``columns`` of a relation, under ids of their own. Without ``definition`` the member must
-    have a supplier of this name (``member.supplies``). ``rows`` is a guess for the planner."""
+    have a supplier of this name (``member.statements.supplied_relations``). ``rows`` is a guess for
+    the planner."""
     output = tuple(
         OutputColumn(context.new_id(), column.name, unrestricted(column.type), column.nullable)
         for column in columns

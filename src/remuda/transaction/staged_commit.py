@@ -1,7 +1,7 @@
 """Staged two-phase commit: rows staged on several members appear together or not at all.
 
 Pure: one ``Coordinator`` per commit, one ``Participant`` per commit and member; both are functions
-of their events. The shell in ``member.commits`` carries out the effects.
+of their events. The shell in ``member.commits.commits`` carries out the effects.
 
 The normal course: the coordinator asks every participant to prepare; each validates what is staged
 there, takes a prepare timestamp from its clock and registers it in one atomic step, and votes. The

@@ -246,7 +246,7 @@ def test_a_statement_that_waits_for_another_turn_can_be_cancelled_again(in_clust
 
 
 def test_errors_name_the_key_and_who_holds_it(in_cluster, monkeypatch):
-    monkeypatch.setattr("remuda.member.transaction_session.LOCK_TIMEOUT", 0.05)
+    monkeypatch.setattr("remuda.member.sessions.session.LOCK_TIMEOUT", 0.05)
 
     async def scenario(cluster):
         operator = await cluster.client(2)

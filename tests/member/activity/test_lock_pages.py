@@ -8,9 +8,9 @@ import pytest
 from transacting import Session
 
 from remuda.errors import UndefinedObject
-from remuda.member.activity import lock_pages
-from remuda.member.activity.lock_pages import IDLE_MAX, KEPT, ROWS, LockPages
-from remuda.member.activity.lock_rows import LockRow
+from remuda.member.state.lock_rows import LockRow
+from remuda.member.system import lock_pages
+from remuda.member.system.lock_pages import IDLE_MAX, KEPT, ROWS, LockPages
 from remuda.rpc.messages.control_pb2 import ActivityRequest, RpcType
 from remuda.transaction.locks import Mode
 

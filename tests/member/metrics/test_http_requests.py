@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from remuda.member.metrics.http_requests import HEAD_SIZE_MAX, Asked, HttpConnection, text
+from remuda.member.monitoring.http_requests import HEAD_SIZE_MAX, Asked, HttpConnection, text
 
 GET = b"GET /metrics?name=x HTTP/1.1\r\nHost: a\r\n\r\n"
 

@@ -13,7 +13,7 @@ from users_of_cluster import PASSWORD, known_users
 from remuda.config import MemberConfig
 from remuda.errors import InputError
 from remuda.member.member import Member
-from remuda.member.metrics import sources
+from remuda.member.monitoring import sources
 from remuda.world import system_world
 
 

@@ -1,7 +1,6 @@
-"""What one member measures, and the small HTTP server that shows it.
+"""Values that a member counts and times, in the forms of Prometheus.
 
-``families`` holds the values and writes them in Prometheus' text format. ``operations`` and
-``statements`` count requests and time them, ``loop_delay`` and ``collections`` watch the process,
-and ``sources`` reads everything else from the parts of the member when somebody asks.
-``http_requests`` is the pure half of the server, ``server`` its sockets.
+``families`` holds the values and writes them as text. ``operations`` and ``statements`` count
+requests, ``loop_delay`` and ``collections`` watch the process. The server that shows them is
+``monitoring``.
 """

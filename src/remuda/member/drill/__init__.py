@@ -1,0 +1,1 @@
+"""The native protocol of Apache Drill's clients on a member: queries, plans and metadata."""

@@ -1,0 +1,583 @@
+"""Key operations: get, put, remove, size, put_batch. The hot path of a member, on the loop.
+
+Any member answers any key: what another one owns is forwarded to it. A request for keys of several
+owners is answered here from their answers; a write that touches several members commits atomically.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+import pyarrow as pa
+from google.protobuf.message import Message
+
+from remuda.datatypes.timestamp import FOREVER, expiry
+from remuda.datatypes.values import arrays_to_rows
+from remuda.datatypes.view import View
+from remuda.errors import LimitExceeded, NotServed, RemudaError, ViewChanged
+from remuda.member.base import arrow_stream
+from remuda.member.base.core import Call, Core, bug, nothing_done
+from remuda.member.base.forwarding import ForwardedCall, Forwarding, LocalCall
+from remuda.member.base.peers import Peers
+from remuda.member.commits.commits import Commits
+from remuda.member.commits.writes import StagedWrite, through_views
+from remuda.member.maps.open_map import OpenMap
+from remuda.member.maps.reads import outdated, present, read_packed
+from remuda.member.maps.writes import ALWAYS, IF_ABSENT, MapWrites, chosen, one_of_several, ttl_of
+from remuda.member.transactions.transactions import Transactions
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.point_encoding import ROWS_OUTDATED, encode_rows
+from remuda.transaction.own_writes import Key, Row
+
+MAP_GET = RpcType.MAP_GET
+IF_PRESENT = user_pb2.PutRequest.IF_PRESENT
+
+
+class InTransaction(Protocol):
+    """Serves the requests that belong to a transaction (``member.sessions.maps``)."""
+
+    def on_get(self, call: Call, message: user_pb2.KeysRequest, found: OpenMap) -> None: ...
+
+    def on_put(self, call: Call, message: user_pb2.PutRequest, found: OpenMap) -> None: ...
+
+    def on_remove(self, call: Call, message: user_pb2.KeysRequest, found: OpenMap) -> None: ...
+
+    def on_put_batch(self, call: Call) -> None: ...
+
+
+class Maps:
+    def __init__(
+        self,
+        core: Core,
+        peers: Peers,
+        commits: Commits,
+        forwarding: Forwarding,
+        transactions: Transactions,
+    ) -> None:
+        self._core = core
+        self._peers = peers
+        self._commits = commits
+        self._forwarding = forwarding
+        self._transactions = transactions
+        self.writes = MapWrites(core, transactions)
+        self._open: dict[int, OpenMap] = {}
+        self.transactional: InTransaction | None = None
+
+    def open(self, name: str, map_id: int = 0, version: int = 0) -> OpenMap:
+        """Raises UndefinedMap, SchemaChanged."""
+        if map_id:
+            known = self._open.get(map_id)
+            if known is not None and known.schema.version == version:
+                return known
+        schema = self._core.schema(name, map_id, version)
+        known = self._open.get(schema.map_id)
+        if known is None or known.schema is not schema:
+            store = self._core.store(schema.map_id, schema.version)
+            known = self._open[schema.map_id] = OpenMap(schema, store, self._core.constraints)
+        return known
+
+    def _asked(self, message: user_pb2.KeysRequest | user_pb2.PutRequest) -> OpenMap:
+        """``open`` for a request; its text is not even looked at when the map is known."""
+        known = self._open.get(message.map_id)
+        if known is not None and known.schema.version == message.schema_version:
+            return known
+        return self.open(message.map, message.map_id, message.schema_version)
+
+    def in_transaction(self) -> InTransaction:
+        if self.transactional is None:
+            raise NotServed(f"member {self._core.number} is starting")
+        return self.transactional
+
+    def forget(self, map_id: int) -> None:
+        self._open.pop(map_id, None)
+
+    def serve(self, call: Call) -> None:
+        """Serve a call that does not come straight from a channel, or once more: not before this
+        member is ready, since it may have become the owner of the keys a moment ago."""
+        self._forwarding.handle(call)
+
+    # --- get ----------------------------------------------------------------------------------
+
+    def on_get(self, call: Call) -> None:
+        message = user_pb2.KeysRequest.FromString(call.pbody)
+        self._core.observe_client(message.context)
+        found = self._asked(message)
+        if message.transaction or message.HasField("begin"):
+            self.in_transaction().on_get(call, message, found)
+            return
+        keys = found.unpack_keys(message.keys)
+        owner = self.owner(found, keys, call)
+        if owner is None:
+            partitions = [found.router.key_partition(key) for key in keys]
+            self._core.serve(call, self._scatter(call, message, message.keys, partitions))
+        elif owner != self._core.number:
+            self._forwarding.pass_on(call, owner)
+        else:
+            self._get_here(call, message, found, keys)
+
+    def _get_here(
+        self, call: Call, message: user_pb2.KeysRequest, found: OpenMap, keys: list[Key]
+    ) -> None:
+        core = self._core
+        at = message.read_timestamp
+        if at:
+            core.observe_read(at)
+        else:
+            at = core.timestamp()
+        store = found.store
+        if store.pending_at_or_below(at) and self._get_waits(call, message, found, keys, at):
+            return
+        if message.newest and outdated(core, self._transactions, found, keys, at):
+            call.reply(MAP_GET, encode_rows((), core.encoded_context()) + ROWS_OUTDATED)
+            return
+        pack = present if message.keys_only else found.rows.pack
+        rows = read_packed(found, keys, at, pack, counted=not message.for_write)
+        call.reply(MAP_GET, encode_rows(rows, core.encoded_context()))
+
+    def _get_waits(
+        self,
+        call: Call,
+        message: user_pb2.KeysRequest,
+        found: OpenMap,
+        keys: list[Key],
+        at: int,
+    ) -> bool:
+        """Something of the map is undecided at or below ``at``: whether the keys depend on it. Then
+        the request is served later, perhaps by another primary."""
+        view = self._core.view
+
+        def again() -> None:
+            if view is self._core.view and self._core.ready:  # it may have lost its lease
+                self._get_here(call, message, found, keys)
+            else:
+                self.serve(call)
+
+        if found.store.job_pending:
+            self._core.require_decidable(found.schema.map_id)
+            self._later(found, again, call)
+            return True
+        key = self._transactions.awaited_key(found.schema.map_id, keys, at)
+        if key is None:
+            return False
+        self._transactions.require_decidable(found.schema, [key])
+        retry = self._retry(found, again, call)
+        self._transactions.pending.when_readable(found.schema.map_id, key, retry)
+        return True
+
+    async def _scatter(
+        self,
+        call: Call,
+        message: user_pb2.KeysRequest | user_pb2.PutRequest,
+        items: Sequence[bytes],
+        partitions: list[int],
+    ) -> None:
+        """Ask each owner for its items, and answer in the order of the request."""
+        owners = self._core.view.owners
+        groups: dict[int, list[int]] = {}
+        for index, partition in enumerate(partitions):
+            groups.setdefault(owners[partition], []).append(index)
+        answers: list[user_pb2.OptionalRow] = [user_pb2.OptionalRow()] * len(partitions)
+        for served, (owner, indexes) in enumerate(groups.items()):
+            part = copy.deepcopy(message)
+            field = part.rows if isinstance(part, user_pb2.PutRequest) else part.keys
+            del field[:]
+            field.extend(items[index] for index in indexes)
+            with one_of_several(served and call.rpc_type != MAP_GET):
+                body = await self.ask(owner, call.rpc_type, part)
+            rows = user_pb2.RowsResponse.FromString(body).rows
+            for index, row in zip(indexes, rows, strict=True):
+                answers[index] = row
+        response = user_pb2.RowsResponse(context=self._core.context())
+        response.rows.extend(answers)
+        call.reply(call.rpc_type, response)
+
+    async def ask(self, owner: int, rpc_type: int, message: Message) -> bytes:
+        if owner != self._core.number:
+            return await self._forwarding.ask(owner, rpc_type, message)
+        answer = LocalCall(rpc_type, message.SerializeToString())
+        self.serve(answer)
+        return await answer.answer
+
+    def read_elsewhere(
+        self,
+        owner: int,
+        found: OpenMap,
+        keys: Sequence[Key],
+        on_rows: Callable[[list[Row] | RemudaError], None],
+    ) -> None:
+        """The existing rows of ``keys``, all owned by another member."""
+
+        def answered(body: bytes | RemudaError) -> None:
+            if isinstance(body, RemudaError):
+                on_rows(body)
+                return
+            rows: list[Row] | RemudaError
+            try:
+                entries = user_pb2.RowsResponse.FromString(body).rows
+                rows = [found.rows.unpack(e.row) for e in entries if e.HasField("row")]
+            except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
+                rows = bug(error, f"the answer of member {owner}")
+            on_rows(rows)
+
+        self._forwarding.ask_nowait(
+            owner, RpcType.MAP_GET, self.keys_request(found, keys), answered
+        )
+
+    def keys_request(self, found: OpenMap, keys: Sequence[Key]) -> user_pb2.KeysRequest:
+        return user_pb2.KeysRequest(
+            map=found.schema.name,
+            map_id=found.schema.map_id,
+            schema_version=found.schema.version,
+            context=self._core.context(),
+            keys=[found.keys.pack(key) for key in keys],
+        )
+
+    # --- put ----------------------------------------------------------------------------------
+
+    def on_put(self, call: Call) -> None:
+        message = user_pb2.PutRequest.FromString(call.pbody)
+        self._core.observe_client(message.context)
+        found = self._asked(message)
+        if message.transaction:
+            self.in_transaction().on_put(call, message, found)
+            return
+        rows = found.unpack_rows(message.rows)
+        if found.schema.replicated:
+            self._core.serve(call, self._put_atomically(call, message, found, rows))
+            return
+        owner = self.owner(found, [found.key_of(row) for row in rows], call)
+        if owner is None and message.condition == ALWAYS:
+            self._core.serve(call, self._put_atomically(call, message, found, rows))
+        elif owner is None:
+            # A condition concerns one key: each owner decides about its own.
+            partitions = [found.router.row_partition(row) for row in rows]
+            self._core.serve(call, self._scatter(call, message, message.rows, partitions))
+        elif owner != self._core.number:
+            self._forwarding.pass_on(call, owner)
+        else:
+            self._put_here(call, message, found, rows)
+
+    def _put_here(
+        self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
+    ) -> None:
+        core, store, condition = self._core, found.store, message.condition
+        want_old = message.want_old
+        store.counters.put(len(rows), core.clock.last)
+        if found.schema.uniques or not self._transactions.direct(store):
+            self._put_carefully(call, message, found, rows)
+            return
+        core.room.admit_direct(store, rows)
+        olds: list[Row | None] = []
+        ttl = ttl_of(message) if message.HasField("ttl") else store.schema.options.ttl
+        for row in rows:
+            at = core.timestamp()
+            until = expiry(at, ttl) if ttl else FOREVER
+            if condition == ALWAYS:
+                old = (
+                    store.put(row, at, until)
+                    if want_old
+                    else (() if store.set(row, at, until) else None)
+                )
+            else:
+                old = store.get(found.key_of(row), at)
+                if (old is None) == (condition == IF_ABSENT):
+                    store.set(row, at, until)
+            olds.append(old)
+        self.tell(call, found, olds, want_old)
+
+    def _put_carefully(
+        self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
+    ) -> None:
+        def tell(olds: list[Row | None]) -> None:
+            self.tell(call, found, olds, message.want_old)
+
+        self.writes.put(call, message.condition, found, rows, tell, self.serve, ttl_of(message))
+
+    async def _put_atomically(
+        self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
+    ) -> None:
+        """Rows of several members: all or none. Old rows are those of just before."""
+        schema = found.schema
+        keyed = [(found.key_of(row), row) for row in rows]
+        found.store.counters.put(len(rows), self._core.clock.last)
+        if not schema.replicated or schema.uniques:
+            read = partial(self.read, found)
+            olds = await self.writes.put_atomically(
+                found, message.condition, keyed, read, ttl_of(message)
+            )
+            self.tell(call, found, olds, message.want_old)
+            return
+        job = self._commits.new_job()
+        with nothing_done():
+            await self._commits.turn(schema.map_id, job)
+            try:
+                before = await self.read(found, [key for key, _ in keyed])
+                stored, olds = chosen(message.condition, keyed, before)
+                await self._store(found, list(stored.values()), ttl_of(message))
+            finally:
+                self._commits.end_turn(schema.map_id, job)
+        self.tell(call, found, olds, message.want_old)
+
+    async def _store(self, found: OpenMap, rows: Sequence[Row], ttl: int | None) -> None:
+        if not rows:
+            return
+        write = StagedWrite(self._core, self._peers, self._commits, found.schema)
+        try:
+            await write.add(found.batch(rows))
+            await write.commit(in_turn=True, ttl=ttl)
+        except BaseException:
+            write.abort()
+            raise
+
+    async def read(self, found: OpenMap, keys: list[Key]) -> list[Row | None]:
+        """The rows as they are now, wherever they are, for a write that depends on them."""
+        message = self.keys_request(found, keys)
+        message.for_write = True
+        answer = LocalCall(RpcType.MAP_GET, message.SerializeToString())
+        self.serve(answer)
+        response = user_pb2.RowsResponse.FromString(await answer.answer)
+        return [
+            found.rows.unpack(entry.row) if entry.HasField("row") else None
+            for entry in response.rows
+        ]
+
+    # --- remove -------------------------------------------------------------------------------
+
+    def on_remove(self, call: Call) -> None:
+        message = user_pb2.KeysRequest.FromString(call.pbody)
+        self._core.observe_client(message.context)
+        found = self._asked(message)
+        if message.transaction:
+            self.in_transaction().on_remove(call, message, found)
+            return
+        keys = found.unpack_keys(message.keys)
+        if found.schema.replicated:
+            self._core.serve(call, self._remove_replicated(call, message, found, keys))
+            return
+        owner = self.owner(found, keys, call)
+        if owner is None:
+            partitions = [found.router.key_partition(key) for key in keys]
+            self._core.serve(call, self._scatter(call, message, message.keys, partitions))
+        elif owner != self._core.number:
+            self._forwarding.pass_on(call, owner)
+        else:
+            self._remove_here(call, message, found, keys)
+
+    def _remove_here(
+        self, call: Call, message: user_pb2.KeysRequest, found: OpenMap, keys: list[Key]
+    ) -> None:
+        store, core = found.store, self._core
+        store.counters.remove(len(keys), core.clock.last)
+        if not self._transactions.direct(store):
+            self.writes.remove(
+                call,
+                found,
+                keys,
+                lambda olds: self.tell(call, found, olds, message.want_old),
+                self.serve,
+            )
+            return
+        olds: list[Row | None]
+        if message.want_old:
+            olds = [store.remove(key, core.timestamp()) for key in keys]
+        else:
+            olds = [() if store.discard(key, core.timestamp()) else None for key in keys]
+        self.tell(call, found, olds, message.want_old)
+
+    async def _remove_replicated(
+        self, call: Call, message: user_pb2.KeysRequest, found: OpenMap, keys: list[Key]
+    ) -> None:
+        schema = found.schema
+        write = StagedWrite(self._core, self._peers, self._commits, schema)
+        await self._commits.turn(schema.map_id, write.job)
+        try:
+            olds = await self.read(found, keys)
+            await write.commit(removed_keys=tuple(keys), in_turn=True)
+        finally:
+            self._commits.end_turn(schema.map_id, write.job)
+        self.tell(call, found, olds, message.want_old)
+
+    # --- batches and sizes --------------------------------------------------------------------
+
+    def on_put_batch(self, call: Call) -> None:
+        message = user_pb2.PutBatchRequest.FromString(call.pbody)
+        self._core.observe_client(message.context)
+        if message.transaction:
+            self.in_transaction().on_put_batch(call)
+            return
+        self._core.departure.require_staying()
+        found = self.open(message.map, message.map_id, message.schema_version)
+        batches = arrow_stream.decode(call.dbody)
+        for batch in batches:
+            self._core.constraints.check(batch, found.schema)
+        self._core.serve(call, self._put_batch(call, message, found, batches))
+
+    async def _put_batch(
+        self,
+        call: Call,
+        message: user_pb2.PutBatchRequest,
+        found: OpenMap,
+        batches: list[pa.RecordBatch],
+    ) -> None:
+        core, view = self._core, self._core.view
+        if found.schema.uniques:
+            await self._put_unique(call, message, found, batches)
+            return
+        members = core.live_members()
+        parts = [found.router.split(batch, view, members) for batch in batches]
+        owners = {owner for part in parts for owner in part}
+        rows = sum(batch.num_rows for batch in batches)
+        if owners <= {core.number} and not self._transactions.backed:
+            await self._commits.settled(found.schema.map_id)
+            core.store(found.schema.map_id, found.schema.version)  # altered meanwhile?
+            if core.view is not view or not core.ready:
+                self.serve(call)
+                return
+        if owners <= {core.number} and self._transactions.direct(found.store):
+            at = core.timestamp()
+            ttl = ttl_of(message)
+            ttl = found.store.schema.options.ttl if ttl is None else ttl
+            for batch in batches:  # all of them first: all rows are put or none
+                core.room.admit_rows(found.schema, batch, primary=True)
+            for batch in batches:
+                found.store.upsert_batch(batch, at, ttl)
+        elif len(owners) == 1 and owners != {core.number}:
+            self._forwarding.pass_on(call, owners.pop())
+            return
+        else:
+            await through_views(lambda _attempt: self._put_staged(found, batches, ttl_of(message)))
+        found.store.counters.put(rows, core.clock.last)
+        call.reply(RpcType.MAP_PUT_BATCH, user_pb2.Count(count=rows, context=core.context()))
+
+    async def _put_unique(
+        self,
+        call: Call,
+        message: user_pb2.PutBatchRequest,
+        found: OpenMap,
+        batches: list[pa.RecordBatch],
+    ) -> None:
+        """As a transaction, which is no way for very many rows."""
+        limit = self._core.config.transaction_memory
+        if sum(batch.nbytes for batch in batches) > limit:
+            raise LimitExceeded(
+                f'rows of map "{found.schema.name}" with more than {limit} bytes cannot be put '
+                "together: the map has unique indexes",
+                hint="Put fewer rows at a time, or raise transaction_memory of the members.",
+            )
+        types = [column.type for column in found.schema.columns]
+        keyed = [
+            (found.key_of(row), row)
+            for batch in batches
+            for row in arrays_to_rows(batch.columns, types)
+        ]
+        read = partial(self.read, found)
+        await self.writes.put_atomically(found, ALWAYS, keyed, read, ttl_of(message))
+        found.store.counters.put(len(keyed), self._core.clock.last)
+        count = user_pb2.Count(count=len(keyed), context=self._core.context())
+        call.reply(RpcType.MAP_PUT_BATCH, count)
+
+    async def _put_staged(
+        self, found: OpenMap, batches: list[pa.RecordBatch], ttl: int | None
+    ) -> None:
+        write = StagedWrite(self._core, self._peers, self._commits, found.schema)
+        try:
+            with nothing_done():
+                for batch in batches:
+                    await write.add(batch)
+                await write.commit(ttl=ttl)
+        except BaseException:
+            write.abort()
+            raise
+
+    def on_size(self, call: Call) -> None:
+        message = user_pb2.MapName.FromString(call.pbody)
+        self._core.observe_client(message.context)
+        found = self.open(message.name)
+        if isinstance(call, ForwardedCall):
+            self._core.serve(call, self._size_here(call, found))
+        else:
+            self._core.serve(call, self._size(call, message, found))
+
+    async def _size_here(self, call: Call, found: OpenMap) -> None:
+        at, view = self._core.timestamp(), self._core.view
+        await self._commits.settled(found.schema.map_id, at)
+        self._require_view(view)
+        count = found.store.size(at)
+        call.reply(RpcType.MAP_SIZE, user_pb2.Count(count=count, context=self._core.context()))
+
+    async def _size(self, call: Call, message: user_pb2.MapName, found: OpenMap) -> None:
+        core, view = self._core, self._core.view
+        message.context.CopyFrom(core.context())
+        total = 0
+        if not found.schema.replicated:
+            core.require_all_reached()
+            for member in core.view.members:
+                if member.number != core.number:
+                    body = await self._forwarding.ask(member.number, RpcType.MAP_SIZE, message)
+                    total += user_pb2.Count.FromString(body).count
+        at = core.timestamp()
+        await self._commits.settled(found.schema.map_id, at)
+        self._require_view(view)
+        total += found.store.size(at)
+        call.reply(RpcType.MAP_SIZE, user_pb2.Count(count=total, context=core.context()))
+
+    def _require_view(self, view: View) -> None:
+        """Raises ViewChanged: what has moved meanwhile would count twice, or not at all."""
+        if self._core.view is not view:
+            raise ViewChanged("the view has changed while entries were counted", hint="Try again.")
+
+    # --- shared -------------------------------------------------------------------------------
+
+    def owner(self, found: OpenMap, keys: Sequence[Key], call: Call) -> int | None:
+        """The one member that owns all keys; None if there are several."""
+        core = self._core
+        if found.schema.replicated or not keys:
+            return core.number
+        owners = core.view.owners
+        partition = found.router.key_partition
+        owner = owners[partition(keys[0])]
+        several = len(keys) > 1 and any(owners[partition(key)] != owner for key in keys[1:])
+        owner_or_none = None if several else owner
+        if core.readiness.holds and owner_or_none == core.number:
+            core.readiness.require_partitions(map(partition, keys))
+        if owner_or_none != core.number and isinstance(call, ForwardedCall):
+            raise ViewChanged(f"member {core.number} does not own the keys of the request")
+        return owner_or_none
+
+    def tell(self, call: Call, found: OpenMap, olds: Sequence[Row | None], want_old: bool) -> None:
+        """Answer with the rows of before: themselves when asked for, otherwise empty ones."""
+        pack = found.rows.pack if want_old else present
+        rows = [None if old is None else pack(old) for old in olds]
+        call.reply(call.rpc_type, encode_rows(rows, self._core.encoded_context()))
+
+    def depend(self, found: OpenMap, keys: Sequence[Key], at: int) -> bool:
+        """Something of the map is undecided at or below ``at``: whether these keys depend on it.
+        Raises PartitionsUnreachable when it is in doubt."""
+        if found.store.job_pending:
+            self._core.require_decidable(found.schema.map_id)
+            return True
+        key = self._transactions.awaited_key(found.schema.map_id, keys, at)
+        if key is not None:
+            self._transactions.require_decidable(found.schema, [key])
+        return key is not None
+
+    def _later(self, found: OpenMap, again: Callable[[], None], call: Call) -> None:
+        """Call ``again`` when the prepared write of the map is decided."""
+        retry = self._retry(found, again, call)
+        self._commits.when_settled(found.schema.map_id, retry)
+
+    def _retry(self, found: OpenMap, again: Callable[[], None], call: Call) -> Callable[[], None]:
+        def retry() -> None:
+            try:
+                self._core.store(found.schema.map_id, found.schema.version)
+                again()
+            except RemudaError as error:
+                call.fail(error)
+            except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
+                call.fail(bug(error, f"request {call.rpc_type}"))
+
+        return retry

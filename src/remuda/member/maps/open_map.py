@@ -1,0 +1,60 @@
+"""A map as its requests by key need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.conformance import RowCheck
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import PhysicalValue, values_to_array
+from remuda.member.state.constraints import Constraints
+from remuda.member.state.routing import Router
+from remuda.rpc.packing import packer
+from remuda.storage.map_store import MapStore
+from remuda.transaction.own_writes import Key, Row
+
+
+class OpenMap:
+    """What every request of one map needs, prepared once per schema."""
+
+    def __init__(self, schema: MapSchema, store: MapStore, constraints: Constraints) -> None:
+        self.schema = schema
+        self.store = store
+        self.router = Router(schema)
+        self.check = RowCheck(schema)
+        self.conditions = constraints.of(schema)
+        self.arrow_schema = engine_schema(schema)
+        self.rows = packer(tuple(column.type for column in schema.columns))
+        self.keys = packer(tuple(schema.columns[i].type for i in schema.key_positions))
+
+    def unpack_keys(self, packed: Iterable[bytes]) -> list[Key]:
+        """Raises ProtocolError, and ObjectMismatch for a NULL in a key."""
+        unpack = self.keys.unpack
+        keys = [unpack(data) for data in packed]
+        for key in keys:
+            if None in key:
+                self.check.key(key)
+        return keys
+
+    def unpack_rows(self, packed: Iterable[bytes]) -> list[Row]:
+        """Raises ProtocolError, and what ``RowCheck.row`` and ``Conditions.check`` raise."""
+        unpack, check = self.rows.unpack, self.check.row
+        rows = [unpack(data) for data in packed]
+        for row in rows:
+            check(row)
+        self.conditions.check_rows(rows)
+        return rows
+
+    def key_of(self, row: Sequence[PhysicalValue]) -> Key:
+        return tuple([row[position] for position in self.schema.key_positions])
+
+    def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
+        columns = zip(*rows, strict=True)
+        arrays = [
+            values_to_array(list(values), column.type)
+            for values, column in zip(columns, self.schema.columns, strict=True)
+        ]
+        return pa.record_batch(arrays, schema=self.arrow_schema)

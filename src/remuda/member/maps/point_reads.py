@@ -1,0 +1,209 @@
+"""The fast path of reads by key: no operators, no fragments, no cursor (design D5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from remuda.datatypes.values import PhysicalValue, arrays_to_rows, values_to_array
+from remuda.errors import RemudaError
+from remuda.execution.batch import Batch
+from remuda.execution.evaluate.compile import Compiler, evaluate_constant
+from remuda.execution.evaluate.decimals import canonical
+from remuda.execution.evaluate.lookup_keys import lookup_keys
+from remuda.limits import MIB, TUPLE_BATCH_ROWS
+from remuda.member.base.core import Core, bug
+from remuda.member.maps.maps import Maps
+from remuda.member.maps.open_map import OpenMap
+from remuda.member.queries.cursors import Results
+from remuda.plan.expression import Expression, Literal, Parameter
+from remuda.planner.point import PointRead
+from remuda.query.ids import QueryId
+from remuda.query.wire import encode_query_id
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.point_encoding import encode_answer
+from remuda.rpc.transport import Request
+from remuda.session.planning import PlannedQuery
+
+Row = tuple[PhysicalValue, ...]
+QUERY_ANSWER = RpcType.QUERY_ANSWER
+ANSWER_SIZE_MAX = MIB
+"""Several rows of together more than this travel as Arrow."""
+
+KEYS_MAX = 1_000
+"""An array of more keys is not looked up on the loop."""
+
+
+class PointReads:
+    def __init__(self, core: Core, maps: Maps) -> None:
+        self._core = core
+        self._maps = maps
+        self._count = core.measures.by_fingerprint.read
+
+    def run(
+        self,
+        request: Request,
+        query_id: QueryId,
+        query: PlannedQuery,
+        values: tuple[PhysicalValue, ...],
+        known_form: int | None,
+        *,
+        text: str,
+    ) -> bool:
+        """Answer at once if all keys are of one owner; False: it is not for this path. ``text`` is
+        the statement's, by which it is counted.
+
+        ``known_form``: the form of answers that the client knows already, None for one that wants
+        QUERY_HANDLE, QUERY_DATA and QUERY_RESULT.
+        """
+        core, point = self._core, query.point
+        assert point is not None
+        if not core.readiness.ready:
+            return False  # the other path waits
+        found = self._maps.open(point.map_name, point.map_id, point.schema_version)
+        keys = _keys(point, values)
+        if len(keys) > KEYS_MAX:
+            return False
+        owner = self._owner(found, keys)
+        if owner is None:
+            return False
+        answer = PointAnswer(core, request, query_id, query, point, values, known_form)
+        if owner in core.lost:
+            return False  # the other path waits
+        if owner != core.number:
+            core.require_alive(owner)
+            self._count(text, request.user)
+            self._maps.read_elsewhere(owner, found, keys, answer.send)
+            return True
+        at = core.timestamp()
+        store = found.store
+        if store.pending_at_or_below(at) and self._maps.depend(found, keys, at):
+            return False
+        self._count(text, request.user)
+        answer.send([row for key in keys if (row := store.get(key, at)) is not None])
+        return True
+
+    def _owner(self, found: OpenMap, keys: Sequence[Row]) -> int | None:
+        if found.schema.replicated or not keys:
+            return self._core.number
+        owners, partition = self._core.view.owners, found.router.key_partition
+        owner = owners[partition(keys[0])]
+        if len(keys) > 1 and any(owners[partition(key)] != owner for key in keys[1:]):
+            return None
+        return owner
+
+
+@dataclass(slots=True)
+class PointAnswer:
+    """What is needed to turn the rows that were found into the answer."""
+
+    core: Core
+    request: Request
+    query_id: QueryId
+    query: PlannedQuery
+    point: PointRead
+    values: tuple[PhysicalValue, ...]
+    known_form: int | None
+
+    def send(self, rows: list[Row] | RemudaError) -> None:
+        if self.request.channel.closed:
+            return
+        if isinstance(rows, RemudaError):
+            self.request.fail(rows)
+            return
+        try:
+            if self.known_form is None or not self._answer(self.known_form, rows):
+                self._results(rows)
+        except RemudaError as error:
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
+            self._fail(bug(error, f"read by key of {self.query_id}"))
+
+    def _fail(self, error: RemudaError) -> None:
+        if self.request.answered:  # by QUERY_HANDLE: the client waits for a result
+            channel = self.request.channel
+            Results(self.core, channel, self.query_id, self.query.shape).finish(error)
+        else:
+            self.request.fail(error)
+
+    def _answer(self, known_form: int, rows: list[Row]) -> bool:
+        """Everything in one message; False when it is too much for that."""
+        if len(rows) > TUPLE_BATCH_ROWS:
+            return False
+        form = self.query.form
+        pack = form.rows.pack
+        packed = [pack(row) for row in self._output(rows)]
+        if len(packed) > 1 and sum(map(len, packed)) > ANSWER_SIZE_MAX:
+            return False
+        number = form.number
+        about = None if known_form == number else form.about
+        query = (self.query_id.part1, self.query_id.part2)
+        body = encode_answer(query, self.core.encoded_context(), number, about, packed)
+        self.request.reply(QUERY_ANSWER, body)
+        return True
+
+    def _results(self, rows: list[Row]) -> None:
+        """As every other query answers."""
+        page = self._page(rows)
+        request = self.request
+        request.reply(RpcType.QUERY_HANDLE, encode_query_id(self.query_id))
+        results = Results(self.core, request.channel, self.query_id, self.query.shape)
+        results.external_page(page, lambda _: None)
+        results.finish()
+
+    def _output(self, rows: list[Row]) -> Iterable[Sequence[PhysicalValue]]:
+        positions = self.point.positions
+        if positions is not None and self.point.filter is None:
+            return [[row[position] for position in positions] for row in rows]
+        columns = self._computed(rows)
+        types = self.query.shape.types
+        return arrays_to_rows(columns, types)
+
+    def _page(self, rows: list[Row]) -> pa.RecordBatch:
+        point, shape = self.point, self.query.shape
+        if point.positions is not None and point.filter is None:
+            return shape.rows([[row[position] for position in point.positions] for row in rows])
+        return shape.external(self._computed(rows))
+
+    def _computed(self, rows: list[Row]) -> list[pa.Array]:
+        """Filter and expressions over the rows, by the same evaluators as everywhere, in engine
+        form."""
+        point = self.point
+        columns = self.core.store(point.map_id, point.schema_version).schema.columns
+        positions = {column: index for index, (column, _) in enumerate(point.columns)}
+        arrays = [
+            values_to_array([row[position] for row in rows], columns[position].type)
+            for _, position in point.columns
+        ]
+        batch = Batch(arrays, len(rows))
+        compiler = Compiler(positions, self.values)
+        if point.filter is not None and batch.rows:
+            mask = compiler.column(point.filter)(batch)
+            keep = [index for index, passed in enumerate(mask.to_pylist()) if passed]
+            taken = pa.array(keep, pa.int64())
+            batch = Batch([array.take(taken) for array in arrays], len(keep))
+        found = Batch([compiler.column(e)(batch) for e in point.expressions], batch.rows)
+        types = self.query.shape.types
+        return [canonical(array, t) for array, t in zip(found.columns(), types, strict=True)]
+
+
+def _keys(point: PointRead, values: tuple[PhysicalValue, ...]) -> list[Row]:
+    """The distinct keys without NULLs, in order."""
+    if point.by_array:
+        return list(dict.fromkeys(lookup_keys(point.keys, values)))
+    keys: dict[Row, None] = {}
+    for parts in point.keys:
+        key = tuple([_constant(part, values) for part in parts])
+        if None not in key:
+            keys[key] = None
+    return list(keys)
+
+
+def _constant(expression: Expression, values: tuple[PhysicalValue, ...]) -> PhysicalValue:
+    if isinstance(expression, Parameter):
+        return values[expression.index]
+    if isinstance(expression, Literal):
+        return expression.value
+    return evaluate_constant(expression, values)

@@ -1,0 +1,276 @@
+"""The catalog of the cluster: changes go to the coordinator, which installs them on every member
+before it answers, so that whoever sees the answer finds the map everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from remuda.catalog.catalog import Catalog
+from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
+from remuda.cluster.decree import majority
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import InternalError, MemberUnavailable, SchemaChanged, UndefinedMap
+from remuda.member.base.core import Core
+from remuda.member.base.peers import Peers
+from remuda.member.state.log import fields
+from remuda.rpc import codec
+from remuda.rpc.messages import control_pb2, user_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.storage.map_store import MapStore
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+
+
+class CatalogService:
+    def __init__(self, core: Core, peers: Peers) -> None:
+        self._core = core
+        self._peers = peers
+        self._lock = asyncio.Lock()
+        self._catching_up = False
+        self._highest_tried = 0
+        """A version that was sent out is never used again: some member may hold it although the
+        change failed on another one."""
+        self.unique_since: dict[int, int] = {}
+        """By map id: until then rows may have been written by some who did not know of a unique
+        index, or not that all others know of it. (Of a map that was made with it: not at all.)"""
+        self.on_dropped: list[Callable[[int], None]] = []
+        """Called with the id of a map that has gone, before its storage is freed."""
+        self.on_altered: list[Callable[[int], None]] = []
+        self.on_installed: list[Callable[[], None]] = []
+        """A catalog is here that this member did not have."""
+        """Called with the id of a map that has another schema now."""
+
+    async def create(self, schema: MapSchema, *, if_not_exists: bool) -> MapSchema:
+        """The map as it is after the change. Raises DuplicateMap, InvalidDefinition."""
+        existing = self._core.catalog.find(schema.name)
+        if if_not_exists and existing is not None:
+            return existing
+        change = control_pb2.CatalogChange(context=self._core.context())
+        change.create.schema.CopyFrom(codec.encode_schema(schema))
+        change.create.if_not_exists = if_not_exists
+        await self._change(change)
+        made = self._core.catalog.find(schema.name)
+        if made is None:
+            raise UndefinedMap(f'map "{schema.name}" was dropped while it was created')
+        return made
+
+    async def drop(self, name: str, *, if_exists: bool) -> None:
+        """Raises UndefinedMap."""
+        change = control_pb2.CatalogChange(context=self._core.context())
+        change.drop.CopyFrom(user_pb2.MapName(name=name, if_exists=if_exists))
+        await self._change(change)
+
+    async def edit(self, edits: Sequence[Edit], version: int) -> None:
+        """Make changes together that were worked out from the catalog of ``version``. Raises
+        SchemaChanged when the catalog has got another one since (which is installed here then)."""
+        change = control_pb2.CatalogChange(context=self._core.context())
+        change.edits.version = version
+        for edit in edits:
+            _fill_edit(change.edits.edits.add(), edit)
+        await self._change(change)
+
+    async def _change(self, change: control_pb2.CatalogChange) -> None:
+        """Have the coordinator make a change; when this returns it is installed here as well."""
+        coordinator = self._core.coordinator
+        if coordinator == self._core.number:
+            done = await self._serialize(change)
+        else:
+            reply = await self._peers.request(coordinator, RpcType.CATALOG_CHANGE, change)
+            state = control_pb2.CatalogState.FromString(reply.pbody)
+            self._install(state)
+            done = not state.outdated
+        if not done:
+            raise SchemaChanged(
+                "the catalog was changed by another statement meanwhile",
+                hint="Run the statement again.",
+            )
+
+    def on_change(self, request: Request) -> None:
+        change = control_pb2.CatalogChange.FromString(request.pbody)
+        self._core.observe_member(change.context)
+        self._core.serve(request, self._answer_change(request, change))
+
+    async def _answer_change(self, request: Request, change: control_pb2.CatalogChange) -> None:
+        done = await self._serialize(change)
+        state = self._state(self._core.catalog)
+        state.outdated = not done
+        request.reply(RpcType.CATALOG_CHANGE, state)
+
+    async def _serialize(self, change: control_pb2.CatalogChange) -> bool:
+        """One change at a time; False: it was made for an older catalog. A former coordinator may
+        have left a newer state on some members: their answers tell, and the change is made again on
+        top of it."""
+        core = self._core
+        async with self._lock:
+            for _ in range(ATTEMPTS):
+                if change.HasField("edits") and change.edits.version != core.catalog.version:
+                    return False
+                version = max(core.catalog.version, self._highest_tried)
+                before = replace(core.catalog, version=version)
+                after = self._applied(before, change)
+                if after is before:
+                    return True
+                self._highest_tried = after.version
+                newest = await self._install_elsewhere(after)
+                if newest is None:
+                    self._install(self._state(after))
+                    await core.wal.safe()
+                    return True
+                self._install(newest)
+            raise InternalError("the members do not agree on the catalog")
+
+    def _applied(self, catalog: Catalog, change: control_pb2.CatalogChange) -> Catalog:
+        if change.HasField("create"):
+            schema = codec.decode_schema(change.create.schema)
+            return catalog.with_map(schema, if_not_exists=change.create.if_not_exists)[0]
+        if change.HasField("edits"):
+            return catalog.edited([_read_edit(edit) for edit in change.edits.edits])
+        return catalog.without_map(change.drop.name, if_exists=change.drop.if_exists)[0]
+
+    async def _install_elsewhere(self, catalog: Catalog) -> control_pb2.CatalogState | None:
+        """Install on all other live members, which must make a majority of the view (design rule
+        13); None, or the newest state that one of them keeps instead: a newer one, or another one
+        of the same version (left by a former coordinator). Raises MemberUnavailable."""
+        state = self._state(catalog)
+        others = [number for number in self._core.live_members() if number != self._core.number]
+        replies = await asyncio.gather(
+            *(self._peers.request(number, RpcType.CATALOG_INSTALL, state) for number in others),
+            return_exceptions=True,
+        )
+        newest: control_pb2.CatalogState | None = None
+        reached = 1
+        for number, reply in zip(others, replies, strict=True):
+            if isinstance(reply, BaseException):
+                if number in self._core.lost:
+                    continue  # a majority must do; if it is heard again, it catches up
+                raise reply
+            reached += 1
+            told = control_pb2.CatalogState.FromString(reply.pbody)
+            self._core.observe(told.context)
+            differs = told.maps != state.maps or told.views != state.views
+            refused = told.version > catalog.version or differs
+            if refused and (newest is None or told.version > newest.version):
+                newest = told
+        voters = len(self._core.view.members)
+        if newest is None and reached < majority(voters):
+            raise MemberUnavailable(
+                f"the catalog was changed on {reached} of {voters} members only, which is no "
+                "majority: the change may yet be undone",
+                hint="Look at it again when the cluster is whole.",
+            )
+        return newest
+
+    def state(self) -> control_pb2.CatalogState:
+        """For a process that joins."""
+        return self._state(self._core.catalog)
+
+    def install(self, state: control_pb2.CatalogState) -> None:
+        """What a process that joins was given."""
+        self._install(state)
+
+    def catch_up(self, member: int, version: int) -> None:
+        """``member`` has a newer catalog: a change did not reach this one."""
+        if not self._catching_up:
+            self._catching_up = True
+            self._core.spawn(self._catch_up(member, version), "catching up with the catalog")
+
+    async def _catch_up(self, member: int, version: int) -> None:
+        # What is under way arrives within a moment by itself.
+        await asyncio.sleep(self._core.config.heartbeat_interval)
+        try:
+            if version > self._core.catalog.version:
+                mine = self._state(self._core.catalog)
+                reply = await self._peers.request(member, RpcType.CATALOG_INSTALL, mine)
+                self._install(control_pb2.CatalogState.FromString(reply.pbody))
+        finally:
+            self._catching_up = False
+
+    def on_install(self, request: Request) -> None:
+        state = control_pb2.CatalogState.FromString(request.pbody)
+        self._core.observe_member(state.context)
+        self._install(state)
+        answer = self._state(self._core.catalog)
+        self._core.wal.after(lambda: request.reply(RpcType.CATALOG_INSTALL, answer))
+
+    def _state(self, catalog: Catalog) -> control_pb2.CatalogState:
+        return control_pb2.CatalogState(
+            context=self._core.context(),
+            version=catalog.version,
+            maps=[codec.encode_schema(schema) for schema in catalog.maps],
+            views=[codec.encode_view_definition(view) for view in catalog.views],
+            following_oid=catalog.following_oid,
+        )
+
+    def _install(self, state: control_pb2.CatalogState) -> None:
+        """Take a newer state over; repeated and older ones change nothing."""
+        core = self._core
+        core.observe(state.context)
+        if state.version <= core.catalog.version:
+            return
+        catalog = Catalog(
+            state.version,
+            tuple(codec.decode_schema(m) for m in state.maps),
+            tuple(codec.decode_view_definition(v) for v in state.views),
+            state.following_oid,
+        )
+        gone = [map_id for map_id in core.stores if catalog.find_id(map_id) is None]
+        # All stores are made before anything is taken over: a schema that cannot be stored must
+        # leave this member as it was.
+        made = {s.map_id: MapStore(s) for s in catalog.maps if s.map_id not in core.stores}
+        core.catalog = catalog
+        core.stores.update(made)
+        for schema in catalog.maps:
+            before = core.stores[schema.map_id].schema
+            altered = before.version < schema.version
+            if before.uniques != schema.uniques:
+                self.unique_since[schema.map_id] = core.clock.last
+            for store in core.copies_of(schema.map_id):
+                if store.schema.version < schema.version:
+                    store.alter(schema)
+                elif (store.schema.indexes, store.schema.options) != (
+                    schema.indexes,
+                    schema.options,
+                ):
+                    store.define_indexes(schema)
+            if altered:
+                for listener in self.on_altered:
+                    listener(schema.map_id)
+        for map_id in gone:
+            for listener in self.on_dropped:
+                listener(map_id)
+            core.forget_map(map_id)
+            self.unique_since.pop(map_id, None)
+        state.ClearField("context")
+        if core.wal.active:
+            core.wal.catalog_changed(state.version, state.SerializeToString())
+        log.info("catalog installed", extra=fields(version=catalog.version, maps=len(catalog.maps)))
+        for installed in self.on_installed:
+            installed()
+
+
+def _fill_edit(message: control_pb2.CatalogEdit, edit: Edit) -> None:
+    match edit:
+        case PutMap(schema=schema):
+            message.put_map.CopyFrom(codec.encode_schema(schema))
+        case DropMap(name=name):
+            message.drop_map = name
+        case PutView(view=view):
+            message.put_view.CopyFrom(codec.encode_view_definition(view))
+        case DropView(name=name):
+            message.drop_view = name
+
+
+def _read_edit(message: control_pb2.CatalogEdit) -> Edit:
+    if message.HasField("put_map"):
+        return PutMap(codec.decode_schema(message.put_map))
+    if message.HasField("drop_map"):
+        return DropMap(message.drop_map)
+    if message.HasField("put_view"):
+        return PutView(codec.decode_view_definition(message.put_view))
+    return DropView(message.drop_view)

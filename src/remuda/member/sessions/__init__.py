@@ -1,0 +1,5 @@
+"""Open transactions of clients, and what belongs to one statement of a client.
+
+``session`` holds a transaction between its requests, ``service`` handles these requests, ``reads``
+and ``keys`` serve it from its own writes first.
+"""

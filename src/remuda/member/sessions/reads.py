@@ -1,0 +1,108 @@
+"""What a serializable transaction has read: keys, and scans with their predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from remuda.datatypes.values import PhysicalValue
+from remuda.execution.evaluate.lookup_keys import lookup_keys
+from remuda.member.queries.query_start import QueryStart
+from remuda.member.state.transaction_sets import Key, ReadSet, Scan
+from remuda.plan.expression import Expression, Parameter, walk
+from remuda.plan.functions import is_volatile
+from remuda.plan.physical import (
+    Fragment,
+    KeyLookup,
+    LookupJoin,
+    Physical,
+    TableScan,
+    inputs_of,
+)
+from remuda.transaction.own_writes import canonical_key
+
+KEYS_MAX: Final = 100_000
+"""A transaction that reads more keys of a map counts as one that has read all of it."""
+SCANS_MAX: Final = 1_000
+"""The same for scans with different predicates."""
+
+
+class OwnReads:
+    """Grows until the transaction ends; bounded by the two limits above, per map."""
+
+    def __init__(self) -> None:
+        self.keys: dict[int, set[Key]] = {}
+        self._versions: dict[int, int] = {}
+        self._scans: dict[int, dict[Scan, None]] = {}
+        self._whole: set[int] = set()
+        """Maps of which everything counts as read."""
+
+    def add_keys(self, map_id: int, schema_version: int, keys: Sequence[Key]) -> None:
+        """Keys that were looked up, whether they were there or not."""
+        if map_id in self._whole:
+            return
+        self._versions[map_id] = schema_version
+        known = self.keys.setdefault(map_id, set())
+        known.update(canonical_key(key) for key in keys)
+        if len(known) > KEYS_MAX:
+            self._all_of(map_id, schema_version)
+
+    def add_scan(self, scan: Scan) -> None:
+        if scan.map_id in self._whole:
+            return
+        scans = self._scans.setdefault(scan.map_id, {})
+        scans[scan] = None
+        whole = scan.predicate is None and scan.partitions is None
+        if whole or len(scans) > SCANS_MAX:
+            self._all_of(scan.map_id, scan.schema_version)
+
+    def _all_of(self, map_id: int, schema_version: int) -> None:
+        self._whole.add(map_id)
+        self.keys.pop(map_id, None)
+        self._scans[map_id] = {Scan(map_id, schema_version): None}
+
+    def add_query(self, start: QueryStart) -> None:
+        """Everything that the fragments of a query read."""
+        for fragment in start.plan.fragments:
+            for node in _nodes(fragment.root):
+                self._add_node(node, fragment, start)
+
+    def _add_node(self, node: Physical, fragment: Fragment, start: QueryStart) -> None:
+        match node:
+            case TableScan():
+                self.add_scan(_scan_of(node, start.partitions.get(fragment.id), start.parameters))
+            case KeyLookup():
+                keys = list(lookup_keys(node.keys, start.parameters))
+                self.add_keys(node.map_id, node.schema_version, keys)
+            case LookupJoin():  # which keys it looks for is known at its members only
+                self.add_scan(Scan(node.map_id, node.schema_version))
+
+    def as_set(self, snapshot: int) -> ReadSet:
+        scans = [scan for scans in self._scans.values() for scan in scans]
+        return ReadSet(snapshot, {map_id: set(keys) for map_id, keys in self.keys.items()}, scans)
+
+    @property
+    def count(self) -> int:
+        scans = sum(len(scans) for scans in self._scans.values())
+        return scans + sum(len(keys) for keys in self.keys.values())
+
+
+def _scan_of(
+    node: TableScan, partitions: frozenset[int] | None, parameters: tuple[PhysicalValue, ...]
+) -> Scan:
+    predicate = node.filter
+    if predicate is None or is_volatile(predicate):
+        return Scan(node.map_id, node.schema_version, partitions=partitions)
+    used = parameters if _has_parameters(predicate) else ()
+    columns = node.filter_columns
+    return Scan(node.map_id, node.schema_version, predicate, columns, used, partitions)
+
+
+def _has_parameters(expression: Expression) -> bool:
+    return any(isinstance(part, Parameter) for part in walk(expression))
+
+
+def _nodes(node: Physical) -> Iterator[Physical]:
+    yield node
+    for child in inputs_of(node):
+        yield from _nodes(child)

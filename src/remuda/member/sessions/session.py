@@ -1,0 +1,600 @@
+"""Transactions of several requests, on the member that the client speaks to: the near member.
+
+What a transaction has read and written lies here until it commits; nobody else knows of it. Other
+members learn of its writes with the start of its queries, and of everything at the commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.violations import key_text
+from remuda.errors import (
+    LimitExceeded,
+    QueryTimeout,
+    RemudaError,
+    SchemaChanged,
+    SerializationFailure,
+)
+from remuda.execution.overlay import MapWrites, altered
+from remuda.member.base.core import Core
+from remuda.member.membership.membership import Membership
+from remuda.member.queries.query_start import QueryStart
+from remuda.member.sessions.keys import KeyReader
+from remuda.member.sessions.reads import OwnReads
+from remuda.member.sessions.snapshots import Snapshots, same_row
+from remuda.member.state.clients import described
+from remuda.member.state.transaction_sets import ReadSet, Write, WriteSet
+from remuda.query.ids import QueryId
+from remuda.rpc.messages import control_pb2
+from remuda.rpc.transport import Channel
+from remuda.session.client_session import NO_SESSION, ClientSession
+from remuda.transaction.isolation import NO_MODES, Isolation, Modes
+from remuda.transaction.own_writes import Key, OwnWrites, Row, canonical_key
+from remuda.transaction.states import State, TransactionId
+from remuda.transaction_errors import (
+    FailedTransaction,
+    ReadOnlyTransaction,
+    TransactionSuspended,
+    TransactionTimeout,
+    UndefinedTransaction,
+)
+
+ENDED_KEPT: Final = 1_000
+"""Ended transactions whose end is remembered, so that late requests learn of it."""
+OPEN_MAX: Final = 10_000
+LOCK_TIMEOUT: Final = 60.0
+"""Seconds that a pessimistic transaction waits for a lock, if it may take as long."""
+BLIND: Final = FOREVER
+"""``since`` of a write by one who had not read: nothing that others commit is a conflict."""
+
+
+class Locking(Protocol):
+    """``member.transactions.key_locks``."""
+
+    async def lock(
+        self,
+        owner: TransactionId,
+        map_id: int,
+        keys: Iterable[Key],
+        *,
+        shared: bool = False,
+        timeout: float = 60.0,
+        client: str = "",
+    ) -> None:
+        """Raises DeadlockDetected, LockNotAvailable, SchemaChanged, MemberUnavailable."""
+
+    def interrupt(self, owner: TransactionId, error: RemudaError) -> None:
+        """``lock``, if it waits for ``owner``, raises ``error``."""
+
+    def release(self, owner: TransactionId) -> None: ...
+
+
+class Committing(Protocol):
+    """``member.transactions.transactions``: commits what a transaction has written, on all
+    members."""
+
+    @property
+    def locks(self) -> Locking: ...
+
+    async def commit(
+        self,
+        writes: WriteSet,
+        reads: ReadSet | None,
+        timeout: float | None = None,
+        owner: TransactionId | None = None,
+    ) -> int:
+        """The commit timestamp. ``owner`` holds the locks that do not stand in the way. Raises
+        SerializationFailure, MemberUnavailable, QueryTimeout."""
+
+
+@dataclass(eq=False)
+class OpenTransaction:
+    """One transaction. Everything on the loop's thread."""
+
+    id: TransactionId
+    channel: Channel
+    """The connection that used it last: its end is that of the transaction."""
+    user: str
+    modes: Modes
+    defaults: Modes
+    base: ClientSession
+    """The client's session when it began: a rollback brings it back."""
+    writes: OwnWrites
+    started: int
+    deadline: float
+    idle_timeout: float
+    last_used: float
+    running: set[QueryId] = field(default_factory=set)
+    """Its statements that have not ended: until then it is not idle."""
+    label: str = ""
+    implicit: bool = False
+    """Of one autocommitted statement: its commit follows at once."""
+    pessimistic: bool = False
+    """It locks what it writes, and with REPEATABLE READ what it gets by key, before it reads it."""
+    locked: dict[int, dict[Key, int]] = field(default_factory=dict)
+    """By map id: the keys that are locked, and when each was read; BLIND if it was not."""
+    state: State = State.ACTIVE
+    snapshot: int = 0
+    """The timestamp that it reads at; 0: none has been chosen."""
+    loose: bool = False
+    """Whether ``snapshot`` may lie below clocks of other members (``transaction_snapshots``)."""
+    ceiling: int = 0
+    """Of a loose one: a timestamp above the clocks that all members had when it had begun; 0: not
+    known yet."""
+    reads: OwnReads = field(default_factory=OwnReads)
+    checked_since: int = 0
+    """Of READ COMMITTED: the lowest timestamp of a statement whose reads the commit checks, or that
+    wrote what it had read; 0: there was none."""
+    locked_since: int = 0
+    """The lowest timestamp of a SELECT ... FOR UPDATE; 0: there was none."""
+    cause: RemudaError | None = None
+    """What has failed in it."""
+    local: dict[str, str] = field(default_factory=dict)
+    """What SET LOCAL has set."""
+    asked: bool = False
+    """Whether a statement has read or written in it: then its modes stand."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by who writes, and by the commit."""
+    choosing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def isolation(self) -> Isolation:
+        return self.modes.over(self.defaults).isolation or Isolation.SERIALIZABLE
+
+    @property
+    def read_only(self) -> bool:
+        return bool(self.modes.over(self.defaults).read_only)
+
+    @property
+    def name(self) -> str:
+        return str(self.id)
+
+    @property
+    def open(self) -> bool:
+        return self.state in (State.ACTIVE, State.SUSPENDED, State.MARKED_ROLLBACK)
+
+    def session(self, session: ClientSession) -> ClientSession:
+        """``session`` as statements of the transaction see it."""
+        values = {
+            **session.values,
+            **self.local,
+            "transaction_isolation": self.isolation.value,
+            "transaction_read_only": "on" if self.read_only else "off",
+        }
+        return ClientSession(values, session.prepared, session.user)
+
+    def check(self) -> None:
+        """Raises FailedTransaction when a statement of it has failed."""
+        if self.state is State.MARKED_ROLLBACK:
+            raise FailedTransaction(
+                "current transaction is aborted, commands ignored until end of transaction block",
+                detail=f"cause: {self.cause.message}" if self.cause is not None else "",
+                hint="ROLLBACK, or ROLLBACK TO a savepoint.",
+            )
+
+    def check_writable(self, what: str) -> None:
+        """Raises ReadOnlyTransaction."""
+        if self.read_only:
+            raise ReadOnlyTransaction(f"cannot execute {what} in a read-only transaction")
+
+    def describe(self, message: control_pb2.OpenTransaction) -> None:
+        """For ``sys.transactions``."""
+        message.transaction, message.state = self.name, self.state.name
+        message.isolation, message.read_only = self.isolation.value, self.read_only
+        message.user, message.label = self.user, self.label
+        message.started, message.snapshot = self.started, self.snapshot
+        message.writes, message.bytes = self.writes.count, self.writes.bytes
+        message.reads, message.savepoints = self.reads.count, len(self.writes.savepoints)
+
+    def roll_back_to(self, name: str) -> None:
+        """To a savepoint; what had failed since is forgiven. UndefinedSavepoint."""
+        self.writes.rollback_to(name)
+        if self.state is State.MARKED_ROLLBACK:
+            self.state, self.cause = State.ACTIVE, None
+
+    def failed(self, error: RemudaError) -> None:
+        """A statement of it has failed: only a rollback is possible from now on."""
+        if self.state in (State.ACTIVE, State.SUSPENDED):
+            self.state, self.cause = State.MARKED_ROLLBACK, error
+
+    def overlay(self, map_ids: Iterable[int], core: Core) -> tuple[MapWrites, ...]:
+        """What it has written to these maps, as it is now. Raises SerializationFailure for a map
+        that was altered since."""
+        found = []
+        for map_id in map_ids:
+            own = self.writes.maps.get(map_id)
+            if own is None:
+                continue
+            store = core.stores.get(map_id)
+            if store is None or store.schema.version != own.schema_version:
+                raise altered(core.dropped.get(map_id, "") if store is None else store.schema.name)
+            rows = {key: written.row for key, written in own.written.items()}
+            found.append(MapWrites(store.schema, rows))
+        return tuple(found)
+
+    def note_query(self, start: QueryStart, *, locking: bool = False) -> None:
+        """What a query reads, if the commit checks it."""
+        if locking:
+            at = start.read_timestamp
+            self.locked_since = min(self.locked_since or at, at)
+            self._checks(at)
+        if locking or self.isolation is Isolation.SERIALIZABLE:
+            self.reads.add_query(start)
+
+    def _checks(self, since: int) -> None:
+        self.checked_since = min(self.checked_since or since, since)
+
+    def note_locked(self, map_id: int, keys: Iterable[Key], since: int) -> None:
+        """Keys that are locked have been read at ``since``, or not at all (BLIND)."""
+        known = self.locked.setdefault(map_id, {})
+        for key in keys:
+            own = canonical_key(key)
+            known[own] = min(known.get(own, BLIND), since)
+        if since != BLIND:
+            self._checks(since)
+
+    @property
+    def locks_reads(self) -> bool:
+        return self.pessimistic and self.isolation is not Isolation.READ_COMMITTED
+
+    @property
+    def oldest_read(self) -> int:
+        """Versions of this timestamp are still needed; 0: of none."""
+        needed = [at for at in (self.snapshot, self.checked_since) if at]
+        return min(needed, default=0)
+
+    def note_keys(self, schema: MapSchema, keys: Sequence[Key]) -> None:
+        if self.isolation is Isolation.SERIALIZABLE:
+            self.reads.add_keys(schema.map_id, schema.version, keys)
+
+    def own(self, map_id: int, key: Key) -> tuple[bool, Row | None]:
+        """Whether it has written the key, and what (None: removed)."""
+        written = self.writes.of(map_id).get(canonical_key(key))
+        return (False, None) if written is None else (True, written.row)
+
+    def write(
+        self, map_id: int, version: int, entries: Mapping[Key, Row | None], since: int
+    ) -> None:
+        """All entries or none. Raises LimitExceeded, FailedTransaction, UndefinedTransaction if it
+        has ended meanwhile, SerializationFailure for a map that was altered since the last
+        write."""
+        self.check()
+        if self.state is not State.ACTIVE:
+            raise UndefinedTransaction(
+                f"transaction {self.name} was {self.state.value} meanwhile",
+                hint="Begin another one.",
+            )
+        own = self.writes.maps.get(map_id)
+        if own is not None and own.schema_version != version:
+            raise altered(str(map_id))
+        mark = self.writes.mark
+        if since != BLIND:
+            self._checks(since)
+        try:
+            for key, row in entries.items():
+                self.writes.write(map_id, version, canonical_key(key), row, since)
+        except LimitExceeded:
+            self.writes.undo(mark)
+            raise
+
+
+class TransactionSessions:
+    """The open transactions of this member's clients."""
+
+    def __init__(
+        self, core: Core, membership: Membership, committing: Committing, keys: KeyReader
+    ) -> None:
+        self._core = core
+        self._keys = keys
+        self.snapshots = Snapshots(core, membership, keys)
+        self._committing = committing
+        self._open: dict[str, OpenTransaction] = {}
+        self._ended: OrderedDict[str, RemudaError | None] = OrderedDict()
+        """By id, the latest last: why others ended it; None: its client did."""
+        self._timer: asyncio.TimerHandle | None = None
+        self.cancel: Callable[[QueryId, RemudaError], None] = lambda _query, _error: None
+        """Ends a statement that runs."""
+
+    # --- begin and find -----------------------------------------------------------------------
+
+    def begin(
+        self,
+        channel: Channel,
+        user: str,
+        *,
+        modes: Modes,
+        defaults: Modes = NO_MODES,
+        session: ClientSession = NO_SESSION,
+        timeout: float | None = None,
+        idle_timeout: float = 0.0,
+        label: str = "",
+        pessimistic: bool = False,
+    ) -> OpenTransaction:
+        """Raises LimitExceeded."""
+        core = self._core
+        core.require_serving()
+        if len(self._open) >= OPEN_MAX:
+            raise LimitExceeded(
+                f"member {core.number} has {OPEN_MAX} open transactions",
+                hint="Commit or roll back transactions, or begin one on another member.",
+            )
+        now = core.world.clock.monotonic()
+        made = OpenTransaction(
+            id=TransactionId(core.timestamp(), core.number),
+            channel=channel,
+            user=user,
+            modes=modes,
+            defaults=defaults,
+            base=session,
+            writes=OwnWrites(core.config.transaction_memory),
+            started=core.world.clock.wall_micros(),
+            deadline=now + (timeout or core.config.transaction_timeout or float("inf")),
+            idle_timeout=idle_timeout or float("inf"),
+            last_used=now,
+            label=label,
+            pessimistic=pessimistic,
+        )
+        self._open[made.name] = made
+        self._follow()
+        return made
+
+    def find(self, name: str, channel: Channel, user: str) -> OpenTransaction:
+        """The transaction of a request on ``channel``. Raises UndefinedTransaction,
+        TransactionTimeout, TransactionSuspended."""
+        found = self.known(name, channel, user)
+        if found.state is State.SUSPENDED:
+            raise TransactionSuspended(
+                f"transaction {name} is suspended", hint="Resume it before using it."
+            )
+        return found
+
+    def known(self, name: str, channel: Channel, user: str) -> OpenTransaction:
+        """``find``, suspended ones included."""
+        found = self._open.get(name)
+        if found is None or found.user != user:
+            cause = self._ended.get(name)
+            if cause is not None:
+                raise type(cause)(cause.message, detail=cause.detail, hint=cause.hint)
+            raise UndefinedTransaction(
+                f"there is no open transaction {name} on member {self._core.number}",
+                hint="It has ended, or its connection broke. Begin another one.",
+            )
+        if found.channel is not channel:
+            found.channel = channel
+        found.last_used = self._core.world.clock.monotonic()
+        return found
+
+    def still_open(self, transaction: OpenTransaction) -> None:
+        """Raises as ``known`` when it has ended meanwhile."""
+        if self._open.get(transaction.name) is not transaction:
+            self.known(transaction.name, transaction.channel, transaction.user)
+
+    def end(self, transaction: OpenTransaction, state: State, cause: RemudaError | None) -> None:
+        """It is over, here at least."""
+        transaction.state = state
+        if transaction.locked:
+            self._committing.locks.release(transaction.id)
+        if self._open.pop(transaction.name, None) is None:
+            return
+        self._ended[transaction.name] = cause
+        if len(self._ended) > ENDED_KEPT:
+            self._ended.popitem(last=False)
+        if not self._open and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # --- the end ------------------------------------------------------------------------------
+
+    async def commit(
+        self, transaction: OpenTransaction, timeout: float | None = None
+    ) -> int | None:
+        """The commit timestamp, None when nothing was written; ``timeout``: seconds that whoever
+        waits for it has. Raises SerializationFailure, TransactionTimeout, OutcomeUnknown and other
+        TransientErrors; the transaction is over in any case."""
+        async with transaction.turn:
+            self.still_open(transaction)
+            transaction.check()
+            transaction.state = State.PREPARING
+            try:
+                at = await self._commit(transaction, timeout)
+            except RemudaError as error:
+                unknown = error.may_have_run
+                self.end(transaction, State.UNKNOWN if unknown else State.ROLLED_BACK, None)
+                if isinstance(error, SchemaChanged):
+                    error.hint = "Run the transaction again."  # not just a statement of it
+                raise
+            except BaseException:
+                self.end(transaction, State.UNKNOWN, None)
+                raise
+            self.end(transaction, State.COMMITTED, None)
+            return at
+
+    async def _commit(self, transaction: OpenTransaction, timeout: float | None) -> int | None:
+        until = transaction.deadline
+        if timeout is not None:
+            until = min(until, self._core.world.clock.monotonic() + timeout)
+        writes: list[Write] = []
+        for map_id, version, key, written in transaction.writes.entries():
+            writes.append(Write(map_id, version, key, written.row))
+            if len(writes) % _LISTED_PER_STEP == 0:  # nobody changes them any more
+                await asyncio.sleep(0)
+        if not writes:
+            if transaction.locks_reads:  # each key was read when it was locked: locks may be lost
+                await self._unchanged_until(transaction)
+            return None
+        reads = await self._validated(transaction)
+        left = until - self._core.world.clock.monotonic()
+        limit = None if left == float("inf") else max(left, 0.0)
+        owner = transaction.id if transaction.locked else None
+        try:
+            return await self._committing.commit(writes, reads, limit, owner)
+        except QueryTimeout as error:  # clients would take it for an answer that never came
+            raise TransactionTimeout(error.message, hint=error.hint) from error
+
+    async def _validated(self, transaction: OpenTransaction) -> ReadSet | None:
+        """What must be as it was."""
+        if transaction.pessimistic:
+            last = await self._unchanged_until(transaction)
+            keys = {
+                map_id: {key for key, since in locked.items() if since != BLIND}
+                for map_id, locked in transaction.locked.items()
+            }
+            return ReadSet(last, keys) if last else None
+        if transaction.isolation is not Isolation.READ_COMMITTED:
+            at = transaction.snapshot
+            if not at:
+                return None
+            return transaction.reads.as_set(at)
+        if not transaction.checked_since:
+            return None
+        if transaction.locked_since:
+            return transaction.reads.as_set(transaction.checked_since)
+        last = await self._unchanged_until(transaction)
+        return ReadSet(last) if last else None
+
+    async def _unchanged_until(self, transaction: OpenTransaction) -> int:
+        """The timestamp of the last statement that wrote what it had read, 0 for none. Raises
+        SerializationFailure when a row that an earlier one wrote was changed before that: the rest
+        is for the commit to check. (Each statement of READ COMMITTED has its own.)"""
+        read = {
+            (map_id, key): written.since for map_id, _, key, written in transaction.writes.entries()
+        }
+        for map_id, locked in transaction.locked.items():
+            for key, since in locked.items():
+                read[map_id, key] = min(since, read.get((map_id, key), BLIND))
+        last = max((since for since in read.values() if since != BLIND), default=0)
+        earlier: dict[tuple[int, int], list[Key]] = {}
+        for (map_id, key), since in read.items():
+            if since < last:
+                earlier.setdefault((map_id, since), []).append(key)
+        for (map_id, since), keys in earlier.items():
+            schema = self._core.store(map_id, 0).schema
+            before = await self._keys.rows(schema, keys, since)
+            after = await self._keys.rows(schema, keys, last)
+            for key, old, new in zip(keys, before, after, strict=True):
+                if not same_row(old, new):
+                    raise SerializationFailure(
+                        f'a row of map "{schema.name}" was changed by others since it was read',
+                        detail=key_text(schema, key),
+                        hint="Run the transaction again.",
+                    )
+        return last
+
+    def roll_back(self, transaction: OpenTransaction, cause: RemudaError | None = None) -> None:
+        """``cause``: why, if it was not its client who wanted it."""
+        if transaction.state not in (State.PREPARING, State.COMMITTING):
+            self.end(transaction, State.ROLLED_BACK, cause)
+
+    def interrupt(self, transaction: OpenTransaction, error: RemudaError) -> None:
+        """A request of it that waits for a lock ends with ``error``."""
+        self._committing.locks.interrupt(transaction.id, error)
+
+    def has_ended(self, name: str) -> bool:
+        """Whether it was a transaction of this member, lately."""
+        return name in self._ended
+
+    # --- reading ------------------------------------------------------------------------------
+
+    async def read_at(self, transaction: OpenTransaction) -> int:
+        """See ``Snapshots``."""
+        return await self.snapshots.read_at(transaction)
+
+    async def lock(
+        self, transaction: OpenTransaction, schema: MapSchema, keys: Iterable[Key]
+    ) -> None:
+        """Lock what a pessimistic transaction is about to read or write, until its end. An error
+        fails it. Raises DeadlockDetected, LockNotAvailable, MemberUnavailable, SchemaChanged."""
+        known = transaction.locked.setdefault(schema.map_id, {})
+        wanted = [k for k in dict.fromkeys(map(canonical_key, keys)) if k not in known]
+        if not wanted:
+            return
+        left = transaction.deadline - self._core.world.clock.monotonic()
+        try:
+            await self._committing.locks.lock(
+                transaction.id,
+                schema.map_id,
+                wanted,
+                timeout=min(max(left, 0.001), LOCK_TIMEOUT),
+                client=described(transaction.channel, transaction.label),
+            )
+        except RemudaError as error:
+            transaction.failed(error)
+            raise
+        transaction.note_locked(schema.map_id, wanted, BLIND)
+        if transaction.state is not State.ACTIVE:  # it has ended meanwhile: nobody else would
+            self._committing.locks.release(transaction.id)
+            self.still_open(transaction)
+
+    # --- events -------------------------------------------------------------------------------
+
+    def channel_closed(self, channel: Channel, cause: RemudaError) -> None:
+        """Transactions end with their connection, unless they are suspended."""
+        for transaction in list(self._open.values()):
+            if transaction.channel is channel and transaction.state is not State.SUSPENDED:
+                error = UndefinedTransaction(
+                    f"transaction {transaction.name} was rolled back: its connection ended",
+                    detail=cause.message,
+                )
+                self.roll_back(transaction, error)
+
+    def end_open(self, cause: RemudaError) -> None:
+        """Roll back every transaction that is not being committed; suspended ones, too."""
+        for transaction in self:
+            error = UndefinedTransaction(
+                f"transaction {transaction.name} was rolled back: {cause.message}",
+                hint="Run it again from the start: other members serve it.",
+            )
+            self.roll_back(transaction, error)
+
+    def _follow(self) -> None:
+        if self._timer is None and self._open:
+            self._timer = asyncio.get_running_loop().call_later(_TICK, self._tick)
+
+    def _tick(self) -> None:
+        """Rolls back what has taken too long."""
+        self._timer = None
+        now = self._core.world.clock.monotonic()
+        for transaction in list(self._open.values()):
+            late = now >= transaction.deadline
+            idle = now >= transaction.last_used + transaction.idle_timeout
+            idle = idle and not transaction.running
+            if late or idle:
+                what = "took longer than it may" if late else "was idle for too long"
+                error = TransactionTimeout(
+                    f"transaction {transaction.name} {what} and was rolled back",
+                    hint="Begin it again, with a longer timeout if it needs one.",
+                )
+                self.roll_back(transaction, error)
+                if transaction.state is State.ROLLED_BACK:  # not one that is being committed
+                    for query in list(transaction.running):
+                        self.cancel(query, error)
+        self._follow()
+
+    def __iter__(self) -> Iterator[OpenTransaction]:
+        return iter(list(self._open.values()))
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def oldest_read(self) -> int | None:
+        """The lowest timestamp that an open transaction reads at."""
+        return min((t.oldest_read for t in self._open.values() if t.oldest_read), default=None)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.snapshots.close()
+        self._open.clear()
+
+
+_LISTED_PER_STEP: Final = 10_000
+_TICK: Final = 0.1
+"""Seconds between two looks at the transactions' times."""

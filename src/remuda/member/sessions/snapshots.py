@@ -1,0 +1,136 @@
+"""The timestamps that open transactions read at (design rule 15).
+
+A transaction that may see nothing but one state of the grid reads above the clocks of all members:
+a round to them. One whose reads the commit checks can do without, while it reads by key: a *loose*
+snapshot is the clock of the primary of the first key. Each further key is read there only if
+nothing newer is to be found, and nothing undecided; so what was committed before the transaction
+began is missing from none of its reads, whatever the clocks say. When something newer is found, or
+something else is to be read than a key, the snapshot is *anchored*: moved above the clocks of all
+members. What was read before must not have changed until there, which the commit would refuse
+anyway. Only a transaction that writes nothing is refused more by it than by a round at its
+beginning; so a round is made for those that have not ended after a moment, together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import RemudaError, SerializationFailure
+from remuda.member.base.core import Core
+from remuda.member.membership.membership import Membership
+from remuda.member.sessions.keys import KeyReader
+from remuda.transaction.isolation import Isolation
+from remuda.transaction.own_writes import Key, Row, canonical_key
+
+if TYPE_CHECKING:
+    from remuda.member.sessions.session import OpenTransaction
+
+ROUND_AFTER: Final = 0.02
+"""Seconds that a loose snapshot waits for a round of the clocks."""
+
+
+class Snapshots:
+    def __init__(self, core: Core, membership: Membership, keys: KeyReader) -> None:
+        self._core = core
+        self._membership = membership
+        self._keys = keys
+        self._timer: asyncio.TimerHandle | None = None
+        self._young: list[OpenTransaction] = []
+        """Loose ones that began since the timer was set."""
+
+    async def now(self) -> int:
+        """A timestamp above the clocks of all members."""
+        core = self._core
+        others = tuple(number for number in core.live_members() if number != core.number)
+        if others:
+            await self._membership.clocks(others)
+        return core.timestamp()
+
+    async def read_at(self, transaction: OpenTransaction) -> int:
+        """The timestamp for the next statement: above the clocks of all members, so that it sees
+        everything that had been committed when the transaction first read. Raises
+        SerializationFailure, which fails the transaction."""
+        transaction.asked = True
+        if transaction.isolation is Isolation.READ_COMMITTED:
+            return await self.now()
+        async with transaction.choosing:
+            if not transaction.snapshot:
+                transaction.snapshot = await self.now()
+            elif transaction.loose:
+                await self._anchor(transaction)
+        return transaction.snapshot
+
+    async def unchanged(
+        self, schema: MapSchema, keys: Sequence[Key], since: int, until: int
+    ) -> bool:
+        """Whether the rows of ``keys`` are the same at both timestamps."""
+        before = await self._keys.rows(schema, keys, since)
+        after = await self._keys.rows(schema, keys, until)
+        return all(same_row(old, new) for old, new in zip(before, after, strict=True))
+
+    # --- loose ones ---------------------------------------------------------------------------
+
+    def may_be_loose(self, transaction: OpenTransaction) -> bool:
+        """Whether the commit checks what it reads, and it has not read yet."""
+        serializable = transaction.isolation is Isolation.SERIALIZABLE
+        fresh = not (transaction.snapshot or transaction.pessimistic or transaction.read_only)
+        return serializable and fresh
+
+    def loosen(self, transaction: OpenTransaction, at: int) -> None:
+        """It reads at ``at``, the clock of this member."""
+        transaction.asked = transaction.loose = True
+        transaction.snapshot = at
+        self._young.append(transaction)
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(ROUND_AFTER, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        lasting, self._young = [t for t in self._young if t.open and t.loose], []
+        if lasting:
+            self._core.spawn(self._round(lasting), "a round of the clocks")
+
+    async def _round(self, transactions: Iterable[OpenTransaction]) -> None:
+        try:
+            at = await self.now()
+        except RemudaError:  # a member is being lost: those who need the round make it again
+            return
+        for transaction in transactions:
+            transaction.ceiling = at
+
+    async def _anchor(self, transaction: OpenTransaction) -> None:
+        since, until = transaction.snapshot, transaction.ceiling or await self.now()
+        try:
+            for map_id, keys in list(transaction.reads.keys.items()):
+                schema = self._core.store(map_id, 0).schema
+                if not await self.unchanged(schema, sorted_keys(keys), since, until):
+                    raise SerializationFailure(
+                        f'a row of map "{schema.name}" was changed by others since it was read',
+                        hint="Run the transaction again. One that is declared read-only meets no "
+                        "conflicts.",
+                    )
+        except RemudaError as error:
+            transaction.failed(error)
+            raise
+        transaction.snapshot, transaction.loose = until, False
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def sorted_keys(keys: Iterable[Key]) -> list[Key]:
+    """In one order, whatever the hashes of the process are."""
+    return sorted(keys, key=repr)
+
+
+def same_row(one: Row | None, other: Row | None) -> bool:
+    """NaN is the same as NaN."""
+    if one is None or other is None:
+        return one is other
+    return canonical_key(one) == canonical_key(other)

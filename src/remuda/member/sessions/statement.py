@@ -1,0 +1,278 @@
+"""One statement of a client, and what its messages say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import (
+    NotSupported,
+    RemudaError,
+    UndefinedStatement,
+    UntranslatableCharacter,
+)
+from remuda.member.queries.cursors import Cursor
+from remuda.member.queries.pauses import Pauses
+from remuda.member.queries.query_state import Initiated
+from remuda.member.sessions.session import OpenTransaction
+from remuda.query.ids import QueryId
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.transport import Channel, Request
+from remuda.session.client_session import NO_SESSION, ClientSession
+from remuda.session.planning import (
+    Planned,
+    PlannedChange,
+    PlannedExplain,
+    PlannedInsert,
+    PlannedQuery,
+)
+from remuda.sql.statements import (
+    CatalogStatement,
+    ClusterStatement,
+    CreateAsStatement,
+    CreateIndexStatement,
+    CreateMapStatement,
+    DropIndexStatement,
+    SnapshotStatement,
+    TruncateStatement,
+)
+
+_WRITING = (PlannedInsert, PlannedChange, PlannedExplain, CreateAsStatement, TruncateStatement)
+
+# Read once: an enumeration's attribute is a slow lookup.
+PREPARED, SQL = user_pb2.PREPARED_STATEMENT_TYPE, user_pb2.SQL
+
+
+RUNS_KEPT = 20
+T = TypeVar("T")
+
+DEFINING: Final = (
+    CatalogStatement, ClusterStatement, CreateAsStatement, CreateIndexStatement,
+    CreateMapStatement, DropIndexStatement, SnapshotStatement, TruncateStatement,
+)  # fmt: skip
+"""Statements that an audit notes: they change definitions, or all rows at once."""
+
+
+@dataclass
+class Progress:
+    error: RemudaError | None = None
+    attempt: QueryId | None = None
+    tries: int = 0
+    """How often it was planned again."""
+    again_until: float = 0.0
+    """Monotonic seconds, once it was: as long it may be."""
+    suspicion_until: float = 0.0
+    """The same, for a member that is not heard."""
+    pauses: Pauses | None = None
+    admitted: bool = False
+    planning: float = 0.0
+    only_reads: bool = False
+    """It is a SELECT, and its query has begun."""
+    defines: bool = False
+    """It changes definitions, or the cluster itself."""
+    undone: bool = True
+    """Nothing that it does has taken effect, or may: no commit of it has begun."""
+    alone: bool = False
+    """It writes rows, in a commit of its own."""
+    committing: bool = False
+    """The commit of what it writes has begun: nothing stops it any more."""
+    job: str = ""
+    """Of its write that waits for the turn of a map, or has it."""
+    spares_transaction: bool = False
+    """Its failure does not fail its transaction."""
+    runs: deque[Initiated] = field(default_factory=lambda: deque(maxlen=RUNS_KEPT))
+    """The queries that it has run, the last ones."""
+    on_spark: bool = False
+    """A service of Spark has it, or will have it."""
+    queued: float = 0.0
+    """Seconds that it has waited for memory."""
+    on_closed: list[Callable[[], None]] = field(default_factory=list)
+    """Called when it is over: what frees what is kept for its queries."""
+    on_error: Callable[[RemudaError], None] | None = None
+    """Told when it is cancelled while it waits."""
+
+
+@dataclass
+class Statement:
+    """One RUN_QUERY."""
+
+    request: Request
+    query: QueryId
+    text: str
+    values: tuple[PhysicalValue, ...]
+    types: tuple[SqlType, ...]
+    started: int
+    timeout: float | None
+    read_timestamp: int | None
+    partitions: frozenset[int] | None
+    local: bool
+    page_rows: int
+    row_limit: int | None = None
+    session: ClientSession = NO_SESSION
+    transaction: OpenTransaction | None = None
+    """That it belongs to; ``session`` is then as the transaction sees it."""
+    lost: RemudaError | None = None
+    """Why the transaction that the client believes to have does not exist."""
+    given_up: bool = False
+    """The client is told that it has no transaction any more."""
+    takes_transactions: bool = False
+    """Whether the client sends the transaction along that it is told."""
+    sent: ClientSession = NO_SESSION
+    """The session as the client has sent it."""
+    locking: bool = False
+    """SELECT ... FOR UPDATE, FOR SHARE: what it reads must be the same at the commit."""
+    progress: Progress = field(default_factory=Progress)
+    """Shared by the copies that stand for its parts and its further attempts."""
+
+    @property
+    def channel(self) -> Channel:
+        return self.request.channel
+
+    @property
+    def error(self) -> RemudaError | None:
+        """Set when it is cancelled, before its query has begun or later."""
+        return self.progress.error
+
+    @error.setter
+    def error(self, error: RemudaError | None) -> None:
+        self.progress.error = error
+        if error is not None and self.progress.on_error is not None:
+            self.progress.on_error(error)
+        if error is not None and self.progress.pauses is not None:
+            self.progress.pauses.release()
+
+    @property
+    def attempt(self) -> QueryId | None:
+        """The query that serves it now, when it is not the first one."""
+        return self.progress.attempt
+
+    @attempt.setter
+    def attempt(self, query: QueryId | None) -> None:
+        self.progress.attempt = query
+
+    def pauses_at(self, place: str) -> bool:
+        return self.progress.pauses is not None and self.progress.pauses.holds(place)
+
+    async def pause(self, place: str) -> None:
+        """Stop here if the client's setting ``test_pauses`` says so. Raises as ``check``, and
+        QueryTimeout."""
+        if self.progress.pauses is not None:
+            await self.progress.pauses.at(place, self.timeout)
+            self.check()
+
+    @property
+    def user(self) -> str:
+        """Who sent it; "" where members know no users."""
+        return self.request.user
+
+    def runs(self, found: Planned) -> None:
+        """It is about to run. What changes maps by a query says itself when it commits."""
+        self.progress.defines = isinstance(found, DEFINING)
+        self.progress.alone = self.transaction is None and isinstance(found, _WRITING)
+        self.begins()
+        if not isinstance(found, PlannedQuery | PlannedInsert | PlannedChange | PlannedExplain):
+            self.commits()
+
+    def begins(self) -> None:
+        """It has changed nothing yet: an earlier attempt, if there was one, was undone."""
+        self.progress.undone = True
+        self.progress.committing = False
+
+    def commits(self) -> None:
+        """From now on it may take effect, whatever error it ends with."""
+        self.progress.undone = False
+
+    def commits_rows(self) -> None:
+        """``commits``, by a commit that begins at once and is not given up."""
+        self.check()
+        self.commits()
+        self.progress.committing = True
+
+    async def interruptible(self, wait: Coroutine[Any, Any, T]) -> T:
+        """Gives what ``wait`` gives. It is cancelled when the statement is not wanted any more.
+        Raises as ``check``."""
+        task = asyncio.ensure_future(wait)
+        self.progress.on_error = lambda _: _cancel(task)
+        try:
+            if self.error is not None:
+                task.cancel()
+            return await task
+        except asyncio.CancelledError:
+            if self.error is None:
+                raise
+            raise self.error from None
+        finally:
+            self.progress.on_error = None
+
+    def close(self) -> None:
+        """It is over: free what is kept for it."""
+        if self.progress.pauses is not None:
+            self.progress.pauses.release()
+        while self.progress.on_closed:
+            self.progress.on_closed.pop()()
+
+    def check(self) -> None:
+        """Raises when it is not wanted any more."""
+        if self.error is not None:
+            raise self.error
+
+
+def _cancel(task: asyncio.Future[Any]) -> None:
+    task.cancel()
+
+
+@dataclass
+class Client:
+    """What a connection has running here."""
+
+    stock: bool = False
+    """Drill's own client, which keeps no session itself: ``session`` is it."""
+    session: ClientSession = NO_SESSION
+    statements: dict[QueryId, Statement] = field(default_factory=dict)
+    cursors: dict[QueryId, Cursor] = field(default_factory=dict)
+    pid: int = 0
+    since: int = 0
+    """When it connected, in microseconds since 1970."""
+    changed: int = 0
+    """When a statement of it began or ended last; 0: it had none."""
+    transaction: str = ""
+    """Of Drill's own client, which does not send it along."""
+
+
+def readable(text: str) -> str:
+    """``text``, a statement out of a message. Raises UntranslatableCharacter: protobuf gives bytes
+    for what is no UTF-8."""
+    if not isinstance(text, str):
+        raise UntranslatableCharacter("the statement is not valid UTF-8")
+    return text
+
+
+def text_of(message: user_pb2.RunQuery) -> str:
+    if message.type == PREPARED:
+        try:
+            return message.prepared_statement_handle.server_info.decode()
+        except UnicodeDecodeError as problem:
+            raise UndefinedStatement("the handle is none of a prepared statement") from problem
+    if message.type == SQL:
+        return readable(message.plan)
+    raise NotSupported(
+        f"queries of type {user_pb2.QueryType.Name(message.type)} are not supported",
+        hint="Send SQL or a prepared statement.",
+    )
+
+
+def parameter_types(found: Planned) -> tuple[SqlType, ...]:
+    match found:
+        case PlannedQuery(parameter_types=types):
+            return types
+        case PlannedInsert(source=source) | PlannedChange(source=source):
+            return source.parameter_types
+        case PlannedExplain(statement=statement):
+            return parameter_types(statement)
+        case _:
+            return ()

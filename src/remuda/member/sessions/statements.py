@@ -1,0 +1,401 @@
+"""BEGIN, COMMIT, ROLLBACK and the like; what every other statement needs in a transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from remuda.errors import NoActiveTransaction, NotSupported, QueryCanceled, RemudaError
+from remuda.member.base.core import Core
+from remuda.member.sessions.session import OpenTransaction, TransactionSessions
+from remuda.member.sessions.statement import Statement
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.transport import Channel, Request
+from remuda.session.client_session import ClientSession
+from remuda.session.planning import (
+    Planned,
+    PlannedChange,
+    PlannedExplain,
+    PlannedInsert,
+    PlannedQuery,
+)
+from remuda.session.settings import SETTINGS, checked, milliseconds, setting_of
+from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
+from remuda.sql.session_trees import DiscardTree, SetTree
+from remuda.sql.statements import (
+    AnalyzeStatement,
+    CancelStatement,
+    CatalogStatement,
+    ClusterStatement,
+    CreateAsStatement,
+    CreateIndexStatement,
+    CreateMapStatement,
+    DropIndexStatement,
+    SessionStatement,
+    ShowStatement,
+    TruncateStatement,
+)
+from remuda.sql.transaction_trees import (
+    BeginTree,
+    CommitTree,
+    ReleaseTree,
+    RollbackToTree,
+    RollbackTree,
+    SavepointTree,
+    SetTransactionTree,
+    TransactionTree,
+)
+from remuda.transaction.isolation import Isolation, Modes
+from remuda.transaction.states import State
+from remuda.transaction_errors import ActiveTransaction
+
+_MODES: Final = ("transaction_isolation", "transaction_read_only")
+_STATES: Final = {
+    State.ACTIVE: user_pb2.ACTIVE,
+    State.SUSPENDED: user_pb2.SUSPENDED,
+    State.MARKED_ROLLBACK: user_pb2.MARKED_ROLLBACK,
+}
+_LEVELS: Final = {level.value: level for level in Isolation} | {
+    "read uncommitted": Isolation.READ_COMMITTED
+}
+
+
+def status_of(transaction: OpenTransaction | None) -> user_pb2.TransactionStatus:
+    """What the client is to know of its transaction."""
+    if transaction is None or transaction.state not in _STATES:
+        return user_pb2.TransactionStatus(state=user_pb2.NO_TRANSACTION)
+    return user_pb2.TransactionStatus(
+        transaction=transaction.name,
+        member=transaction.id.near,
+        state=_STATES[transaction.state],
+    )
+
+
+def default_modes(session: ClientSession) -> Modes:
+    level = session.value(SETTINGS["default_transaction_isolation"])
+    read_only = session.value(SETTINGS["default_transaction_read_only"]) == "on"
+    return Modes(_LEVELS[level], read_only)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a statement about transactions answers. ``session``: None leaves it."""
+
+    tag: str
+    session: ClientSession | None = None
+
+
+class TransactionStatements:
+    def __init__(self, core: Core, sessions: TransactionSessions) -> None:
+        self._core = core
+        self._sessions = sessions
+
+    # --- beside a statement -------------------------------------------------------------------
+
+    def find(
+        self, name: str, request: Request
+    ) -> tuple[OpenTransaction | None, RemudaError | None]:
+        """The transaction of a statement; or why there is none, if the client believes so."""
+        if not name:
+            return None, None
+        try:
+            return self._sessions.find(name, request.channel, request.user), None
+        except RemudaError as error:
+            return None, error
+
+    def disconnected(self, channel: Channel, cause: RemudaError) -> None:
+        self._sessions.channel_closed(channel, cause)
+
+    @staticmethod
+    def accepted(statement: Statement) -> None:
+        """Its transaction is not idle until it is ``closed``."""
+        if statement.transaction is not None:
+            statement.transaction.running.add(statement.query)
+
+    def interrupt(self, statement: Statement, error: RemudaError) -> None:
+        """It does not wait for locks any more."""
+        if statement.transaction is not None:
+            self._sessions.interrupt(statement.transaction, error)
+
+    def closed(self, statement: Statement) -> None:
+        """It has ended, or its client is gone."""
+        if statement.transaction is not None:
+            statement.transaction.running.discard(statement.query)
+            statement.transaction.last_used = self._core.world.clock.monotonic()
+
+    @staticmethod
+    def finished(statement: Statement, error: RemudaError | None) -> None:
+        """A failed statement fails its transaction; one that only read and is not wanted any more
+        does not."""
+        progress = statement.progress
+        if error is None or statement.transaction is None or progress.spares_transaction:
+            return
+        if not (progress.only_reads and isinstance(error, QueryCanceled)):
+            statement.transaction.failed(error)
+
+    @staticmethod
+    def status(statement: Statement) -> user_pb2.TransactionStatus | None:
+        """None: what the client knows is right."""
+        transaction = statement.transaction
+        if statement.given_up or (transaction is not None and transaction.state in _STATES):
+            return status_of(transaction)
+        return None
+
+    # --- other statements ---------------------------------------------------------------------
+
+    async def enter(self, statement: Statement, found: Planned) -> None:
+        """Before a statement runs in its transaction. Raises FailedTransaction, ActiveTransaction,
+        ReadOnlyTransaction."""
+        transaction = statement.transaction
+        if isinstance(found, SessionStatement) and isinstance(found.tree, TransactionTree):
+            return  # ``control`` decides
+        if statement.lost is not None:
+            raise statement.lost
+        if transaction is None:
+            return
+        self._sessions.still_open(transaction)
+        transaction.check()
+        match found:
+            case ShowStatement() | AnalyzeStatement() | CancelStatement():
+                return
+            case SessionStatement(DiscardTree()):
+                raise _outside("DISCARD")
+            case SessionStatement():
+                return
+            case PlannedExplain(statement=inner, options=options):
+                if options.analyze:
+                    self._check_write(transaction, inner)
+            case PlannedQuery() | PlannedInsert() | PlannedChange():
+                self._check_write(transaction, found)
+            case _:
+                raise _outside(_name(found))
+        if statement.local or statement.partitions is not None:
+            raise NotSupported("reads of some partitions take no part in transactions")
+        statement.locking = isinstance(found, PlannedQuery) and found.locking
+        statement.read_timestamp = await self._sessions.read_at(transaction)
+
+    @staticmethod
+    def _check_write(transaction: OpenTransaction, found: Planned) -> None:
+        if isinstance(found, PlannedInsert):
+            transaction.check_writable("INSERT")
+        elif isinstance(found, PlannedChange):
+            transaction.check_writable(found.verb)
+
+    def set(self, statement: Statement, tree: SetTree) -> bool:
+        """SET LOCAL, and SET of what belongs to the transaction alone; False: it is another one.
+        Raises what ``checked`` raises, and ActiveTransaction."""
+        name = (tree.name or "").lower()
+        transaction = statement.transaction
+        if name in _MODES and tree.value is not None:
+            value = checked(setting_of(name), tree.value)
+            read_only = value == "on" if name == "transaction_read_only" else None
+            modes = Modes(None if read_only is not None else _LEVELS[value], read_only)
+            if transaction is not None:
+                self._change_modes(transaction, modes)
+            return True
+        if transaction is None or tree.name is None:
+            return False
+        setting = setting_of(tree.name)
+        key = setting.name.lower()
+        if not tree.local:
+            transaction.local.pop(key, None)
+            return False
+        if tree.value is None:
+            transaction.local[key] = setting.default
+        else:
+            transaction.local[key] = checked(setting, tree.value)
+        return True
+
+    # --- statements about transactions --------------------------------------------------------
+
+    async def control(self, statement: Statement, tree: TransactionTree) -> Ended:
+        """Carry it out. ``statement.transaction`` is what the client has afterwards. Raises what
+        the commit raises, NoActiveTransaction, UndefinedSavepoint, FailedTransaction."""
+        transaction = statement.transaction
+        if statement.lost is not None and not isinstance(tree, RollbackTree):
+            statement.given_up = isinstance(tree, CommitTree)
+            raise statement.lost
+        try:
+            match tree:
+                case BeginTree(modes=modes, tag=tag):
+                    self._begin(statement, modes)
+                    return Ended(tag)
+                case CommitTree(chain=chain):
+                    return await self._commit(statement, chain)
+                case RollbackTree(chain=chain):
+                    return self._roll_back(statement, chain)
+                case SetTransactionTree(modes=modes, session=True):
+                    return Ended("SET", _with_defaults(statement.sent, modes))
+                case SetTransactionTree(modes=modes):
+                    if transaction is not None:
+                        self._change_modes(transaction, modes)
+                    return Ended("SET")
+                case SavepointTree() | RollbackToTree() | ReleaseTree():
+                    return self._savepoint(_needed(transaction, tree), tree)
+        except RemudaError as error:
+            if error.position is None:
+                error.position, error.statement = tree.position, statement.text
+            raise
+
+    def _begin(self, statement: Statement, modes: Modes) -> None:
+        if statement.transaction is not None:
+            # PostgreSQL warns and goes on, and drivers rely on it. There are no warnings here.
+            statement.progress.spares_transaction = True
+            self._change_modes(statement.transaction, modes)
+            return
+        if not statement.takes_transactions:
+            raise NotSupported(
+                "this client does not keep a transaction between statements",
+                hint="Every statement is atomic by itself.",
+            )
+        session = statement.sent
+        defaults = default_modes(session)
+        if modes.pessimistic:
+            modes = modes.locking(defaults)
+        setting = SETTINGS["idle_in_transaction_session_timeout"]
+        statement.transaction = self._sessions.begin(
+            statement.channel,
+            statement.user,
+            modes=modes,
+            defaults=defaults,
+            session=session,
+            pessimistic=bool(modes.pessimistic),
+            idle_timeout=milliseconds(session.value(setting)) / 1000,
+            label=session.values.get("application_name", ""),
+        )
+
+    async def _commit(self, statement: Statement, chain: bool) -> Ended:
+        transaction = statement.transaction
+        statement.given_up = True
+        if transaction is None:
+            _check_chain(chain, "COMMIT AND CHAIN")
+            return Ended("COMMIT")
+        if transaction.state is State.MARKED_ROLLBACK:
+            return self._roll_back(statement, chain)
+        await self._sessions.commit(transaction)
+        self._chain(statement, transaction, chain)
+        return Ended("COMMIT")
+
+    def _roll_back(self, statement: Statement, chain: bool) -> Ended:
+        transaction = statement.transaction
+        statement.given_up = True
+        if transaction is None:
+            if statement.lost is None:
+                _check_chain(chain, "ROLLBACK AND CHAIN")
+            return Ended("ROLLBACK")
+        self._sessions.roll_back(transaction)
+        self._chain(statement, transaction, chain)
+        session = ClientSession(transaction.base.values, statement.sent.prepared)
+        return Ended("ROLLBACK", session if session != statement.sent else None)
+
+    def _chain(self, statement: Statement, before: OpenTransaction, chain: bool) -> None:
+        if not chain:
+            return
+        statement.transaction = self._sessions.begin(
+            statement.channel,
+            statement.user,
+            modes=before.modes,
+            defaults=before.defaults,
+            session=statement.sent,
+            pessimistic=before.pessimistic,
+            label=before.label,
+        )
+
+    def _savepoint(
+        self, transaction: OpenTransaction, tree: SavepointTree | RollbackToTree | ReleaseTree
+    ) -> Ended:
+        match tree:
+            case SavepointTree(name=name):
+                transaction.check()
+                transaction.writes.savepoint(name)
+                return Ended("SAVEPOINT")
+            case ReleaseTree(name=name):
+                transaction.check()
+                transaction.writes.release(name)
+                return Ended("RELEASE")
+            case RollbackToTree(name=name):
+                transaction.roll_back_to(name)
+                return Ended("ROLLBACK")
+
+    @staticmethod
+    def _change_modes(transaction: OpenTransaction, modes: Modes) -> None:
+        transaction.check()
+        level, read_only = modes.isolation, modes.read_only
+        if transaction.asked and level not in (None, transaction.isolation):
+            raise ActiveTransaction(
+                "SET TRANSACTION ISOLATION LEVEL must be called before any query"
+            )
+        if transaction.asked and read_only is False and transaction.read_only:
+            raise ActiveTransaction("transaction read-write mode must be set before any query")
+        pessimistic = modes.pessimistic
+        if pessimistic is not None and pessimistic is not transaction.pessimistic:
+            if transaction.asked:
+                raise ActiveTransaction(
+                    "whether a transaction is PESSIMISTIC must be set before any query"
+                )
+            transaction.pessimistic = pessimistic
+        modes = modes.over(transaction.modes)
+        if transaction.pessimistic:
+            modes = modes.locking(transaction.defaults)
+        transaction.modes = modes
+
+
+def _with_defaults(session: ClientSession, modes: Modes) -> ClientSession:
+    if modes.pessimistic is not None:
+        raise NotSupported(
+            "PESSIMISTIC and OPTIMISTIC are said of one transaction",
+            hint="BEGIN TRANSACTION PESSIMISTIC.",
+        )
+    if modes.isolation is not None:
+        setting = SETTINGS["default_transaction_isolation"]
+        session = session.with_value(setting, modes.isolation.value)
+    if modes.read_only is not None:
+        setting = SETTINGS["default_transaction_read_only"]
+        session = session.with_value(setting, "on" if modes.read_only else "off")
+    return session
+
+
+def _needed(
+    transaction: OpenTransaction | None, tree: SavepointTree | RollbackToTree | ReleaseTree
+) -> OpenTransaction:
+    if transaction is None:
+        names = {
+            SavepointTree: "SAVEPOINT",
+            RollbackToTree: "ROLLBACK TO SAVEPOINT",
+            ReleaseTree: "RELEASE SAVEPOINT",
+        }
+        raise NoActiveTransaction(f"{names[type(tree)]} can only be used in transaction blocks")
+    return transaction
+
+
+def _check_chain(chain: bool, what: str) -> None:
+    if chain:
+        raise NoActiveTransaction(f"{what} can only be used in transaction blocks")
+
+
+def _outside(what: str) -> ActiveTransaction:
+    return ActiveTransaction(
+        f"{what} cannot run inside a transaction block",
+        hint="It takes effect at once and cannot be rolled back: run it before BEGIN, or after "
+        "COMMIT.",
+    )
+
+
+def _name(found: Planned) -> str:
+    match found:
+        case CatalogStatement(tag=tag):
+            return tag
+        case CreateMapStatement():
+            return "CREATE TABLE"
+        case CreateAsStatement():
+            return "CREATE TABLE AS"
+        case CreateIndexStatement():
+            return "CREATE INDEX"
+        case DropIndexStatement():
+            return "DROP INDEX"
+        case TruncateStatement():
+            return "TRUNCATE"
+        case ClusterStatement():
+            return CLUSTER_TAG
+        case _:
+            return "the statement"

@@ -1,0 +1,139 @@
+"""The object store of snapshots as a member's settings name it, and the thread on which it is read
+and written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+from remuda.config import MemberConfig
+from remuda.errors import InputError, NotSupported, RemudaError, ResourceError
+from remuda.member.base.loop_handoff import Hop
+from remuda.member.base.offload import Offload
+from remuda.storage.format.sealing import NONCE_SIZE, ObjectKey, parse_key
+from remuda.storage.snapshot.archive import WithArchive
+from remuda.storage.snapshot.object_store import DirectoryStore, ObjectStore
+from remuda.world import World
+
+T = TypeVar("T")
+
+_OTHERS: Final = 0o077
+
+
+class SnapshotStorage:
+    """Store and key are looked at when they are first needed: a member whose store cannot be
+    reached serves everything else."""
+
+    def __init__(self, config: MemberConfig, world: World) -> None:
+        self._config = config
+        self._world = world
+        self._offload = Offload(world.workers, "snapshots")
+        self._found: tuple[ObjectStore, ObjectKey | None] | None = None
+        self._found_archive: tuple[ObjectStore, ObjectKey | None] | None = None
+
+    def start(self) -> None:
+        self._offload.start(Hop(asyncio.get_running_loop()))
+
+    def close(self) -> None:
+        self._offload.close()
+
+    @property
+    def configured(self) -> bool:
+        return bool(self._config.snapshot_store)
+
+    async def work(self, work: Callable[[ObjectStore, ObjectKey | None], T]) -> T:
+        """What ``work`` gives or raises, on the thread. Raises NotSupported without a store."""
+
+        def run() -> T:
+            return work(*self.open())
+
+        return await self._offload.result(run)
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """What ``work`` gives or raises, on the thread, without the store."""
+        return await self._offload.result(work)
+
+    def open(self) -> tuple[ObjectStore, ObjectKey | None]:
+        """The store, with the archive if there is one, and the key. Raises NotSupported without a
+        store. On a thread."""
+        if self._found is None:
+            store = self._store()
+            if self._config.log_archive:
+                store = WithArchive(store, self._archive())
+            self._found = store, self._key()
+        return self._found
+
+    def open_archive(self) -> tuple[ObjectStore, ObjectKey | None]:
+        """The archive of logs alone, and the key. On a thread."""
+        if self._found_archive is None:
+            place = self._archive()
+            self._found_archive = WithArchive(place, place), self._key()
+        return self._found_archive
+
+    def _archive(self) -> ObjectStore:
+        return open_store(self._config.log_archive, self._world, "log_archive")
+
+    def _store(self) -> ObjectStore:
+        place = self._config.snapshot_store
+        if not place:
+            raise NotSupported(
+                "this cluster has no place for snapshots",
+                hint="Start its members with the setting snapshot_store: a folder that all of them"
+                " share, or a URL such as s3://bucket/path.",
+            )
+        return open_store(place, self._world)
+
+    def _key(self) -> ObjectKey | None:
+        name = self._config.snapshot_key_file
+        if not name:
+            return None
+        return read_key(name, self._world)
+
+
+def open_store(place: str, world: World, setting: str = "snapshot_store") -> ObjectStore:
+    """``place``: a folder, or a URL that ``pyarrow.fs`` reads. Raises ResourceError."""
+    if "://" in place:
+        return _by_url(place, setting)
+    path = Path(place)
+    if not path.is_absolute():
+        path = Path.cwd() / path
+    return DirectoryStore(world.disk, path, writer=f"{world.chance.bits(64):016x}")
+
+
+def read_key(name: str, world: World) -> ObjectKey:
+    """The key in a file that nobody else may read. Raises InputError, ResourceError."""
+    mode = world.disk.facts(Path(name)).permissions
+    if mode & _OTHERS:
+        raise InputError(
+            f"the key file {name} can be read or changed by others (mode {mode:03o})",
+            hint=f"chmod 600 {name}",
+        )
+    secret = parse_key(world.disk.read(Path(name)))
+    chance = world.chance
+    return ObjectKey(secret, lambda: chance.bits(8 * NONCE_SIZE).to_bytes(NONCE_SIZE))
+
+
+def _by_url(url: str, setting: str) -> ObjectStore:
+    from pyarrow import fs  # noqa: PLC0415 (it loads the libraries of every cloud)
+
+    from remuda.storage.snapshot.arrow_store import ArrowStore  # noqa: PLC0415 (as above)
+
+    try:
+        filesystem, path = fs.FileSystem.from_uri(url)
+    except RemudaError:
+        raise
+    except (ValueError, OSError, NotImplementedError) as problem:
+        raise ResourceError(
+            f"the {setting} {harmless_url(url)} cannot be opened: "
+            + str(problem).replace(url, harmless_url(url)),
+            hint=f"Set {setting} to a folder or to a URL that pyarrow.fs reads.",
+        ) from problem
+    return ArrowStore(filesystem, path)
+
+
+def harmless_url(url: str) -> str:
+    """Without the credentials that may be in it."""
+    scheme, found, place = url.partition("?")[0].partition("://")
+    return f"{scheme}://{place.rpartition('@')[2]}" if found else url

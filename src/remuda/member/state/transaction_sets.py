@@ -1,0 +1,86 @@
+"""What a transaction has read and written, and the share of it that concerns one partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import PhysicalValue
+from remuda.plan.expression import ColumnId, Expression
+from remuda.transaction.states import TransactionId
+
+Key: TypeAlias = tuple[PhysicalValue, ...]
+Row: TypeAlias = tuple[PhysicalValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One entry: stored, or with ``row`` None removed. Values in engine form, the key's in the
+    order of the key columns, the row's in that of the columns of ``schema_version``."""
+
+    map_id: int
+    schema_version: int
+    key: Key
+    row: Row | None = None
+    ttl: int | None = None
+    """How long the row lives from the commit on, in microseconds; 0: for ever; None: as the map
+    says. Known before the write goes to its copies, which must agree."""
+
+    def lasting(self, schema: MapSchema) -> Write:
+        """With what the map says, if it says nothing itself."""
+        if self.ttl is None and schema.options.ttl and self.row is not None:
+            return replace(self, ttl=schema.options.ttl)
+        return self
+
+
+WriteSet: TypeAlias = Sequence[Write]
+"""At most one write per map and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """All entries of a map (or of some partitions) for which ``predicate`` holds; None: all.
+
+    ``columns`` says which position in the schema each column id of the predicate stands for, as
+    ``physical.TableScan.filter_columns`` does; ``parameters`` are the values of its Parameters.
+    """
+
+    map_id: int
+    schema_version: int
+    predicate: Expression | None = None
+    columns: tuple[tuple[ColumnId, int], ...] = ()
+    parameters: tuple[PhysicalValue, ...] = ()
+    partitions: frozenset[int] | None = None
+
+
+@dataclass(slots=True)
+class ReadSet:
+    """What was read at ``snapshot``: keys by map id (those that were absent, too), and scans. What
+    is written is validated against the same snapshot, read or not."""
+
+    snapshot: int
+    keys: dict[int, set[Key]] = field(default_factory=dict)
+    scans: list[Scan] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class PartWork:
+    """The work of one part. ``snapshot`` 0: nothing is validated."""
+
+    snapshot: int
+    writes: tuple[Write, ...] = ()
+    reads: tuple[tuple[int, Key], ...] = ()
+    """Map id and key."""
+    scans: tuple[Scan, ...] = ()
+    owner: TransactionId | None = None
+    """Whose key locks do not stand in its way (``member.transactions.key_locks``)."""
+
+    @property
+    def map_ids(self) -> frozenset[int]:
+        return frozenset(
+            [write.map_id for write in self.writes]
+            + [map_id for map_id, _ in self.reads]
+            + [scan.map_id for scan in self.scans]
+        )

@@ -1,0 +1,85 @@
+"""The clients that are connected to this member, and the statements that each has running."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remuda.member.base.core import Core
+from remuda.member.queries.page_forms import is_stock
+from remuda.member.sessions.statement import Client, Statement
+from remuda.member.state.clients import Pids
+from remuda.query.ids import QueryId
+from remuda.rpc.transport import Channel
+from remuda.session.client_session import NO_SESSION
+from remuda.session.dialect import STOCK_SESSION
+
+
+class ClientTable:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._pids = Pids(lambda: core.number)
+        self._clients: dict[Channel, Client] = {}
+
+    def add(self, channel: Channel) -> None:
+        stock = is_stock(channel)
+        self._clients[channel] = Client(
+            stock,
+            STOCK_SESSION if stock else NO_SESSION,
+            pid=self._pids.take(),
+            since=self._core.world.clock.wall_micros(),
+        )
+
+    def remove(self, channel: Channel) -> Client:
+        client = self._clients.pop(channel, Client())
+        self._pids.give_back(client.pid)
+        return client
+
+    def get(self, channel: Channel) -> Client | None:
+        return self._clients.get(channel)
+
+    def begun(self, statement: Statement) -> bool:
+        """Whether its client is still there, which has it running from now on."""
+        client = self._clients.get(statement.channel)
+        if client is None:
+            return False
+        client.statements[statement.query] = statement
+        client.changed = statement.started
+        return True
+
+    def ended(self, statement: Statement) -> None:
+        client = self._clients.get(statement.channel)
+        if client is not None:
+            client.changed = self._core.world.clock.wall_micros()
+            client.statements.pop(statement.query, None)
+            client.cursors.pop(statement.query, None)
+
+    def all(self) -> list[tuple[Channel, Client]]:
+        return list(self._clients.items())
+
+    def pid_of(self, channel: Channel) -> int:
+        """0: it is not connected here."""
+        client = self._clients.get(channel)
+        return 0 if client is None else client.pid
+
+    def find(self, query: QueryId) -> tuple[Client, Statement] | None:
+        """A statement that runs here."""
+        for client in self._clients.values():
+            statement = client.statements.get(query)
+            if statement is not None:
+                return client, statement
+        return None
+
+    def running(self) -> Iterator[tuple[Statement, int, int]]:
+        """The statements of clients, with the rows and bytes that were sent so far."""
+        for client in self._clients.values():
+            for query, statement in client.statements.items():
+                cursor = client.cursors.get(query)
+                sent = (0, 0) if cursor is None else (cursor.results.rows, cursor.results.bytes)
+                yield statement, *sent
+
+    def gauges(self) -> dict[str, int]:
+        return {
+            "clients": len(self._clients),
+            "statements": sum(len(client.statements) for client in self._clients.values()),
+            "cursors": sum(len(client.cursors) for client in self._clients.values()),
+        }

@@ -1,0 +1,150 @@
+"""Statements that change the catalog: ALTER, DROP, CREATE VIEW, COMMENT, CREATE TABLE AS."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from remuda.catalog.edits import PutMap
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import PhysicalValue, arrays_to_rows
+from remuda.errors import DuplicateMap, RemudaError, SchemaChanged
+from remuda.member.base.core import Core
+from remuda.member.membership.catalog_service import CatalogService
+from remuda.member.queries.queries import Queries
+from remuda.member.sessions.statement import Statement
+from remuda.member.state.log import fields
+from remuda.member.statements.index_service import IndexService
+from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
+from remuda.member.statements.plans import Plans
+from remuda.session.definitions import settled_edits
+from remuda.session.planning import PlannedInsert, PlannedQuery
+from remuda.sql.statements import (
+    CatalogStatement,
+    CreateAsStatement,
+    CreateIndexStatement,
+    InsertStatement,
+    Verification,
+)
+from remuda.sql.unique_constraints import verification
+
+log = logging.getLogger(__name__)
+
+UNDO_ATTEMPTS: Final = 20
+
+Insert: TypeAlias = Callable[[Statement, PlannedInsert, tuple[PhysicalValue, ...]], Awaitable[int]]
+
+
+class Definitions:
+    def __init__(
+        self,
+        core: Core,
+        queries: Queries,
+        *,
+        catalog: CatalogService,
+        plans: Plans,
+        runs: Runs,
+        indexes: IndexService,
+        insert: Insert,
+    ) -> None:
+        self._core = core
+        self._queries = queries
+        self._catalog = catalog
+        self._plans = plans
+        self._runs = runs
+        self._indexes = indexes
+        self._insert = insert
+
+    async def change(self, found: CatalogStatement, statement: Statement) -> None:
+        """Raises SchemaChanged when the statement was bound to an older catalog, and what its
+        verification finds: then the catalog is as it was."""
+        if not found.edits:
+            return
+        for edit in found.edits:
+            if isinstance(edit, PutMap):
+                await self._indexes.admit(edit.schema)
+        edits = settled_edits(found.edits, statement.started)
+        await self._catalog.edit(edits, found.version)
+        if not found.verify:
+            return
+        installed = self._core.catalog.version
+        try:
+            for verification in found.verify:
+                await self._verify(verification, statement)
+            if found.finally_:
+                final = settled_edits(found.finally_, statement.started)
+                await self._catalog.edit(final, installed)
+            for edit in found.edits:
+                if isinstance(edit, PutMap):
+                    await self._indexes.make_ready(edit.schema.map_id, statement.check)
+        except BaseException:
+            await self._undo(found, installed)
+            raise
+
+    async def create_index(self, found: CreateIndexStatement, statement: Statement) -> None:
+        """Of a unique one: from now on new rows are checked; then those that are there, and if some
+        have the same values it is dropped again."""
+
+        async def verify() -> None:
+            if found.definition.unique:
+                await self._verify(verification(found.schema, found.definition), statement)
+
+        await self._indexes.create(found, statement.check, verify)
+
+    async def _verify(self, verification: Verification, statement: Statement) -> None:
+        statement.check()
+        planned = await self._plans.plan(verification.query, (), local=False)
+        assert isinstance(planned, PlannedQuery)
+        run = replace(
+            statement, query=self._queries.new_id(), read_timestamp=None, partitions=None, values=()
+        )
+        statement.attempt = run.query
+        start = await self._runs.start(run, planned, (), INTERNAL_PAGE_ROWS)
+        pages = self._runs.pages(run, start, [])
+        async with contextlib.aclosing(pages):
+            async for page in pages:
+                if page.num_rows:
+                    first = page.slice(0, 1).columns[: len(verification.shown)]
+                    rows = arrays_to_rows(first, verification.shown)
+                    raise verification.refusal(rows[0] if rows else ())
+
+    async def _undo(self, found: CatalogStatement, installed: int) -> None:
+        """Take the edits back. What others have done to other maps and views since is kept."""
+        for _ in range(UNDO_ATTEMPTS):
+            try:
+                await self._catalog.edit(found.undo, installed)
+            except SchemaChanged:
+                installed = self._core.catalog.version
+            except RemudaError as error:
+                log.warning("definition not undone", extra=fields(error=error.message))
+                return
+            else:
+                return
+
+    # --- CREATE TABLE AS ----------------------------------------------------------------------
+
+    async def create_as(self, found: CreateAsStatement, statement: Statement) -> int:
+        """The number of rows of the new map. If the query fails, the map is dropped again."""
+        before = self._core.catalog.find(found.schema.name)
+        if before is not None:
+            if found.if_not_exists:
+                return 0
+            raise DuplicateMap(f'map "{found.schema.name}" already exists')
+        made = await self._catalog.create(found.schema, if_not_exists=False)
+        if found.source is None:
+            return 0
+        try:
+            return await self._fill(found, made, statement)
+        except BaseException:
+            await self._catalog.drop(made.name, if_exists=True)
+            raise
+
+    async def _fill(self, found: CreateAsStatement, made: MapSchema, statement: Statement) -> int:
+        assert found.source is not None
+        insert = InsertStatement(made, found.source, "insert")
+        planned = await self._plans.of(insert, statement.text)
+        assert isinstance(planned, PlannedInsert)
+        return await self._insert(statement, planned, ())

@@ -1,0 +1,195 @@
+"""Plans of statements: what they depend on, the cache, and long texts planned off the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import InputError, LimitExceeded
+from remuda.execution.parallel import rows_read
+from remuda.member.base.core import Core
+from remuda.member.base.offload import Offload
+from remuda.member.sessions.statement import parameter_types
+from remuda.member.statements.statistics_service import ClusterStatistics
+from remuda.session.parameters import check_count, fitted
+from remuda.session.planning import (
+    Environment,
+    PlanCache,
+    Planned,
+    PlannedChange,
+    PlannedExplain,
+    PlannedInsert,
+    PlannedQuery,
+    maps_of,
+    planned,
+)
+from remuda.session.sight import Sight
+from remuda.sql.parser import parse
+from remuda.sql.statements import BoundStatement, ExplainStatement
+
+T = TypeVar("T")
+
+LONG_TEXT = 2 * 1024
+"""Characters from which a statement is planned on a thread: parsing takes some 5 ms for these, and
+grows with the text to seconds."""
+
+
+def _maps(statement: BoundStatement) -> Sequence[MapSchema]:
+    try:
+        return maps_of(statement)
+    except RecursionError:
+        raise LimitExceeded("the statement is nested too deeply to be planned") from None
+
+
+def _query_of(found: Planned) -> PlannedQuery | None:
+    match found:
+        case PlannedQuery():
+            return found
+        case PlannedExplain(statement=statement):
+            return statement if isinstance(statement, PlannedQuery) else statement.source
+        case PlannedInsert(source=source) | PlannedChange(source=source):
+            return source
+        case _:
+            return None
+
+
+class Plans:
+    def __init__(self, core: Core, statistics: ClusterStatistics, offload: Offload) -> None:
+        """``offload`` is for this alone: a commit must not wait behind a long text."""
+        self._core = core
+        self._statistics = statistics
+        self._offload = offload
+        self._cache = PlanCache(statistics.any_stale)
+        self._environments: dict[bool, Environment] = {}
+
+    def known(self, text: str) -> Planned | None:
+        """The cached plan of a statement that runs on the whole cluster."""
+        return self._cache.find((text, None, False), self._environment(local=False))
+
+    async def fitting(
+        self,
+        text: str,
+        values: tuple[PhysicalValue, ...],
+        types: tuple[SqlType, ...],
+        *,
+        local: bool,
+        user: str = "",
+    ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
+        """The plan by the parameter types that the binder infers, if the values fit them exactly;
+        otherwise by the types that the client gave. With the values in these types."""
+        try:
+            found = await self.plan(text, None, local=local, user=user)
+        except InputError:
+            if not types:
+                raise
+            found = None
+        if found is not None:
+            wanted = parameter_types(found)
+            check_count(len(wanted), len(values))
+            suitable = fitted(values, types, wanted)
+            if suitable is not None:
+                return found, suitable
+        return await self.plan(text, types, local=local, user=user), values
+
+    async def plan(
+        self, text: str, types: tuple[SqlType, ...] | None, *, local: bool, user: str = ""
+    ) -> Planned:
+        """Raises what ``Sight.bound`` raises. ``local``: it runs on this member alone. ``user`` may
+        know of the maps that it has a role on; "" is this member itself."""
+        key = (text, types, local)
+        found = self._cache.find(key, self._environment(local))
+        if found is not None:
+            return found
+        access, catalog = self._core.access, self._core.catalog
+        sight = Sight(catalog.shown, access.catalog(user), access.user(user))
+        statement = await self._work(text, lambda: sight.bound(text, types))
+        await self._statistics.refresh(_maps(statement))
+        environment = self._environment(local)
+        found = self._cache.find(key, environment)  # another client asked the same meanwhile
+        if found is not None:
+            return found
+        found = await self._planned(statement, text, environment)
+        # Names were bound by a catalog that may have been replaced since: such a plan meets
+        # altered maps, and kept it would do so each time.
+        if environment.catalog is catalog and not (sight.listed and access.active):
+            self._cache.keep(key, found, environment)
+        return found
+
+    async def parameters(self, text: str) -> int:
+        """How many parameters a statement has. Raises SqlSyntaxError."""
+        return await self._work(text, lambda: parse(text).parameters)
+
+    async def bound(self, text: str, types: tuple[SqlType, ...], user: str) -> BoundStatement:
+        """A statement that was planned before, once more as it was before it was planned; of an
+        EXPLAIN what it explains."""
+        access = self._core.access
+        sight = Sight(self._core.catalog.shown, access.catalog(user), access.user(user))
+        found = await self._work(text, lambda: sight.bound(text, types or None))
+        return found.statement if isinstance(found, ExplainStatement) else found
+
+    def environment(self) -> Environment:
+        return self._environment(local=False)
+
+    async def _planned(
+        self, statement: BoundStatement, text: str, environment: Environment
+    ) -> Planned:
+        found = await self._work(text, lambda: planned(statement, environment))
+        if self._for_threads(found):
+            threads = replace(environment, members=self._core.config.workers)
+            found = await self._work(text, lambda: planned(statement, threads))
+        return found
+
+    def _for_threads(self, found: Planned) -> bool:
+        """Whether the only member has so many rows to read that its threads should share them.
+
+        A plan for one member is one fragment, which one thread runs at a time; planned as if the
+        threads were members, it is cut where rows must come together (decision 0014)."""
+        core = self._core
+        if core.config.workers < 2 or len(core.view.members) > 1:
+            return False
+        query = _query_of(found)
+        if query is None or query.point is not None:
+            return False
+        return rows_read(query.plan, 1, core.stored_rows) >= 2 * core.config.parallel_rows
+
+    async def of(self, statement: BoundStatement, text: str) -> Planned:
+        """The plan of a statement that is bound already, not cached. ``text`` is what it is part
+        of."""
+        await self._statistics.refresh(maps_of(statement))
+        return await self._planned(statement, text, self._environment(local=False))
+
+    async def analyze(self, maps: Sequence[MapSchema]) -> None:
+        """Take the statistics of ``maps`` again, now."""
+        for schema in maps:
+            self._statistics.forget(schema.map_id)
+        await self._statistics.refresh(maps)
+
+    async def _work(self, text: str, work: Callable[[], T]) -> T:
+        return work() if len(text) < LONG_TEXT else await self._offload.result(work)
+
+    def _environment(self, local: bool) -> Environment:
+        """What plans depend on now; made anew only when something of it has changed."""
+        core, versions = self._core, self._statistics.versions
+        made = self._environments.get(local)
+        if (
+            made is None
+            or made.catalog is not core.catalog
+            or made.view != core.view.number
+            or made.versions is not versions
+        ):
+            made = self._environments[local] = Environment(
+                catalog=core.catalog,
+                view=core.view.number,
+                members=1 if local else len(core.view.members),
+                statistics=self._statistics,
+                versions=versions,
+            )
+        return made
+
+    def __len__(self) -> int:
+        """The number of cached plans."""
+        return len(self._cache)

@@ -1,0 +1,201 @@
+"""Profiles of the statements that this member initiated: those that run, and the last ones."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from remuda.errors import ConnectionBroken, InternalError, QueryCanceled, RemudaError
+from remuda.execution.context import FragmentProfile
+from remuda.limits import FINISHED_QUERIES_KEPT, FINISHED_QUERIES_SIZE_MAX
+from remuda.member.base.core import Core
+from remuda.member.metrics.statement_table import Key
+from remuda.member.queries.query_state import Initiated
+from remuda.member.sessions.statement import Statement
+from remuda.member.state.log import fields
+from remuda.plan.explain import preorder
+from remuda.query.ids import QueryId
+from remuda.session.query_profiles import PlanRun, QueryFacts
+
+log = logging.getLogger(__name__)
+
+TEXT_KEPT: Final = 4000
+"""Characters of a statement's text."""
+_BYTES_PER_OPERATOR: Final = 400
+_BYTES_PER_NODE: Final = 2000
+
+
+@dataclass(slots=True)
+class _Kept:
+    facts: QueryFacts
+    runs: tuple[Initiated, ...]
+    size: int
+
+
+class QueryHistory:
+    """Reads by key that are answered at once (``point_reads``) leave no profile."""
+
+    def __init__(
+        self,
+        core: Core,
+        kept_max: int = FINISHED_QUERIES_KEPT,
+        size_max: int = FINISHED_QUERIES_SIZE_MAX,
+    ) -> None:
+        self._core = core
+        self._kept_max = kept_max
+        self._size_max = size_max
+        self._kept: OrderedDict[QueryId, _Kept] = OrderedDict()
+        """Oldest first."""
+        self._by_run: dict[QueryId, tuple[Initiated, Key]] = {}
+        self.size = 0
+        """Bytes that all of them take, roughly."""
+        self.internal_errors = 0
+        """How many statements ended with a bug (XX000) since this member began."""
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    # --- what happens -------------------------------------------------------------------------
+
+    def watch(self, statement: Statement) -> Callable[[RemudaError | None, int, int], None]:
+        """To be called with the statement's end: its error, and the rows and bytes of its
+        result."""
+        return lambda error, rows, size: self._ended(statement, error, rows, size)
+
+    def _ended(self, statement: Statement, error: RemudaError | None, rows: int, size: int) -> None:
+        if isinstance(error, InternalError):
+            self.internal_errors += 1
+            log.error(
+                "statement ended with an internal error",
+                extra=fields(
+                    query=statement.query,
+                    number=self.internal_errors,
+                    error=error.message,
+                    text=statement.text[:TEXT_KEPT],
+                ),
+            )
+        facts = self._facts(statement, rows, size)
+        seconds = facts.planning + facts.queued + facts.execution
+        self._core.measures.statements.ended(seconds, facts.queued, rows, error)
+        self._note(statement, facts, seconds, error)
+        facts.error = None if error is None else error.plain()
+        facts.state = _state(error)
+        runs = tuple(statement.progress.runs)
+        key = self._core.measures.by_fingerprint.ended(
+            statement.text,
+            facts,
+            seconds,
+            error,
+            (profile for run in runs for profile in run.profiles),
+        )
+        operators = sum(len(p.operators) for run in runs for p in run.profiles)
+        nodes = sum(
+            1 for run in runs for fragment in run.plan.fragments for _ in preorder(fragment.root)
+        )
+        cost = len(facts.text) + _BYTES_PER_OPERATOR * operators + _BYTES_PER_NODE * (1 + nodes)
+        self._drop(statement.query)
+        self._kept[statement.query] = _Kept(facts, runs, cost)
+        self.size += cost
+        for run in runs:
+            self._by_run[run.query] = run, key
+        while len(self._kept) > 1 and (
+            len(self._kept) > self._kept_max or self.size > self._size_max
+        ):
+            self._drop(next(iter(self._kept)))
+
+    def _note(
+        self, statement: Statement, facts: QueryFacts, seconds: float, error: RemudaError | None
+    ) -> None:
+        """In the log, a slow one; in the audit, what it keeps."""
+        core, peer = self._core, statement.channel.peer
+        defines = statement.progress.defines
+        core.audit.statement(facts.user, peer, facts.text, error, defines=defines)
+        if core.config.log_statements and seconds >= core.config.log_statements:
+            log.warning(
+                "slow statement",
+                extra=fields(
+                    query=facts.query,
+                    user=facts.user,
+                    peer=peer,
+                    seconds=round(seconds, 3),
+                    planning=round(facts.planning, 3),
+                    queued=round(facts.queued, 3),
+                    rows=facts.rows,
+                    outcome="ok" if error is None else error.sqlstate,
+                    text=facts.text,
+                ),
+            )
+
+    def _drop(self, query: QueryId) -> None:
+        kept = self._kept.pop(query, None)
+        if kept is not None:
+            self.size -= kept.size
+            for run in kept.runs:
+                self._by_run.pop(run.query, None)
+
+    def reported(self, query: QueryId, profile: FragmentProfile) -> None:
+        """What a fragment did whose query has ended before the report came."""
+        found = self._by_run.get(query)
+        if found is None:
+            return
+        run, key = found
+        place = (profile.fragment, profile.member, profile.instance)
+        if all((p.fragment, p.member, p.instance) != place for p in run.profiles):
+            run.profiles.append(profile)
+            self._core.measures.by_fingerprint.used(key, profile)
+
+    # --- what is asked ------------------------------------------------------------------------
+
+    def state(self, query: QueryId) -> str:
+        """How a statement ended, "" for one that is not known."""
+        kept = self._kept.get(query)
+        return "" if kept is None else kept.facts.state
+
+    def finished(self) -> Iterator[QueryFacts]:
+        """The latest first."""
+        for kept in reversed(list(self._kept.values())):
+            kept.facts.runs = [PlanRun(run.plan, run.profiles) for run in kept.runs]
+            yield kept.facts
+
+    def running(
+        self,
+        statements: Iterable[tuple[Statement, int, int]],
+        state_of: Callable[[Statement], str],
+        profiles: dict[QueryId, list[FragmentProfile]],
+    ) -> Iterator[QueryFacts]:
+        """``statements`` with their rows and bytes so far, ``profiles`` of the fragments that run
+        anywhere, by query."""
+        for statement, rows, size in statements:
+            facts = self._facts(statement, rows, size)
+            facts.state = state_of(statement)
+            facts.runs = [
+                PlanRun(run.plan, [*run.profiles, *profiles.get(run.query, ())])
+                for run in statement.progress.runs
+            ]
+            yield facts
+
+    def _facts(self, statement: Statement, rows: int, size: int) -> QueryFacts:
+        progress = statement.progress
+        since_start = max(0.0, self._core.world.clock.wall_micros() - statement.started) / 1e6
+        return QueryFacts(
+            query=str(statement.query),
+            member=self._core.number,
+            user=statement.user,
+            text=statement.text[:TEXT_KEPT],
+            state="",
+            started=statement.started,
+            planning=progress.planning,
+            queued=progress.queued,
+            execution=max(0.0, since_start - progress.planning - progress.queued),
+            rows=rows,
+            bytes=size,
+        )
+
+
+def _state(error: RemudaError | None) -> str:
+    if error is None:
+        return "finished"
+    return "cancelled" if isinstance(error, QueryCanceled | ConnectionBroken) else "failed"

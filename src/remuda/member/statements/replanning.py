@@ -1,0 +1,65 @@
+"""When a statement is planned and run again, at a new timestamp, by the member that runs it: as
+long as it has changed nothing, and its client knows nothing of a result."""
+
+from __future__ import annotations
+
+from remuda.errors import (
+    JobAborted,
+    MemberGivenUp,
+    MemberSuspected,
+    MemberUnavailable,
+    NotServed,
+    PartitionsLost,
+    PartitionsUnreachable,
+    RemudaError,
+    SchemaChanged,
+    ViewChanged,
+)
+from remuda.member.base.core import SUSPICION_PATIENCE, SUSPICION_PAUSE
+from remuda.member.sessions.statement import Statement
+
+PLANNED_AGAIN = (SchemaChanged, ViewChanged, MemberSuspected)
+"""Errors of statements that have done nothing."""
+_LOST = (MemberUnavailable, JobAborted)
+"""Errors of statements that needed a member when it left or was lost."""
+_FOR_CLIENTS = (NotServed, MemberGivenUp, PartitionsLost, PartitionsUnreachable)
+"""Of these: another member may serve the statement, or no member can."""
+PATIENCE = 5.0
+"""Seconds after the first time in which it is run again: by then all members should have the same
+view and the same catalog, and one of a stream of changes should have left a gap."""
+OWNERS_ATTEMPTS = 20
+"""So often at most where the client has named the partitions: it knows better who has them now."""
+_PAUSE = 0.002
+"""Seconds before the first time, then four times as long, nine times, ..."""
+_LONGEST_PAUSE = 0.1
+
+
+def pause_before_next(statement: Statement, error: RemudaError, now: float) -> float | None:
+    """Seconds to wait before ``statement``, which has met ``error``, is planned again; None: it is
+    not. ``now`` are monotonic seconds. Each call counts."""
+    if not (isinstance(error, PLANNED_AGAIN) or _wrote_nothing(statement, error)):
+        return None
+    if statement.error is not None:
+        return None
+    progress = statement.progress
+    progress.tries += 1
+    if isinstance(error, MemberSuspected):
+        if not progress.suspicion_until:
+            patience = statement.timeout or SUSPICION_PATIENCE
+            progress.suspicion_until = now + min(patience, SUSPICION_PATIENCE)
+        progress.queued += SUSPICION_PAUSE
+        return SUSPICION_PAUSE if now < progress.suspicion_until else None
+    if not progress.again_until:
+        progress.again_until = now + PATIENCE
+    owned = isinstance(error, ViewChanged) and statement.partitions is not None
+    again = progress.tries < OWNERS_ATTEMPTS if owned else now < progress.again_until
+    return min(_PAUSE * progress.tries**2, _LONGEST_PAUSE) if again else None
+
+
+def _wrote_nothing(statement: Statement, error: RemudaError) -> bool:
+    """Whether a write has lost a member that it needed, and has changed nothing. A read that is
+    lost with a member fails: ``retry_reads`` of its client says how often it is run."""
+    if not isinstance(error, _LOST) or isinstance(error, _FOR_CLIENTS):
+        return False
+    progress = statement.progress
+    return progress.alone and (progress.undone or not error.may_have_run)

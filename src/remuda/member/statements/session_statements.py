@@ -1,0 +1,163 @@
+"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD: a client's session.
+
+The session travels with the client's statements, and back with the result of one that changes it:
+members keep none, so any member serves the next statement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+from remuda.datatypes.schema import Column
+from remuda.datatypes.sql import NULL, VARCHAR, SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import (
+    DuplicateStatement,
+    NoActiveTransaction,
+    RemudaError,
+    SqlSyntaxError,
+    UndefinedSetting,
+    UndefinedStatement,
+)
+from remuda.member.base.core import Core
+from remuda.member.sessions.statement import Statement, parameter_types
+from remuda.member.statements.plans import Plans
+from remuda.session.answers import Answer, answer_rows
+from remuda.session.client_session import NO_SESSION, ClientSession, PreparedText
+from remuda.session.planning import Planned, argument_values
+from remuda.session.settings import SETTINGS, checked, setting_of
+from remuda.sql.session_trees import (
+    DeallocateTree,
+    DiscardTree,
+    ExecuteTree,
+    PrepareTree,
+    SessionTree,
+    SetTree,
+    ShowSettingTree,
+)
+from remuda.sql.suggest import did_you_mean
+
+Changed: TypeAlias = tuple[ClientSession, str]
+"""The session from now on, and the tag of the statement."""
+
+
+class Sessions:
+    def __init__(self, core: Core, plans: Plans) -> None:
+        self._core = core
+        self._plans = plans
+
+    async def changed(self, statement: Statement, tree: SessionTree) -> Changed:
+        """What a statement that gives no rows makes of the session."""
+        session = statement.session
+        try:
+            match tree:
+                case SetTree():
+                    return self._set(session, tree)
+                case PrepareTree():
+                    local, user = statement.local, statement.user
+                    return await self._prepare(session, tree, local=local, user=user)
+                case DeallocateTree(name=None):
+                    return ClientSession(session.values, {}), "DEALLOCATE ALL"
+                case DeallocateTree(name=str(name)):
+                    self._named(session, name)
+                    return session.with_prepared(name, None), "DEALLOCATE"
+                case DiscardTree(what):
+                    return NO_SESSION if what == "ALL" else session, f"DISCARD {what}"
+                case _:
+                    raise AssertionError(f"{type(tree).__name__} gives rows")
+        except RemudaError as error:
+            raise _located(error, statement, tree) from None
+
+    def _set(self, session: ClientSession, tree: SetTree) -> Changed:
+        tag = "RESET" if tree.value is None else "SET"
+        if tree.name is None:
+            return ClientSession({}, session.prepared), tag
+        setting = setting_of(tree.name)
+        value = None if tree.value is None else checked(setting, tree.value)
+        if tree.local:
+            raise NoActiveTransaction(
+                "SET LOCAL can only be used in transaction blocks",
+                hint="Outside of BEGIN ... COMMIT write SET without LOCAL.",
+            )
+        return session.with_value(setting, value), tag
+
+    async def _prepare(
+        self, session: ClientSession, tree: PrepareTree, *, local: bool, user: str
+    ) -> Changed:
+        if tree.name in session.prepared:
+            raise DuplicateStatement(f'prepared statement "{tree.name}" already exists')
+        types = tree.types
+        if types is not None:
+            types = (*types, *[NULL] * tree.parameters)[: tree.parameters]
+        await self._plans.plan(tree.statement, types, local=local, user=user)  # for its errors
+        made = session.with_prepared(tree.name, PreparedText(tree.statement.strip(), types))
+        return made, "PREPARE"
+
+    async def prepared(
+        self, statement: Statement, tree: ExecuteTree
+    ) -> tuple[Statement, Planned, tuple[PhysicalValue, ...]]:
+        """The statement that EXECUTE stands for, its plan, and its parameters."""
+        try:
+            named = self._named(statement.session, tree.name)
+            text = tree.prefix + named.text
+            found = await self._planned(text, named, statement)
+            types = parameter_types(found)
+            self._check_count(tree, types)
+            catalog = self._core.access.catalog(statement.user)
+            values = argument_values(statement.text, tree, types, catalog, statement.started)
+        except RemudaError as error:
+            raise _located(error, statement, tree) from None
+        return replace(statement, text=text, values=values, types=types), found, values
+
+    async def _planned(self, text: str, named: PreparedText, statement: Statement) -> Planned:
+        """Places in the prepared text mean nothing to who sent EXECUTE."""
+        try:
+            return await self._plans.plan(
+                text, named.types, local=statement.local, user=statement.user
+            )
+        except RemudaError as error:
+            error.position = error.statement = None
+            raise
+
+    @staticmethod
+    def _named(session: ClientSession, name: str) -> PreparedText:
+        found = session.prepared.get(name)
+        if found is None:
+            raise UndefinedStatement(
+                f'prepared statement "{name}" does not exist',
+                hint=did_you_mean(name, session.prepared),
+            )
+        return found
+
+    @staticmethod
+    def _check_count(tree: ExecuteTree, types: tuple[SqlType, ...]) -> None:
+        if len(tree.arguments) != len(types):
+            raise SqlSyntaxError(
+                f'wrong number of parameters for prepared statement "{tree.name}"',
+                detail=f"Expected {len(types)} parameters but got {len(tree.arguments)}.",
+            )
+
+
+def shown_settings(statement: Statement, tree: ShowSettingTree) -> Answer:
+    session = statement.session
+    if tree.name is None:
+        columns = tuple(Column(name, VARCHAR) for name in ("name", "setting", "description"))
+        rows = [(s.name, session.value(s), s.summary) for s in SETTINGS.values()]
+        own = sorted(set(session.values) - set(SETTINGS))
+        rows += [(name, session.values[name], "set by the client") for name in own]
+        return answer_rows(columns, sorted(rows, key=lambda row: str(row[0]).lower()))
+    try:
+        setting = setting_of(tree.name)
+        if setting.name not in session.values and "." in setting.name:
+            raise UndefinedSetting(f'unrecognized configuration parameter "{setting.name}"')
+    except RemudaError as error:
+        raise _located(error, statement, tree) from None
+    return answer_rows((Column(setting.name, VARCHAR),), [(session.value(setting),)])
+
+
+def _located(error: RemudaError, statement: Statement, tree: SessionTree) -> RemudaError:
+    """With the place of the name, if the error has none yet."""
+    if error.position is None and error.statement is None and not isinstance(tree, DiscardTree):
+        error.position, error.statement = tree.position, statement.text
+    return error

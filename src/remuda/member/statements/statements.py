@@ -1,0 +1,598 @@
+"""RUN_QUERY, CANCEL_QUERY, RESUME_PAUSED_QUERY: statements of clients, start to end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from remuda.datatypes.schema import ViewDefinition
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import (
+    ConnectionBroken,
+    OutcomeUnknown,
+    QueryCanceled,
+    RemudaError,
+    TransientError,
+)
+from remuda.limits import PAGE_ROWS
+from remuda.member.base.core import Call, Core, bug
+from remuda.member.base.loop_handoff import Hop
+from remuda.member.base.peers import Peers
+from remuda.member.commits.commits import Commits
+from remuda.member.maps.point_reads import PointReads
+from remuda.member.membership.catalog_service import CatalogService
+from remuda.member.membership.membership import Membership
+from remuda.member.queries.cursors import Cursor, Results
+from remuda.member.queries.own_partitions import own_partitions
+from remuda.member.queries.pauses import Pauses
+from remuda.member.queries.queries import Queries
+from remuda.member.sessions.keys import KeyReader
+from remuda.member.sessions.session import TransactionSessions
+from remuda.member.sessions.statement import Client, Statement, text_of
+from remuda.member.sessions.statements import TransactionStatements
+from remuda.member.statements.client_table import ClientTable
+from remuda.member.statements.control import Control
+from remuda.member.statements.definitions import Definitions
+from remuda.member.statements.implicit_transactions import ImplicitTransactions
+from remuda.member.statements.index_service import IndexService
+from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
+from remuda.member.statements.plans import Plans
+from remuda.member.statements.query_history import QueryHistory
+from remuda.member.statements.replanning import pause_before_next
+from remuda.member.statements.session_statements import Sessions, shown_settings
+from remuda.member.statements.spark_statements import SparkStatements, above
+from remuda.member.statements.transaction_changes import TransactionChanges
+from remuda.member.statements.unique_checks import UniqueChecks
+from remuda.member.statements.write_statements import WriteStatements
+from remuda.query.ids import QueryId
+from remuda.query.wire import decode_query_id, encode_query_id
+from remuda.rpc import codec
+from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.packing import packer
+from remuda.rpc.transport import Channel, Request
+from remuda.session.answers import Answer, shown
+from remuda.session.client_session import NO_SESSION, ClientSession, decode_session
+from remuda.session.dialect import postgres_text
+from remuda.session.parameters import fitted
+from remuda.session.planning import (
+    Planned,
+    PlannedChange,
+    PlannedExplain,
+    PlannedInsert,
+    PlannedQuery,
+)
+from remuda.session.shape import ResultShape
+from remuda.session.spark_engine import chooses_engine
+from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
+from remuda.sql.cluster_trees import DrainTree
+from remuda.sql.session_trees import ExecuteTree, SessionTree, SetTree, ShowSettingTree
+from remuda.sql.snapshot_trees import SnapshotTree, tag_of
+from remuda.sql.statements import (
+    AnalyzeStatement,
+    CancelStatement,
+    CatalogStatement,
+    ClusterStatement,
+    CreateAsStatement,
+    CreateIndexStatement,
+    CreateMapStatement,
+    DropIndexStatement,
+    SessionStatement,
+    ShowKind,
+    ShowStatement,
+    SnapshotStatement,
+    TruncateStatement,
+)
+from remuda.sql.transaction_trees import TransactionTree
+
+NOTHING = ResultShape(())
+HANDLE_LEAD = 0.005
+"""Seconds between QUERY_HANDLE and what follows it, for Drill's clients: go-drill breaks off when
+a result comes before it has filed the handle, and Drill itself takes longer than that to plan."""
+
+
+class Statements:
+    def __init__(
+        self,
+        core: Core,
+        peers: Peers,
+        hop: Hop,
+        *,
+        membership: Membership,
+        queries: Queries,
+        commits: Commits,
+        catalog: CatalogService,
+        plans: Plans,
+        points: PointReads,
+        indexes: IndexService,
+        transactions: TransactionSessions,
+        keys: KeyReader,
+        leave: Callable[[], None],
+    ) -> None:
+        """``leave`` has this member leave the cluster in order."""
+        self._core = core
+        self.control = self._control = Control(core, peers, self, transactions, leave)
+        self._peers = peers
+        self._hop = hop
+        self._queries = queries
+        self._commits = commits
+        self._catalog = catalog
+        self._points = points
+        self._indexes = indexes
+        self._plans = plans
+        self.clients = self._clients = ClientTable(core)
+        self.running = self.clients.running
+        self._runs = Runs(core, hop, membership, queries)
+        self.supplies = self._runs.supplies
+        self.gate = self._runs.gate
+        self.history = QueryHistory(core)
+        queries.on_late_report = self.history.reported
+        queries.on_ended.append(self.gate.ended)
+        self.uniques = UniqueChecks(core, membership, catalog, plans, self._runs, queries)
+        own = TransactionChanges(core, transactions, keys, self.uniques)
+        implicit = ImplicitTransactions(core, queries, transactions)
+        self._writes = WriteStatements(core, peers, commits, queries, self._runs, own, implicit)
+        self._sessions = Sessions(core, plans)
+        self.spark = SparkStatements(core, hop, plans, self._runs)
+        self.accept_lost: Callable[[], Awaitable[int]]
+        self.about_snapshots: Callable[[Statement, SnapshotTree], Awaitable[Answer]]
+        self._transactions = TransactionStatements(core, transactions)
+        transactions.cancel = self.cancel
+        self._definitions = Definitions(
+            core,
+            queries,
+            catalog=catalog,
+            plans=plans,
+            runs=self._runs,
+            indexes=indexes,
+            insert=self._writes.insert,
+        )
+
+    # --- clients ------------------------------------------------------------------------------
+
+    def connected(self, channel: Channel) -> None:
+        self._clients.add(channel)
+        channel.on_closed.append(lambda error: self._disconnected(channel, error))
+
+    def _disconnected(self, channel: Channel, cause: RemudaError) -> None:
+        client = self._clients.remove(channel)
+        error = ConnectionBroken(f"the client is gone: {cause.message}")
+        self._transactions.disconnected(channel, error)
+        for query, statement in list(client.statements.items()):
+            statement.error = error
+            self._queries.fail(statement.attempt or query, error)
+        for cursor in list(client.cursors.values()):
+            cursor.drop()
+
+    def on_cancel(self, call: Call) -> None:
+        """Acknowledged always; a query that has ended is left alone."""
+        query = decode_query_id(common_pb2.QueryId.FromString(call.pbody))
+        error = QueryCanceled("the query was cancelled by the user")
+        found = self._clients.find(query)
+        if found is not None:
+            self._core.access.require_owner(call.user, found[1].user)
+            self._cancel(*found, error)
+        call.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
+    def cancel(self, query: QueryId, error: RemudaError) -> None:
+        """End a statement, if it runs."""
+        found = self._clients.find(query)
+        if found is not None:
+            self._cancel(*found, error)
+
+    def _cancel(self, client: Client, statement: Statement, error: RemudaError) -> None:
+        statement.error = error
+        self._transactions.interrupt(statement, error)
+        self._queries.fail(statement.attempt or statement.query, error)
+        cursor = client.cursors.get(statement.query)
+        if cursor is not None:
+            cursor.ended(error)
+
+    def on_resume(self, call: Call) -> None:
+        """Releases the test pauses of a statement; acknowledged always."""
+        query = decode_query_id(common_pb2.QueryId.FromString(call.pbody))
+        found = self._clients.find(query)
+        if found is not None and found[1].progress.pauses is not None:
+            self._core.access.require_owner(call.user, found[1].user)
+            found[1].progress.pauses.release()
+        call.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
+    # --- RUN_QUERY ----------------------------------------------------------------------------
+
+    def on_run_query(self, request: Request) -> None:
+        self._core.require_serving()
+        message = user_pb2.RunQuery.FromString(request.pbody)
+        client = self._clients.get(request.channel)
+        if client is not None and client.stock:
+            self._run_stock(request, message, client)
+            return
+        self._core.observe_client(message.context)
+        local = message.local_only or len(message.partitions) > 0
+        if not local and not message.transaction:  # who names partitions reads those kept here
+            self._core.departure.require_staying()
+        text = text_of(message)
+        types = codec.decode_types(message.parameter_types)
+        values = packer(types).unpack(message.parameters) if types else ()
+        alone = not local and not message.transaction
+        alone = alone and not chooses_engine(message.session, text)
+        if alone and self._read_point(request, message, text, types, values):
+            return
+        session = decode_session(message.session)
+        statement = self._statement(request, message, text, types, values, session=session)
+        self._accept(statement)
+        self._core.spawn(self._run(statement, local), "statement")
+
+    def _run_stock(self, request: Request, message: user_pb2.RunQuery, client: Client) -> None:
+        """Drill's clients hear of every error by QUERY_RESULT: some of them ignore that a request
+        has failed."""
+        problem: RemudaError | None = None
+        try:
+            text = text_of(message)
+            statement = self._statement(request, message, text, (), (), session=client.session)
+        except RemudaError as error:
+            problem = error
+            statement = self._statement(request, message, "", (), (), session=NO_SESSION)
+        self._accept(statement)
+        self._core.spawn(self._run_after_handle(statement, problem), "statement")
+
+    async def _run_after_handle(self, statement: Statement, problem: RemudaError | None) -> None:
+        await asyncio.sleep(HANDLE_LEAD)
+        if problem is None:
+            await self._run(statement, local=False)
+        else:
+            self._failed(statement, problem)
+
+    def _read_point(
+        self,
+        request: Request,
+        message: user_pb2.RunQuery,
+        text: str,
+        types: tuple[SqlType, ...],
+        values: tuple[PhysicalValue, ...],
+    ) -> bool:
+        """Answer a read by key whose plan is cached, without any task; False: it is not one."""
+        found = self._plans.known(text)
+        if (
+            not isinstance(found, PlannedQuery)
+            or found.point is None
+            or len(found.parameter_types) != len(types)
+            or message.HasField("read_timestamp")
+        ):
+            return False
+        wanted = values if types == found.parameter_types else None
+        if wanted is None:
+            wanted = fitted(values, types, found.parameter_types)
+        if wanted is None:
+            return False
+        if self._core.access.active:
+            self._core.access.check(request.user, found)
+        form = message.known_form if message.accept_answer else None
+        return self._points.run(request, self._queries.new_id(), found, wanted, form, text=text)
+
+    def _statement(
+        self,
+        request: Request,
+        message: user_pb2.RunQuery,
+        text: str,
+        types: tuple[SqlType, ...],
+        values: tuple[PhysicalValue, ...],
+        *,
+        session: ClientSession,
+    ) -> Statement:
+        """Raises what is wrong with a text in Drill's dialect."""
+        client = self._clients.get(request.channel)
+        stock = client is not None and client.stock
+        name = client.transaction if client is not None and stock else message.transaction
+        transaction, lost = self._transactions.find(name, request)
+        sent, session = session, session if transaction is None else transaction.session(session)
+        timeout = session.timeout or self._core.config.query_timeout
+        if message.HasField("timeout"):
+            timeout = message.timeout
+        limited = own_partitions(self._core, message.partitions)
+        user = request.user or session.user
+        found = Statement(
+            request=request,
+            query=self._queries.new_id(),
+            text=postgres_text(text, session, self._core.access.catalog(request.user)),
+            values=values,
+            types=types,
+            started=self._core.world.clock.wall_micros(),
+            timeout=timeout or None,
+            read_timestamp=message.read_timestamp if message.HasField("read_timestamp") else None,
+            partitions=limited,
+            local=message.local_only,
+            page_rows=message.page_rows or PAGE_ROWS,
+            row_limit=max(message.autolimit_rowcount, 0) or session.rows_max,
+            session=replace(session, user=user, pid=self._clients.pid_of(request.channel)),
+            transaction=transaction,
+            lost=lost,
+            takes_transactions=stock or message.HasField("transaction"),
+            sent=sent,
+        )
+        if session.pauses:
+            found.progress.pauses = Pauses(session.pauses)
+        return found
+
+    def _accept(self, statement: Statement) -> None:
+        statement.request.reply(RpcType.QUERY_HANDLE, encode_query_id(statement.query))
+        if self._clients.begun(statement):
+            self._transactions.accepted(statement)
+        else:
+            statement.error = ConnectionBroken("the client is gone")
+
+    async def _run(self, statement: Statement, local: bool) -> None:
+        """A statement that meets a map that was altered, or another view, is planned again, and so
+        is a write that loses a member: it has changed nothing and told the client nothing."""
+        try:
+            await statement.pause("before_plan")
+            while True:
+                began = self._core.world.clock.monotonic()
+                found, values = await self._plans.fitting(
+                    statement.text,
+                    statement.values,
+                    statement.types,
+                    local=local,
+                    user=statement.user,
+                )
+                statement.progress.planning += self._core.world.clock.monotonic() - began
+                try:
+                    await self._dispatch(statement, found, values)
+                except TransientError as error:
+                    pause = pause_before_next(statement, error, self._monotonic())
+                    if pause is None:
+                        raise
+                    await asyncio.sleep(pause)
+                else:
+                    return
+        except RemudaError as error:
+            self._failed(statement, error)
+        except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+            self._failed(statement, bug(error, f"statement {statement.text[:200]!r}"))
+
+    def _fresh(self, statement: Statement) -> Statement:
+        """What runs the queries of a statement: a query id serves once."""
+        if not statement.progress.tries:
+            return statement
+        again = replace(statement, query=self._queries.new_id())
+        statement.attempt = again.query
+        return again
+
+    def _failed(self, statement: Statement, error: RemudaError) -> None:
+        if not isinstance(error, OutcomeUnknown):
+            error = statement.error or error
+        if statement.progress.undone:
+            error = error.knowing(may_have_run=False)
+        self._results(statement).finish(error)
+        self._closed(statement)
+
+    def _closed(self, statement: Statement) -> None:
+        statement.close()
+        self._transactions.closed(statement)
+        self._clients.ended(statement)
+
+    def _results(self, statement: Statement, shape: ResultShape = NOTHING) -> Results:
+        limit = statement.row_limit
+        results = Results(self._core, statement.channel, statement.query, shape, limit)
+        watched = self.history.watch(statement)
+
+        def finished(error: RemudaError | None, rows: int, size: int) -> None:
+            watched(error, rows, size)
+            self._transactions.finished(statement, error)
+            client = self._clients.get(statement.channel)
+            status = self._transactions.status(statement)
+            if client is not None and status is not None:
+                client.transaction = status.transaction
+
+        results.on_finish = finished
+        results.transaction = lambda: self._transactions.status(statement)
+        return results
+
+    # --- running ------------------------------------------------------------------------------
+
+    async def _dispatch(
+        self, statement: Statement, found: Planned, values: tuple[PhysicalValue, ...]
+    ) -> None:
+        if statement.error is not None:
+            raise statement.error
+        self._core.access.check(statement.user, found)
+        await self._transactions.enter(statement, found)
+        statement.runs(found)
+        match found:
+            case PlannedQuery():
+                await self._select(statement, found, values)
+            case PlannedInsert():
+                rows = await self._writes.insert(self._fresh(statement), found, values)
+                self._done(statement, "INSERT", rows)
+            case PlannedChange():
+                await self._change(statement, found, values)
+            case TruncateStatement(schema):
+                await self._writes.truncate(statement, schema)
+                self._done(statement, "TRUNCATE TABLE", 0)
+            case PlannedExplain():
+                lines = await self.spark.explained(statement, found, values)
+                answer = await self._writes.explain(statement, found, values)
+                answer = above(lines, answer, as_json=found.options.json)
+                self._answered(statement, answer, "EXPLAIN")
+            case CreateMapStatement(schema, if_not_exists):
+                await self._catalog.create(schema, if_not_exists=if_not_exists)
+                self._done(statement, "CREATE TABLE", 0)
+            case CreateAsStatement():
+                rows = await self._definitions.create_as(found, self._fresh(statement))
+                self._done(statement, "SELECT", rows)
+            case CatalogStatement():
+                await self._definitions.change(found, self._fresh(statement))
+                self._done(statement, found.tag, 0)
+            case CreateIndexStatement():
+                await self._definitions.create_index(found, self._fresh(statement))
+                self._done(statement, "CREATE INDEX", 0)
+            case DropIndexStatement():
+                await self._indexes.drop(found)
+                self._done(statement, "DROP INDEX", 0)
+            case ShowStatement(kind=ShowKind.INDEXES, relation=relation):
+                assert not isinstance(relation, ViewDefinition)
+                seen = self._core.access.catalog(statement.user)
+                self._answered(statement, await self._indexes.shown(relation, seen), "SHOW")
+            case ShowStatement():
+                seen = self._core.access.catalog(statement.user)
+                self._answered(statement, shown(found, seen), "SHOW")
+            case _:
+                await self._dispatch_session(statement, found)
+
+    async def _dispatch_session(self, statement: Statement, found: Planned) -> None:
+        match found:
+            case SessionStatement(ShowSettingTree() as tree):
+                self._answered(statement, shown_settings(statement, tree), "SHOW")
+            case SessionStatement(ExecuteTree() as tree):
+                await self._dispatch(*await self._sessions.prepared(statement, tree))
+            case SessionStatement(tree) if isinstance(tree, TransactionTree):
+                ended = await self._transactions.control(statement, tree)
+                self._session_changed(statement, ended.session, ended.tag)
+            case SessionStatement(tree):
+                await self._change_session(statement, tree)
+            case AnalyzeStatement(maps, tag):
+                await self._plans.analyze(maps)
+                self._done(statement, tag, 0)
+            case ClusterStatement(DrainTree() as tree) | CancelStatement(tree):
+                self._done(statement, await self._control.run(statement, tree), 0)
+            case ClusterStatement():
+                self._done(statement, CLUSTER_TAG, await self.accept_lost())
+            case SnapshotStatement(tree):
+                answer = await self.about_snapshots(statement, tree)
+                self._answered(statement, answer, tag_of(tree))
+
+    async def _change_session(self, statement: Statement, tree: SessionTree) -> None:
+        if isinstance(tree, SetTree) and self._transactions.set(statement, tree):
+            self._session_changed(statement, None, "SET" if tree.value is not None else "RESET")
+            return
+        session, tag = await self._sessions.changed(
+            replace(statement, session=statement.sent), tree
+        )
+        self._session_changed(statement, session, tag)
+
+    def _session_changed(
+        self, statement: Statement, session: ClientSession | None, tag: str
+    ) -> None:
+        """None: it is as it was."""
+        client = self._clients.get(statement.channel)
+        if client is not None and client.stock and session is not None:
+            client.session = session
+        data = None if session is None else session.encode()
+        self._results(statement).finish(tag=tag, session=data)
+        self._closed(statement)
+
+    def _done(self, statement: Statement, tag: str, affected_rows: int) -> None:
+        self._results(statement).finish(tag=tag, affected_rows=affected_rows)
+        self._closed(statement)
+
+    def _answered(self, statement: Statement, answer: Answer, tag: str) -> None:
+        columns, batch = answer
+        results = self._results(statement, ResultShape(columns))
+        results.external_page(batch, lambda _: None)
+        results.finish(tag=tag)
+        self._closed(statement)
+
+    async def _select(
+        self, statement: Statement, query: PlannedQuery, values: tuple[PhysicalValue, ...]
+    ) -> None:
+        """Start the query; from here on the cursor drives it."""
+        if query.signals:
+            await self._signal(statement, query, values)
+            return
+        await statement.pause("before_start")
+        chosen = await self.spark.chosen(statement, query, values)
+        if chosen is not None and chosen.asked is not None:
+            client = self._clients.get(statement.channel)
+            results = self._results(statement, query.shape)
+            there = await self.spark.start(statement, query, chosen.asked, client)
+            self.spark.begin(there, results, lambda: self._cursor_finished(statement, there.query))
+            return
+        statement.progress.only_reads = True
+        run = self._fresh(statement)
+        start = await self._runs.start(run, query, values, statement.page_rows)
+        client = self._clients.get(statement.channel)
+        if statement.error is not None or client is None:
+            raise statement.error or ConnectionBroken("the client is gone")
+        sink = start.sink
+        assert sink is not None
+        results = self._results(statement, query.shape)
+        cursor = Cursor(
+            results,
+            statement.channel,
+            sink,
+            started=lambda: self._queries.all_started(run.query),
+            on_finished=lambda: self._cursor_finished(statement, run.query),
+            on_broken=lambda error: self._queries.fail(run.query, error),
+            again=lambda error: self._run_again(statement, run.query, error),
+        )
+        sink.on_page = lambda: self._hop(cursor.pump)
+        client.cursors[statement.query] = cursor
+        if statement.pauses_at("before_first_page"):
+            cursor.held = True
+            pause = statement.pause("before_first_page")
+            self._core.spawn(cursor.go_on_after(pause), "test pause")
+        self._runs.active[run.query] = start.read_timestamp
+        self._queries.begin(run.query, start, cursor.ended, cursor.pump)
+
+    def _cursor_finished(self, statement: Statement, run: QueryId) -> None:
+        self._runs.active.pop(run, None)
+        self._closed(statement)
+
+    def _run_again(self, statement: Statement, run: QueryId, error: RemudaError) -> bool:
+        """A query met a map that was altered or dropped, or another view, on some member, before it
+        gave a row: it is planned anew. False: it fails."""
+        pause = pause_before_next(statement, error, self._monotonic())
+        if pause is None:
+            return False
+        self._runs.active.pop(run, None)
+        self._core.spawn(self._after_pause(statement, pause), "statement")
+        return True
+
+    async def _after_pause(self, statement: Statement, pause: float) -> None:
+        await asyncio.sleep(pause)
+        await self._run(statement, statement.local or statement.partitions is not None)
+
+    def _monotonic(self) -> float:
+        return self._core.world.clock.monotonic()
+
+    # --- queries of the member's own ----------------------------------------------------------
+
+    async def _change(
+        self, statement: Statement, found: PlannedChange, values: tuple[PhysicalValue, ...]
+    ) -> None:
+        changed = await self._writes.change(self._fresh(statement), found, values)
+        results = self._results(statement, found.shape)
+        results.pages(changed.returned, statement.page_rows)
+        tag = found.verb if found.answer is None else "SELECT"
+        results.finish(tag=tag, affected_rows=changed.rows)
+        self._closed(statement)
+
+    async def _signal(
+        self, statement: Statement, found: PlannedQuery, values: tuple[PhysicalValue, ...]
+    ) -> None:
+        """A query for the pids of clients, which are signalled when all of them are known."""
+        run = self._fresh(statement)
+        start = await self._runs.start(run, found, values, INTERNAL_PAGE_ROWS)
+        pages = self._runs.pages(run, start, [])
+        shape, signalled = await self._control.signalled(statement, found, pages)
+        statement.check()  # it may have been among those that it has ended
+        results = self._results(statement, shape)
+        results.pages(signalled, statement.page_rows)
+        results.finish()
+        self._closed(statement)
+
+    # --- state --------------------------------------------------------------------------------
+
+    def oldest_read(self) -> int | None:
+        """The lowest timestamp that a query of this member reads at."""
+        return min((*self._runs.active.values(), *self._writes.reading.values()), default=None)
+
+    def gauges(self) -> dict[str, int]:
+        return {
+            **self._clients.gauges(),
+            "reads": len(self._runs.active),
+            "queued": self._runs.gate.waiting,
+            "on_spark": self.spark.services.count,
+            "cached_plans": len(self._plans),
+        }

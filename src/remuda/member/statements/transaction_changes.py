@@ -1,0 +1,237 @@
+"""INSERT, UPDATE, DELETE and MERGE inside a transaction: their rows go into its write set.
+
+A statement is applied as a whole, when all its rows are there: it does not see its own writes, and
+one that fails has written nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import arrays_to_rows
+from remuda.datatypes.violations import duplicate_key
+from remuda.errors import LimitExceeded, SerializationFailure
+from remuda.execution.memory import Reservation
+from remuda.member.base.core import Core
+from remuda.member.sessions.keys import KeyReader
+from remuda.member.sessions.session import BLIND, OpenTransaction, TransactionSessions
+from remuda.member.sessions.statement import Statement
+from remuda.member.statements.changes import ATTEMPTS, Answer, Changed, Chooser, Source, chosen_rows
+from remuda.member.statements.unique_checks import UniqueChecks
+from remuda.session.planning import PlannedChange, PlannedInsert
+from remuda.transaction.own_writes import Key, Row, canonical_key, size_of
+
+
+class Rows:
+    """What one statement writes, row by row."""
+
+    def __init__(self, core: Core, schema: MapSchema, room: int) -> None:
+        """``room``: bytes that may still be written."""
+        self._core = core
+        self._schema = schema
+        self._room = room
+        self.stored: dict[Key, Row] = {}
+        self.removed: set[Key] = set()
+
+    def store(self, columns: Sequence[pa.Array]) -> None:
+        """Whole rows in engine form. Raises what ``Constraints.check`` finds, UniqueViolation for a
+        key that comes twice, LimitExceeded."""
+        schema, constraints = self._schema, self._core.constraints
+        batch = pa.record_batch(list(columns), schema=engine_schema(schema))
+        batch = constraints.with_row_ids(batch, schema, self._core.number)
+        constraints.check(batch, schema)
+        for row in arrays_to_rows(batch.columns, [column.type for column in schema.columns]):
+            key = canonical_key(tuple([row[p] for p in schema.key_positions]))
+            if key in self.stored:
+                raise duplicate_key(schema, key)
+            self.stored[key] = row
+            self._take(size_of(key, row))
+
+    def remove(self, columns: Sequence[pa.Array]) -> None:
+        """Key columns in engine form."""
+        types = [self._schema.columns[p].type for p in self._schema.key_positions]
+        for key in arrays_to_rows(columns, types):
+            self.removed.add(canonical_key(key))
+            self._take(size_of(key, None))
+
+    def _take(self, size: int) -> None:
+        self._room -= size
+        if self._room < 0:
+            raise LimitExceeded(
+                f"the transaction has written more than {self._core.config.transaction_memory} "
+                "bytes",
+                hint="Commit in smaller parts, or raise transaction_memory of the members.",
+            )
+
+    def entries(self) -> dict[Key, Row | None]:
+        """A key that is removed and stored is stored."""
+        return {**dict.fromkeys(self.removed), **self.stored}
+
+
+class TransactionChanges:
+    def __init__(
+        self,
+        core: Core,
+        sessions: TransactionSessions,
+        keys: KeyReader,
+        uniques: UniqueChecks,
+    ) -> None:
+        self._core = core
+        self._sessions = sessions
+        self._keys = keys
+        self._uniques = uniques
+
+    async def insert(
+        self,
+        statement: Statement,
+        transaction: OpenTransaction,
+        found: PlannedInsert,
+        pages: AsyncGenerator[pa.RecordBatch],
+    ) -> int:
+        schema = found.schema
+        at = _read_at(statement)
+        async with transaction.turn:
+            rows = self._rows(transaction, schema)
+            async with contextlib.aclosing(pages):
+                async for page in pages:
+                    rows.store(page.columns)
+            statement.check()
+            if transaction.pessimistic:
+                await self._sessions.lock(transaction, schema, rows.stored)
+                at = await self._sessions.snapshots.now()
+            if found.insert_only:
+                await self.refuse_existing(transaction, schema, list(rows.stored), at)
+            await self._refuse_equals(transaction, schema, rows.entries(), at)
+            since = at if found.insert_only else BLIND
+            self._apply(transaction, schema, rows.entries(), since)
+        return len(rows.stored)
+
+    async def change(  # noqa: PLR0917 (what a change consists of)
+        self,
+        statement: Statement,
+        transaction: OpenTransaction,
+        change: PlannedChange,
+        source: Callable[[int], Awaitable[Source]],
+        answer: Answer | None,
+        held: Reservation,
+    ) -> Changed:
+        async with transaction.turn:
+            for attempt in range(ATTEMPTS):
+                changed = await self._attempt(
+                    statement, transaction, change, await source(attempt), answer, held
+                )
+                if changed is not None:
+                    return changed
+        raise SerializationFailure(
+            f'rows of map "{change.schema.name}" were changed by others again and again while the '
+            "statement was about to lock them",
+            hint="Run the transaction again.",
+        )
+
+    async def _attempt(  # noqa: PLR0917 (see change)
+        self,
+        statement: Statement,
+        transaction: OpenTransaction,
+        change: PlannedChange,
+        source: Source,
+        answer: Answer | None,
+        held: Reservation,
+    ) -> Changed | None:
+        """None: rows were changed by others before they could be locked; it is run again."""
+        schema = change.schema
+        width, keys = change.written, change.written + change.removed
+        at, pages = source
+        rows = self._rows(transaction, schema)
+        chosen = Chooser(schema, change)
+        changed = Changed()
+        size = 0
+        async with contextlib.aclosing(pages):
+            async for page in pages:
+                columns = chosen.of(page)
+                changed.rows += len(columns[0])
+                if not len(columns[0]):
+                    continue
+                if change.chooses:
+                    written, removed = chosen_rows(columns[:keys], width)
+                else:
+                    written, removed = columns[:width], columns[width:keys]
+                if written:
+                    rows.store(written)
+                if removed:
+                    rows.remove(removed)
+                if change.returning:
+                    size = changed.keep(columns[keys:], size)
+                held.resize(size + chosen.bytes)
+        statement.check()
+        if transaction.pessimistic:
+            entries = list(rows.entries())
+            await self._sessions.lock(transaction, schema, entries)
+            now = await self._sessions.snapshots.now()
+            if not await self._sessions.snapshots.unchanged(schema, entries, at, now):
+                statement.read_timestamp = now
+                return None
+            at = now
+        if change.insert_only:
+            new = [key for key in rows.stored if key not in rows.removed]
+            await self.refuse_existing(transaction, schema, new, at)
+        await self._refuse_equals(transaction, schema, rows.entries(), at)
+        if answer is not None:
+            changed = await answer(at, changed)
+        statement.check()
+        since = at if change.reads_target or change.insert_only else BLIND
+        self._apply(transaction, schema, rows.entries(), since)
+        return changed
+
+    def _rows(self, transaction: OpenTransaction, schema: MapSchema) -> Rows:
+        room = self._core.config.transaction_memory - transaction.writes.bytes
+        return Rows(self._core, schema, room)
+
+    def _apply(
+        self,
+        transaction: OpenTransaction,
+        schema: MapSchema,
+        entries: dict[Key, Row | None],
+        since: int,
+    ) -> None:
+        self._core.store(schema.map_id, schema.version)  # altered meanwhile?
+        transaction.write(schema.map_id, schema.version, entries, since)
+
+    async def _refuse_equals(
+        self,
+        transaction: OpenTransaction,
+        schema: MapSchema,
+        entries: dict[Key, Row | None],
+        at: int,
+    ) -> None:
+        """Raises UniqueViolation for values of a unique index that another row has, as the
+        transaction sees it. (The commit looks again, for others; it is enough where it follows.)"""
+        if transaction.implicit or not schema.uniques:
+            return
+        before = transaction.writes.of(schema.map_id)
+        own = {key: written.row for key, written in before.items()}
+        await self._uniques.check(schema, {**own, **entries}, at)
+
+    async def refuse_existing(
+        self, transaction: OpenTransaction, schema: MapSchema, keys: list[Key], at: int
+    ) -> None:
+        """Raises UniqueViolation for a key that the transaction sees."""
+        for key in keys:
+            written, row = transaction.own(schema.map_id, key)
+            if written and row is not None:
+                raise duplicate_key(schema, key)
+        unknown = [key for key in keys if not transaction.own(schema.map_id, key)[0]]
+        found = await self._keys.rows(schema, unknown, at)
+        for key, row in zip(unknown, found, strict=True):
+            if row is not None:
+                raise duplicate_key(schema, key)
+
+
+def _read_at(statement: Statement) -> int:
+    at = statement.read_timestamp
+    assert at is not None, "a statement of a transaction has a read timestamp"
+    return at

@@ -1,0 +1,263 @@
+"""UNIQUE: what a transaction must find, and write, before it stores rows of a map with unique
+indexes (decision 0041).
+
+The rows that have the new values already are looked for by a query at the snapshot of the
+transaction. That nobody writes the same values between the snapshot and the commit is for the
+commit to see: every new value has a *guard*, an entry of a hidden map that is written with it, and
+two transactions that write one entry conflict.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from remuda.catalog.unique_guards import (
+    GUARD_TTL,
+    GUARDS,
+    GUARDS_NAME,
+    is_guards,
+    same_values,
+    slot_of,
+)
+from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.index import IndexDefinition
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import PhysicalValue, arrays_to_rows
+from remuda.datatypes.violations import duplicate_values
+from remuda.errors import SchemaChanged, SerializationFailure
+from remuda.member.base.core import Core
+from remuda.member.membership.catalog_service import CatalogService
+from remuda.member.membership.membership import Membership
+from remuda.member.queries.queries import Queries
+from remuda.member.sessions.statement import Statement
+from remuda.member.state.transaction_sets import ReadSet, Write, WriteSet
+from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
+from remuda.member.statements.plans import Plans
+from remuda.member.statements.replanning import PLANNED_AGAIN
+from remuda.rpc.transport import Request
+from remuda.session.planning import PlannedQuery
+from remuda.transaction.own_writes import Key, Row, canonical_key
+
+Entries: TypeAlias = Mapping[Key, Row | None]
+"""What is written to a map, by canonical key; None: removed."""
+Values: TypeAlias = tuple[PhysicalValue, ...]
+
+SOUGHT_AT_ONCE: Final = 32
+SOUGHT_MAX: Final = 512
+"""With more new values, all rows of the map are read."""
+ATTEMPTS: Final = 5
+
+
+class _Unasked(Request):
+    """Of a query that no client has asked for."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None: ...
+
+    @property
+    def user(self) -> str:
+        return ""
+
+
+@dataclass(slots=True)
+class _New:
+    """The values of one unique index that a transaction writes."""
+
+    schema: MapSchema
+    index: IndexDefinition
+    by_values: dict[Values, tuple[Key, Values]] = field(default_factory=dict)
+    """By ``same_values``: the key of the row, and the values themselves."""
+
+    def add(self, key: Key, row: Row) -> None:
+        """Raises UniqueViolation for values that another row of the transaction has."""
+        values = tuple([row[self.schema.position[name]] for name in self.index.names])
+        if self.index.nulls_distinct and None in values:
+            return
+        same = self.same(values)
+        if same in self.by_values:
+            raise duplicate_values(self.schema, self.index, values)
+        self.by_values[same] = key, values
+
+    def same(self, values: Values) -> Values:
+        types = tuple([self.schema.column(name).type for name in self.index.names])
+        return same_values(values, types)
+
+
+class UniqueChecks:
+    def __init__(  # noqa: PLR0917 (made in one place)
+        self,
+        core: Core,
+        membership: Membership,
+        catalog: CatalogService,
+        plans: Plans,
+        runs: Runs,
+        queries: Queries,
+    ) -> None:
+        self._core = core
+        self._membership = membership
+        self._catalog = catalog
+        self._plans = plans
+        self._runs = runs
+        self._queries = queries
+
+    async def guarded(
+        self, writes: WriteSet, reads: ReadSet | None
+    ) -> tuple[WriteSet, ReadSet | None]:
+        """What is to be committed in place of ``writes`` and ``reads``, so that no values of unique
+        indexes come twice. Raises UniqueViolation, SerializationFailure, SchemaChanged,
+        SnapshotTooOld, MemberUnavailable."""
+        written: dict[int, dict[Key, Row | None]] = {}
+        versions: dict[int, int] = {}
+        for write in writes:
+            if self._core.store(write.map_id, write.schema_version).schema.uniques:
+                entries = written.setdefault(write.map_id, {})
+                entries[canonical_key(write.key)] = write.row
+                versions[write.map_id] = write.schema_version
+        if not any(row is not None for entries in written.values() for row in entries.values()):
+            return writes, reads
+        reads = reads or ReadSet(await self._now())
+        slots: dict[int, None] = {}
+        for map_id, entries in written.items():
+            schema = self._core.store(map_id, versions[map_id]).schema
+            for new in _news(schema, entries):
+                slots.update(dict.fromkeys(await self._fresh(new, entries, reads.snapshot)))
+        if not slots:
+            return writes, reads
+        guards = await self._guards()
+        made = [Write(guards.map_id, guards.version, (slot,), (slot,), GUARD_TTL) for slot in slots]
+        return [*writes, *made], reads
+
+    async def check(self, schema: MapSchema, entries: Entries, at: int) -> None:
+        """Whether a statement that is to be followed by others may leave ``entries``, all that its
+        transaction has written to the map. The commit will look again. Raises as ``guarded``."""
+        for new in _news(schema, entries):
+            await self._fresh(new, entries, at)
+
+    async def _fresh(self, new: _New, entries: Entries, at: int) -> list[int]:
+        """The guards of the values that rows get which had others at ``at``."""
+        kept = await self._kept(new, entries, at)
+        since = self._catalog.unique_since.get(new.schema.map_id, 0)
+        if at <= since or not new.index.ready:
+            # Who did not know of the index has written no guards; all are over who did not.
+            await self._kept(new, entries, await self._now())
+        return [slot_of(new.index.index_id, same) for same in new.by_values if same not in kept]
+
+    async def _kept(self, new: _New, entries: Entries, at: int) -> set[Values]:
+        """The values that rows get which had them at ``at``. Raises UniqueViolation if another row
+        had."""
+        kept: set[Values] = set()
+        width = len(new.schema.key)
+        for condition, sought in _searches(new):
+            async with contextlib.aclosing(self._rows(new, condition, sought, at)) as rows:
+                async for row in rows:
+                    key, values = canonical_key(row[:width]), row[width:]
+                    same = new.same(values)
+                    if same not in new.by_values:
+                        continue
+                    if key not in entries:
+                        raise duplicate_values(new.schema, new.index, values)
+                    if new.by_values[same][0] == key:
+                        kept.add(same)
+        return kept
+
+    async def _now(self) -> int:
+        others = tuple(n for n in self._core.live_members() if n != self._core.number)
+        if others:
+            await self._membership.clocks(others)
+        return self._core.timestamp()
+
+    async def _guards(self) -> MapSchema:
+        """The hidden map, which the first one who needs it makes."""
+        found = self._core.catalog.find(GUARDS_NAME)
+        if found is None:
+            found = await self._catalog.create(GUARDS, if_not_exists=True)
+        assert is_guards(found)
+        return found
+
+    # --- the rows that are there ----------------------------------------------------------------
+
+    async def _rows(
+        self, new: _New, condition: str, values: Values, at: int
+    ) -> AsyncGenerator[Row]:
+        """Key and values of the rows at ``at``. Raises SerializationFailure when the map was
+        altered, SnapshotTooOld and more."""
+        schema, index = new.schema, new.index
+        names = [*schema.key, *index.names]
+        columns = ", ".join(f'{quoted_name(n)} AS "c{i}"' for i, n in enumerate(names))
+        text = f"SELECT {columns} FROM {quoted_name(schema.name)}{condition}"  # noqa: S608 (quoted names)
+        each = tuple([schema.column(name).type for name in index.names])
+        types = each * (len(values) // len(each))
+        planned = await self._plans.plan(text, types, local=False)
+        assert isinstance(planned, PlannedQuery)
+        if all(d.map_id != schema.map_id for d in planned.plan.dependencies):
+            raise SchemaChanged(f'map "{schema.name}" has changed')
+        statement = Statement(
+            request=_Unasked(),
+            query=self._queries.new_id(),
+            text=text,
+            values=values,
+            types=types,
+            started=self._core.world.clock.wall_micros(),
+            timeout=self._core.config.query_timeout or None,
+            read_timestamp=at,
+            partitions=None,
+            local=False,
+            page_rows=INTERNAL_PAGE_ROWS,
+        )
+        read = [schema.column(name).type for name in names]
+        try:
+            start = await self._runs.start(statement, planned, values, INTERNAL_PAGE_ROWS)
+            async with contextlib.aclosing(self._runs.pages(statement, start, [])) as pages:
+                async for page in pages:
+                    for row in arrays_to_rows(page.columns, read):
+                        yield row
+        except PLANNED_AGAIN as error:
+            raise SerializationFailure(
+                f'the cluster has changed while map "{schema.name}" was searched for the values '
+                f'of unique constraint "{index.name}"',
+                detail=error.message,
+                hint="Run the transaction again.",
+            ) from error
+        finally:
+            statement.close()
+
+
+def _news(schema: MapSchema, entries: Entries) -> Iterator[_New]:
+    """By index, what is written. Raises UniqueViolation."""
+    for index in schema.uniques:
+        new = _New(schema, index)
+        for key, row in entries.items():
+            if row is not None:
+                new.add(key, row)
+        if new.by_values:
+            yield new
+
+
+def _searches(new: _New) -> Iterator[tuple[str, Values]]:
+    """Conditions, and their parameters, that find the rows that may have one of the new values."""
+    wanted = [values for _, values in new.by_values.values()]
+    if len(wanted) > SOUGHT_MAX:
+        yield "", ()
+        return
+    for start in range(0, len(wanted), SOUGHT_AT_ONCE):
+        part = wanted[start : start + SOUGHT_AT_ONCE]
+        # Few different texts, so that their plans are found again.
+        size = 1 << (len(part) - 1).bit_length()
+        part += part[-1:] * (size - len(part))
+        yield _condition(new.index, size), tuple([value for each in part for value in each])
+
+
+def _condition(index: IndexDefinition, size: int) -> str:
+    """WHERE for ``size`` values, each of which has a parameter for each column of the index."""
+    columns = [quoted_name(name) for name in index.names]
+    if not index.nulls_distinct:
+        one = " AND ".join(f"{column} IS NOT DISTINCT FROM ?" for column in columns)
+        return f" WHERE {' OR '.join([f'({one})'] * size)}"
+    if len(columns) == 1:
+        return f" WHERE {columns[0]} IN ({', '.join('?' * size)})"
+    one = " AND ".join(f"{column} = ?" for column in columns)
+    return f" WHERE {' OR '.join([f'({one})'] * size)}"

@@ -1,0 +1,191 @@
+"""Statements that write, and EXPLAIN ANALYZE of any: queries of the member's own, whose rows go on
+to the owners (or, in a transaction, into its write set)."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+
+from remuda.datatypes.arrow import engine_schema
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.values import PhysicalValue
+from remuda.execution.context import FragmentProfile
+from remuda.execution.memory import Reservation
+from remuda.member.base.core import Core
+from remuda.member.base.peers import Peers
+from remuda.member.commits.commits import Commits
+from remuda.member.commits.writes import StagedWrite, through_views
+from remuda.member.queries.fragments import statement_account
+from remuda.member.queries.queries import Queries
+from remuda.member.sessions.statement import Statement
+from remuda.member.statements.change_answers import answer_of
+from remuda.member.statements.changes import Changed, Changes, Source
+from remuda.member.statements.implicit_transactions import ImplicitTransactions
+from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
+from remuda.member.statements.transaction_changes import TransactionChanges
+from remuda.query.ids import QueryId
+from remuda.session.answers import Answer
+from remuda.session.explaining import explained
+from remuda.session.planning import PlannedChange, PlannedExplain, PlannedInsert
+
+
+class WriteStatements:
+    def __init__(  # noqa: PLR0917 (made in one place)
+        self,
+        core: Core,
+        peers: Peers,
+        commits: Commits,
+        queries: Queries,
+        runs: Runs,
+        own: TransactionChanges,
+        implicit: ImplicitTransactions,
+    ) -> None:
+        self._core = core
+        self._peers = peers
+        self._commits = commits
+        self._queries = queries
+        self._runs = runs
+        self._own = own
+        self._implicit = implicit
+        self.changes = Changes(core, peers, commits)
+        self.reading: dict[QueryId, int] = {}
+        """Read timestamps of statements that change what they have read."""
+
+    async def insert(
+        self,
+        statement: Statement,
+        found: PlannedInsert,
+        values: tuple[PhysicalValue, ...],
+        profiles: list[FragmentProfile] | None = None,
+    ) -> int:
+        """Rows of the source go staged to their owners and are committed together."""
+        if found.schema.uniques and statement.transaction is None:
+            return await self._implicit.run(
+                statement, lambda run: self.insert(run, found, values, profiles)
+            )
+
+        async def again(attempt: int) -> int:
+            # A query id serves once; the first one is what the client may cancel.
+            run = replace(statement, query=self._queries.new_id()) if attempt else statement
+            statement.attempt = run.query
+            if attempt and profiles is not None:
+                profiles.clear()
+            return await self._insert(run, found, values, profiles)
+
+        return await through_views(again)
+
+    async def _insert(
+        self,
+        statement: Statement,
+        found: PlannedInsert,
+        values: tuple[PhysicalValue, ...],
+        profiles: list[FragmentProfile] | None,
+    ) -> int:
+        statement.begins()
+        schema = found.schema
+        arrow = engine_schema(schema)
+        start = await self._runs.start(statement, found.source, values, INTERNAL_PAGE_ROWS)
+        start = replace(start, analyze=profiles is not None)
+        pages = self._runs.pages(statement, start, profiles if profiles is not None else [])
+        if statement.transaction is not None:
+            return await self._own.insert(statement, statement.transaction, found, pages)
+        write = StagedWrite(self._core, self._peers, self._commits, schema)
+        try:
+            async with contextlib.aclosing(pages):
+                async for page in pages:
+                    await write.add(pa.record_batch(page.columns, schema=arrow))
+            statement.check()
+            if write.empty:
+                return 0
+            turn = partial(self._take_turn, statement)
+            insert_only = found.insert_only
+            return await self.changes.in_turn(
+                write, turn, statement.commits_rows, insert_only=insert_only
+            )
+        except BaseException:
+            write.abort()
+            raise
+
+    async def truncate(self, statement: Statement, schema: MapSchema) -> None:
+        turn = partial(self._take_turn, statement)
+        await self.changes.truncate(schema, turn, statement.commits_rows)
+
+    async def _take_turn(self, statement: Statement, map_id: int, job: str) -> None:
+        """An attempt before this one, if there was one, was undone."""
+        statement.begins()
+        statement.progress.job = job
+        try:
+            await statement.interruptible(self._commits.turn(map_id, job))
+        except BaseException:
+            self._commits.end_turn(map_id, job)  # it may have come in the same moment
+            raise
+
+    async def change(
+        self,
+        statement: Statement,
+        found: PlannedChange,
+        values: tuple[PhysicalValue, ...],
+        profiles: list[FragmentProfile] | None = None,
+    ) -> Changed:
+        """Each attempt reads at its own timestamp, whose versions are kept until it is through."""
+        if found.schema.uniques and found.written and statement.transaction is None:
+            return await self._implicit.run(
+                statement, lambda run: self.change(run, found, values, profiles)
+            )
+
+        async def source(attempt: int) -> Source:
+            # A query id serves once; the first one is what the client may cancel.
+            run = replace(statement, query=self._queries.new_id()) if attempt else statement
+            statement.attempt = run.query
+            statement.begins()
+            start = await self._runs.start(run, found.source, values, INTERNAL_PAGE_ROWS)
+            statement.check()
+            start = replace(start, analyze=profiles is not None)
+            self.reading[statement.query] = start.read_timestamp
+            if profiles is not None:
+                profiles.clear()
+            return start.read_timestamp, self._runs.pages(
+                run, start, profiles if profiles is not None else []
+            )
+
+        await self._runs.admit(statement, found.source, values)
+        try:
+            answer = answer_of(self._runs, self._queries.new_id, statement, found, values)
+            held = Reservation(statement_account(self._core), found.verb)
+            statement.progress.on_closed.append(held.clear)
+            if statement.transaction is not None:
+                own = statement.transaction
+                return await self._own.change(statement, own, found, source, answer, held)
+            return await self.changes.run(
+                found,
+                source,
+                partial(self._take_turn, statement),
+                statement.check,
+                statement.commits_rows,
+                answer,
+                held,
+            )
+        finally:
+            self.reading.pop(statement.query, None)
+
+    async def explain(
+        self, statement: Statement, found: PlannedExplain, values: tuple[PhysicalValue, ...]
+    ) -> Answer:
+        if not found.options.analyze:
+            return explained(found)
+        profiles: list[FragmentProfile] = []
+        clock = self._core.world.clock
+        began = clock.monotonic()
+        if isinstance(found.statement, PlannedInsert):
+            await self.insert(statement, found.statement, values, profiles)
+        elif isinstance(found.statement, PlannedChange):
+            await self.change(statement, found.statement, values, profiles)
+        else:
+            start = await self._runs.start(statement, found.statement, values, INTERNAL_PAGE_ROWS)
+            start = replace(start, analyze=True)
+            async for _ in self._runs.pages(statement, start, profiles):
+                pass
+        return explained(found, profiles, clock.monotonic() - began)

@@ -1,0 +1,98 @@
+"""The writes of a part that has committed, put into the stores."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.timestamp import expiry
+from remuda.errors import InternalError, SchemaChanged
+from remuda.limits import PARTITIONS
+from remuda.member.base.core import Core, attempt
+from remuda.member.state.transaction_sets import PartWork, Row, Write
+from remuda.storage.layout import Layout
+from remuda.storage.map_store import MapStore
+
+SCHEMAS_KEPT = 1000
+
+
+class Applying:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._schemas: OrderedDict[tuple[int, int], MapSchema] = OrderedDict()
+        """By map id and version: of rows that are pending while their map is altered."""
+
+    def remember(self) -> None:
+        """Keep the schemas of now, for rows that were made for them."""
+        for map_id, store in self._core.stores.items():
+            if (map_id, store.schema.version) not in self._schemas:
+                self._remember(store)
+
+    def _remember(self, store: MapStore) -> None:
+        schema = store.schema
+        self._schemas[schema.map_id, schema.version] = schema
+        if len(self._schemas) > SCHEMAS_KEPT:
+            self._schemas.popitem(last=False)
+
+    def knows(self, work: PartWork) -> bool:
+        """Whether the writes can be applied here, now or when the part commits. A backup may hear
+        of a write before it hears of the definition that the rows were made for."""
+        for write in work.writes:
+            if (write.map_id, write.schema_version) in self._schemas:
+                continue
+            store = self._core.stores.get(write.map_id)
+            if store is None:
+                if write.map_id not in self._core.dropped:
+                    return False
+            elif store.schema.version == write.schema_version:
+                self._remember(store)
+            elif store.schema.version < write.schema_version:
+                return False
+        return True
+
+    def apply(self, partition: int, work: PartWork, timestamp: int) -> None:
+        """Make the writes visible from ``timestamp`` on. A map that was dropped meanwhile has
+        nothing to write to."""
+        for write in work.writes:
+            attempt("a committed write", lambda one=write: self._apply(partition, one, timestamp))  # type: ignore[misc]
+
+    def _apply(self, partition: int, write: Write, timestamp: int) -> None:
+        try:
+            store = self.copy(write.map_id, partition)
+        except SchemaChanged:
+            return
+        # A part that was pending while its partition was handed over may commit at a timestamp
+        # below the one from which on this member serves it. The rows that came begin there, and
+        # would cover the write; nobody reads below the floor.
+        at = max(timestamp, store.floor)
+        if write.row is None:
+            store.discard(write.key, at)
+        else:
+            self._set(store, self._row(store, write, write.row), write, at, timestamp)
+
+    def _set(self, store: MapStore, row: Row, write: Write, at: int, timestamp: int) -> None:
+        """Its time counts from the commit, on every copy."""
+        if not write.ttl:
+            store.set(row, at)
+        elif (until := expiry(timestamp, write.ttl)) > at:
+            store.set(row, at, until)
+        else:
+            store.discard(write.key, at)
+
+    def copy(self, map_id: int, partition: int) -> MapStore:
+        """The store that holds the rows of a partition. Raises SchemaChanged."""
+        if partition >= PARTITIONS:
+            return self._core.store(map_id, 0)
+        return self._core.copy_of(map_id, partition)
+
+    def _row(self, store: MapStore, write: Write, row: Row) -> Row:
+        """A row that was made for an earlier schema, as one of the map as it is now."""
+        if write.schema_version == store.schema.version:
+            return row
+        written = self._schemas.get((write.map_id, write.schema_version))
+        if written is None:  # altered twice within a tick: its columns cannot be told apart
+            raise InternalError(
+                f'a row of map "{store.schema.name}" was written for version '
+                f"{write.schema_version} of it, which is not known any more"
+            )
+        return Layout(written, store.schema).row(row)

@@ -1,0 +1,47 @@
+"""Room for parts on backups: what a backup says to its primary, and what the primary remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from remuda.errors import RemudaError
+from remuda.member.base.core import Core
+from remuda.member.state.transaction_sets import PartWork
+from remuda.member.transactions.pending import PendingParts
+from remuda.transaction import states as tx
+from remuda.transaction.parts import Parts
+
+
+class BackupRoom:
+    def __init__(self, core: Core, pending: PendingParts) -> None:
+        self._core = core
+        self._pending = pending
+        self._full: set[int] = set()
+        """Backups that had no room for the last rows that they were sent."""
+
+    def refusal(self, message: tx.BackupPrepare, known: Parts) -> RemudaError | None:
+        """On a backup: why it does not keep a part. A part that it knows may be decided. A member
+        that is being given a copy refuses the copy, not the writes."""
+        if (message.transaction, message.partition) in known:
+            return None
+        if self._core.number not in self._core.view.replicas[message.partition]:
+            return None
+        try:
+            self._core.room.admit_part(cast("PartWork", message.work), primary=False)
+        except RemudaError as error:
+            return error.with_traceback(None)
+        return None
+
+    def note(self, sender: int, message: tx.BackupPrepared | tx.BackupRefused) -> None:
+        """On a primary: what a backup has said."""
+        if isinstance(message, tx.BackupRefused):
+            self._full.add(sender)
+        elif sender in self._full:
+            part = self._pending.part((message.transaction, message.partition))
+            if part is not None and any(write.row is not None for write in part.work.writes):
+                self._full.discard(sender)
+
+    def may_refuse(self, backups: Sequence[int]) -> bool:
+        """Whether one of them had no room a moment ago."""
+        return bool(self._full) and not self._full.isdisjoint(backups)

@@ -1,0 +1,599 @@
+"""The shell around ``transaction.parts`` and ``transaction.near``: messages, stores, locks, time.
+
+Messages to one member are gathered over a step of the event loop and go in one frame. What a
+member says to itself is not sent, but waits until the step is done, too: a machine never hears an
+answer before its effects are carried out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import ParamSpec, cast
+
+from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.view import View
+from remuda.errors import RemudaError, SerializationFailure, ViewChanged
+from remuda.limits import MIB, PARTITIONS
+from remuda.member.base.core import Core, attempt, bug
+from remuda.member.base.peers import Peers
+from remuda.member.state.transaction_sets import PartWork
+from remuda.member.state.view_layout import Receivers, ViewLayout
+from remuda.member.transactions.admission import Admission
+from remuda.member.transactions.apply import Applying
+from remuda.member.transactions.backup_room import BackupRoom
+from remuda.member.transactions.pending import PendingParts
+from remuda.member.transactions.slices import (
+    ROWS_PER_STEP,
+    Inbox,
+    Item,
+    patience,
+    rows_of,
+    slices,
+)
+from remuda.member.transactions.validation import Validation
+from remuda.member.transactions.wire import decode_message, fill_message
+from remuda.rpc.messages import control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.transport import Request
+from remuda.transaction import states as tx
+from remuda.transaction.near import Near
+from remuda.transaction.parts import Address, Parts
+
+log = logging.getLogger(__name__)
+P = ParamSpec("P")
+_PARTS = RpcType.PARTS
+
+TICK = 0.1
+RESEND = 0.5
+REPEAT = 5.0
+LINGER = 0.005
+"""Seconds that a message which nobody waits for may wait for company."""
+LINGERING = (tx.BackupFinish, tx.Finished)
+FRAME_SIZE = 8 * MIB  # of messages that travel together, about; one may be larger
+
+Done = Callable[[tx.Report], None]
+
+
+@dataclass(slots=True)
+class Leading:
+    near: Near
+    done: Done
+
+
+class TransactionShell:
+    """All parts on this member, and the transactions that it is the near member of."""
+
+    def __init__(self, core: Core, peers: Peers) -> None:
+        self._core = core
+        self._peers = peers
+        self.receivers: Receivers = lambda _partition: ()
+        self.pending = PendingParts(core)
+        core.room.counts(lambda: self.pending.nbytes)
+        self.validation = Validation(core, self.pending)
+        self._applying = Applying(core)
+        self.admission = Admission(core, self.pending)
+        self.backup_room = BackupRoom(core, self.pending)
+        self.layout = ViewLayout(core.view, self._receiving)
+        self._parts = Parts(core.number, self.layout, resend=RESEND)
+        self._nears: dict[tx.TransactionId, Leading] = {}
+        self._to_me: deque[tx.Message] = deque()
+        self._inbox = Inbox(self._arrived)
+        self._stepping = False
+        self._outbox: dict[int, list[tx.Message]] = {}
+        self._urgent: set[int] = set()
+        """Members to whom something is said that is waited for."""
+        self._lingering = False
+        self._awaited_ends: set[Address] = set()
+        """Parts whose end the user may wait for (see ``Near``)."""
+        self._finished: dict[int, tuple[int, frozenset[int]]] = {}
+        """By near member, as its last frame said: all its transactions that began before this are
+        finished, but for those that began at these times."""
+        self._latest = 0
+        """The newest transaction of this member."""
+        self._told_below = 0
+        self._told_at = 0.0
+        self.on_tick: list[Callable[[float], None]] = []
+        self._ticker: asyncio.Task[None] | None = None
+
+    def _receiving(self, partition: int) -> tuple[int, ...]:
+        return self.receivers(partition)
+
+    def start(self) -> None:
+        """The first view is there: this member has its number."""
+        self.layout = ViewLayout(self._core.view, self._receiving)
+        self._parts = Parts(self._core.number, self.layout, resend=RESEND)
+        self.admission.take = self._take_prepare
+        self.admission.must_wait = self.validation.must_wait
+        self.pending.on_wait = self._hurry
+        self._ticker = self._core.spawn(self._tick(), "transaction checks")
+
+    def close(self) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+
+    # --- as the near member -------------------------------------------------------------------
+
+    def begin(self, work: Mapping[int, PartWork], done: Done, *, one_phase: bool) -> Near:
+        """Commit; ``done`` is called once with the end of it, at once perhaps."""
+        core = self._core
+        self._latest = core.timestamp()
+        transaction = tx.TransactionId(self._latest, core.number)
+        resend = patience(work, RESEND)
+        locked = any(part.owner is not None for part in work.values())  # others wait for its keys
+        near = Near(
+            core.number,
+            transaction,
+            work,
+            self.layout,
+            one_phase=one_phase,
+            when_finished=locked,
+            resend=resend,
+        )
+        self._nears[transaction] = Leading(near, done)
+        self._run(near.prepare(core.world.clock.monotonic()))
+        self._drop_done(near)
+        return near
+
+    def begin_alone(self, partition: int, work: PartWork, done: Done) -> bool:
+        """``begin`` in one phase of a part of this member's own, whose keys the caller has found
+        free and whose condition it has decided in this very step: the same states and messages,
+        without asking itself. False: it takes ``begin`` (several backups, scans that must be
+        compared, rows that expire). Raises DiskFull, StorageFull, and nothing is begun."""
+        core, layout = self._core, self.layout
+        if len(layout.backups(partition)) > 1 or self.validation.must_look(partition, work):
+            return False
+        core.room.admit_part(work, primary=True)
+        self._latest = core.timestamp()
+        transaction = tx.TransactionId(self._latest, core.number)
+        address = (transaction, partition)
+        alone = {partition: work}
+        near = Near(core.number, transaction, alone, layout, one_phase=True, resend=RESEND)
+        self._nears[transaction] = Leading(near, done)
+        near.begin_alone(core.world.clock.monotonic())
+        self._applying.knows(work)  # remembered, for the case that the map is altered meanwhile
+        timestamp = core.timestamp()
+        self.pending.add(address, work, timestamp, readers_wait=True)
+        self._run(self._parts.prepare_alone(address, work, timestamp))
+        self._drop_done(near)
+        return True
+
+    def roll_back(self, near: Near, cause: RemudaError) -> None:
+        self._run(near.rollback(self._core.world.clock.monotonic(), cause))
+        self._drop_done(near)
+
+    def _drop_done(self, near: Near) -> None:
+        if near.done:
+            self._nears.pop(near.transaction, None)
+
+    def _reported(self, report: tx.Report) -> None:
+        leading = self._nears.get(report.transaction)
+        if leading is not None:
+            told = partial(attempt, "the end of a transaction", partial(leading.done, report))
+            self._core.wal.after(told)
+
+    # --- messages -----------------------------------------------------------------------------
+
+    def on_messages(self, request: Request) -> None:
+        frame = control_pb2.PartMessages.FromString(request.pbody)
+        context = frame.context
+        try:
+            self._core.observe_member(context)
+        except ViewChanged as error:  # everything is sent again, along the newer view
+            log.debug("messages of parts dropped: %s", error.message)
+            return
+        if not self.layout.alive(context.sender):  # dropped, and does not know it yet
+            return
+        self._finished[context.sender] = frame.finished_below, frozenset(frame.in_doubt)
+        sender = context.sender
+        for each in frame.messages:
+            self._inbox.put(sender, each)
+        self._inbox.drain()
+
+    def _arrived(self, sender: int, message: Item) -> None:
+        if not isinstance(message, control_pb2.PartMessage):  # said to itself
+            self._step(self._receive, sender, message)
+            return
+        try:
+            decoded = decode_message(message)
+        except RemudaError as error:
+            log.warning("a message of member %d about a part: %s", sender, error.message)
+            return
+        self._step(self._receive, sender, decoded)
+
+    def _receive(self, sender: int, message: tx.Message) -> None:
+        match message:
+            case tx.Vote(transaction):
+                if message.refusal is None:
+                    self._core.observe_clock(message.timestamp)
+                leading = self._nears.get(transaction)
+                if leading is not None:
+                    now = self._core.world.clock.monotonic()
+                    self._perform(leading.near.on_vote(now, message))
+                    self._drop_done(leading.near)
+            case tx.Finished(transaction):
+                leading = self._nears.get(transaction)
+                if leading is not None:
+                    self._perform(leading.near.on_finished(message))
+                    self._drop_done(leading.near)
+                self._perform(self._parts.on_message(sender, message))
+            case tx.Prepare():
+                self._prepare(sender, message)
+            case tx.Finish():
+                self._note_awaited(message)
+                self._perform(self._parts.on_message(sender, message))
+            case tx.BackupPrepare(work=work) if not self._applying.knows(cast("PartWork", work)):
+                log.debug("a part waits for the definition of its map: %s", message)
+            case tx.BackupPrepared() | tx.BackupRefused():
+                self.backup_room.note(sender, message)
+                self._perform(self._parts.on_message(sender, message))
+            case tx.BackupPrepare() if refusal := self.backup_room.refusal(message, self._parts):
+                self._perform(self._parts.refuse_to_keep(sender, message, refusal))
+            case _:
+                self._perform(self._parts.on_message(sender, message))
+
+    def _prepare(self, sender: int, message: tx.Prepare) -> None:
+        """Parts that must wait are kept back; the machine gets what can be prepared at once."""
+        ready: dict[int, object] = {}
+        for partition, work in message.work.items():
+            address = (message.transaction, partition)
+            known = address in self._parts or not self._serves(partition)
+            if known or self.admission.admits(sender, message, partition, cast("PartWork", work)):
+                ready[partition] = work
+        if ready:
+            self._take_prepare(sender, message, ready)
+
+    def _take_prepare(self, sender: int, message: tx.Prepare, work: Mapping[int, object]) -> None:
+        self.validation.begin_step()
+        prepare = tx.Prepare(message.transaction, message.partitions, work, message.one_phase)
+        self._run(self._parts.on_message(sender, prepare))
+
+    def _serves(self, partition: int) -> bool:
+        return self.layout.primary(partition) == self._core.number
+
+    # --- effects ------------------------------------------------------------------------------
+
+    def _run(self, effects: list[tx.Effect]) -> None:
+        self._step(self._perform, effects)
+
+    def _step(self, action: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """What the member says to itself meanwhile is delivered when ``action`` is done."""
+        if self._stepping:
+            action(*args, **kwargs)
+            return
+        self._stepping = True
+        try:
+            action(*args, **kwargs)
+            while self._to_me:
+                if self._inbox.rows >= ROWS_PER_STEP:
+                    self._hear_later()
+                    break
+                message = self._to_me.popleft()
+                try:
+                    self._receive(self._core.number, message)
+                except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+                    bug(error, "a message of a part")
+        finally:
+            self._stepping = False
+
+    def _hear_later(self) -> None:
+        """Enough was written in this step."""
+        for message in self._to_me:
+            self._inbox.put(self._core.number, message)
+        self._to_me.clear()
+        self._inbox.later()
+
+    def _perform(self, effects: list[tx.Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case tx.Send(to, message):
+                    self._send(to, message)
+                case tx.PrepareHere(transaction, partition, work):
+                    self._prepare_here((transaction, partition), cast("PartWork", work))
+                case tx.KeepHere(transaction, partition, timestamp, work):
+                    self._core.clock.observe(timestamp)
+                    self._inbox.rows += len(cast("PartWork", work).writes)
+                    self.pending.add(
+                        (transaction, partition),
+                        cast("PartWork", work),
+                        timestamp,
+                        readers_wait=self._serves(partition),
+                    )
+                    self._note_prepared((transaction, partition), cast("PartWork", work), timestamp)
+                case tx.ResolveHere():
+                    self._resolve_here(effect)
+                case tx.SettledHere(transaction, partition):
+                    self._core.wal.after(partial(self.pending.remove, (transaction, partition)))
+                case tx.HoldHere(transaction, partition, work):
+                    self.pending.add(
+                        (transaction, partition),
+                        cast("PartWork", work),
+                        FOREVER,
+                        readers_wait=False,
+                    )
+                case tx.Report():
+                    self._reported(effect)
+
+    def _prepare_here(self, address: Address, work: PartWork) -> None:
+        refusal = self.admission.refusal(address) or self._misses_a_copy(address, work)
+        refusal = refusal or self.validation.conflict(address, work)
+        if refusal is not None:
+            self._perform(self._parts.refused_here(address, refusal))
+            return
+        self._inbox.rows += len(work.writes)
+        self._applying.knows(work)  # remembered, for the case that the map is altered meanwhile
+        timestamp = self._core.timestamp()
+        self.pending.add(address, work, timestamp, readers_wait=True)
+        self._note_prepared(address, work, timestamp)
+        self._perform(self._parts.prepared_here(address, timestamp))
+
+    def _note_prepared(self, address: Address, work: PartWork, timestamp: int) -> None:
+        """In one phase, the commit is noted alone: nobody was promised anything before."""
+        wal, parts = self._core.wal, self._parts
+        if wal.active and not parts.one_phase(address):
+            wal.part_prepared(address, work, timestamp, parts.partitions(address))
+
+    def _misses_a_copy(self, address: Address, work: PartWork) -> RemudaError | None:
+        """A member that has joined has copies of REPLICATED maps that a transaction of the view
+        before knows nothing of."""
+        if address[1] < PARTITIONS or not work.writes:
+            return None
+        copies = {PARTITIONS + number for number in self._core.view.by_number}
+        if copies <= set(self._parts.partitions(address)):
+            return None
+        return SerializationFailure(
+            "a member joined while the transaction was about to commit",
+            hint="Run the transaction again.",
+        )
+
+    def _resolve_here(self, end: tx.ResolveHere) -> None:
+        address, timestamp = (end.transaction, end.partition), end.timestamp
+        part, wal = self.pending.part(address), self._core.wal
+        if timestamp is None or part is None:
+            (wal.part_rolled_back if end.partitions else wal.part_let_go)(address)
+            self.pending.remove(address)
+            return
+        self._core.clock.observe(timestamp)
+        self._inbox.rows += len(part.work.writes)
+        self._applying.apply(address[1], part.work, timestamp)
+        if wal.active:
+            wal.part_committed(address, part.work, timestamp, end.partitions)
+        wal.after(partial(self.pending.decided, address))
+
+    # --- sending ------------------------------------------------------------------------------
+
+    def _send(self, to: int, message: tx.Message) -> None:
+        if isinstance(message, tx.Prepare) and len(message.work) > 1:
+            pieces = list(slices(message))
+            if len(pieces) > 1:
+                self._send_pieces(to, pieces)
+                return
+        lingers = self._may_linger(message)
+        if to == self._core.number:
+            self._to_me.append(message)
+            return
+        self._outbox.setdefault(to, []).append(message)
+        if not lingers:
+            if not self._urgent:
+                asyncio.get_running_loop().call_soon(self._flush)
+            self._urgent.add(to)
+        elif not self._lingering:
+            self._lingering = True
+            asyncio.get_running_loop().call_later(LINGER, self._flush_all)
+
+    def _note_awaited(self, message: tx.Finish) -> None:
+        """The near member waits for a primary that is behind, where there is one copy, and for what
+        was locked."""
+        address = (message.transaction, message.partition)
+        part = self.pending.part(address)
+        if part is None or message.timestamp is None:
+            return
+        elsewhere = message.transaction.near != self._core.number
+        behind = elsewhere and part.timestamp < message.timestamp
+        alone = not self.layout.backups(message.partition)
+        if behind or alone or part.work.owner is not None:
+            self._awaited_ends.add(address)
+
+    def _may_linger(self, message: tx.Message) -> bool:
+        if not isinstance(message, LINGERING) or self.pending.awaited:
+            return False
+        address = (message.transaction, message.partition)
+        if address not in self._awaited_ends:
+            return True
+        if isinstance(message, tx.Finished):
+            self._awaited_ends.discard(address)
+        return False
+
+    def _send_pieces(self, to: int, pieces: list[tx.Prepare]) -> None:
+        for piece in pieces:
+            if to == self._core.number:
+                self._inbox.put(to, piece)
+            else:
+                self._send(to, piece)
+        self._inbox.later()
+
+    def _flush_all(self) -> None:
+        self._lingering = False
+        self._flush(everything=True)
+
+    def _hurry(self) -> None:
+        """Somebody waits for a key that is held until the backups have heard how a part ended."""
+        if len(self._urgent) < len(self._outbox):
+            if not self._urgent:
+                asyncio.get_running_loop().call_soon(self._flush)
+            self._urgent.update(self._outbox)
+
+    def _flush(self, *, everything: bool = False) -> None:
+        """What is said to members that something urgent is said to, or to all of them."""
+        outbox = self._outbox
+        if everything or len(self._urgent) == len(outbox):
+            self._outbox = {}
+        else:
+            outbox = {to: outbox.pop(to) for to in list(outbox) if to in self._urgent}
+        self._urgent.clear()
+        if not outbox:
+            return
+        self._core.wal.after(partial(self._deliver, self.layout.number, outbox))
+
+    def _deliver(self, view: int, outbox: dict[int, list[tx.Message]]) -> None:
+        if view != self.layout.number:
+            return  # said in the view before
+        while outbox:
+            to = next(iter(outbox))
+            messages = outbox.pop(to)
+            sent = len(messages)
+            try:
+                sent = self._send_some(to, messages)
+            except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+                bug(error, f"messages of parts to member {to}")
+            if sent < len(messages):
+                outbox[to] = messages[sent:]  # after those for the others
+                asyncio.get_running_loop().call_soon(self._deliver, view, outbox)
+                return
+
+    def _send_some(self, to: int, messages: list[tx.Message]) -> int:
+        """One frame; how many of the messages went with it."""
+        frame, size, rows = self._frame(), 0, 0
+        sent = 0
+        for message in messages:
+            out = frame.messages.add()
+            fill_message(out, message)
+            sent += 1
+            if isinstance(message, tx.Prepare | tx.BackupPrepare):
+                size += out.ByteSize()
+                rows += rows_of(message)
+                if size > FRAME_SIZE or rows >= ROWS_PER_STEP:
+                    break
+        self._send_frame(to, frame)
+        return sent
+
+    def _frame(self) -> control_pb2.PartMessages:
+        return control_pb2.PartMessages(
+            context=self._core.context(),
+            finished_below=self._below(),
+            in_doubt=sorted(self._unfinished()),
+        )
+
+    def _send_frame(self, to: int, frame: control_pb2.PartMessages) -> None:
+        try:
+            self._peers.send_control(to, _PARTS, frame)
+        except RemudaError as error:  # it is sent again, to whoever is there by then
+            log.debug("messages of parts not sent: %s", error.message)
+
+    def _below(self) -> int:
+        """All transactions of this member that began before it are finished everywhere, but for
+        those that are in doubt."""
+        nears = self._nears.items()  # in the order in which they began
+        if self._core.view.unreachable:
+            first = next((name for name, leading in nears if not leading.near.in_doubt), None)
+        else:
+            first = next(iter(self._nears), None)
+        return self._core.clock.last + 1 if first is None else first.began
+
+    def _unfinished(self) -> frozenset[int]:
+        """When those that are in doubt began."""
+        if not self._core.view.unreachable:
+            return frozenset()
+        return frozenset(t.began for t, each in self._nears.items() if each.near.in_doubt)
+
+    # --- time and views -----------------------------------------------------------------------
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            attempt("transaction checks", self._check)
+
+    def _check(self) -> None:
+        now = self._core.world.clock.monotonic()
+        for leading in list(self._nears.values()):
+            self._run(leading.near.on_tick(now))
+            self._drop_done(leading.near)
+        if len(self._parts):
+            self._run(self._parts.on_tick(now))
+            self._forget()
+        self._applying.remember()
+        self.admission.check()
+        self._tell_finished(now)
+        for listener in self.on_tick:
+            listener(now)
+
+    def _forget(self) -> None:
+        self._finished[self._core.number] = self._below(), self._unfinished()
+        for near, finished in self._finished.items():
+            if self.layout.alive(near):
+                self._run(self._parts.forget(near, *finished))
+
+    def let_go(self, partitions: Collection[int]) -> None:
+        """New copies of these partitions are about to come: see ``Parts.let_go``."""
+        self._run(self._parts.let_go(partitions))
+
+    def _tell_finished(self, now: float) -> None:
+        """Others keep the ends of parts until they hear that nobody asks for them any more. The
+        last word of a busy time is repeated, because it may get lost."""
+        told = self._told_below > self._latest
+        if not self._latest or (told and now - self._told_at < REPEAT):
+            return
+        self._told_below, self._told_at = self._below(), now
+        for member in self._core.view.by_number:
+            if member != self._core.number:
+                self._core.wal.after(partial(self._send_frame, member, self._frame()))
+
+    def given(self, partitions: Collection[int]) -> list[tx.GivenPart]:
+        """See ``Parts.given``."""
+        return self._parts.given(partitions)
+
+    def take(self, given: tx.GivenPart) -> bool:
+        """See ``Parts.take``. False: the definition of a map that it writes is not known here."""
+        if given.work is not None and not self._applying.knows(cast("PartWork", given.work)):
+            return False
+        self._run(self._parts.take(given))
+        return True
+
+    @property
+    def parts(self) -> Parts:
+        """To be asked only: this shell steps it."""
+        return self._parts
+
+    def ends(self) -> dict[Address, int | None]:
+        """See ``Parts.ends``."""
+        return self._parts.ends()
+
+    def gauges(self) -> dict[str, int]:
+        """Nothing of it is left when the member is idle."""
+        return {
+            "committing": len(self._nears),
+            "parts": len(self.pending),
+            "part_waits": len(self.admission) + self.pending.waiters + len(self._inbox),
+        }
+
+    @property
+    def remembered(self) -> int:
+        """Parts that may still be asked for."""
+        return len(self._parts)
+
+    def on_view(self, _before: View, after: View) -> None:
+        """Another view is installed: promoted parts go on here, lost near members are replaced."""
+        self.layout = ViewLayout(after, self._receiving)
+        members = after.by_number
+        self._finished = {near: each for near, each in self._finished.items() if near in members}
+        self._outbox.clear()
+        self._urgent.clear()  # said in the view before; what matters is sent again
+        self._awaited_ends.clear()
+        self._inbox.clear()
+        self.admission.clear()
+        self.pending.serve_partitions(self._serves)
+        self._step(self._go_on)
+        self.pending.drop_decided(self._serves)
+        self.pending.wake_all()
+
+    def _go_on(self) -> None:
+        """All machines get the new layout before any of them hears another one."""
+        now = self._core.world.clock.monotonic()
+        self._perform(self._parts.on_layout(self.layout))
+        for leading in list(self._nears.values()):
+            self._perform(leading.near.on_layout(now, self.layout))
+            self._drop_done(leading.near)
