@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from remuda.datatypes.keyhash import Hashes, hash_arrays
 from remuda.errors import InvalidSampleArgument
+from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.kernel import Kernel, column
 from remuda.execution.evaluate.numbers import Value
 from remuda.plan.expression import Call
@@ -31,6 +32,7 @@ def sampled(call: Call) -> Kernel:
         percent = share.to_numpy(zero_copy_only=False)
         if rows and not bool(np.all((percent >= 0) & (percent <= 100))):
             raise InvalidSampleArgument("sample percentage must be between 0 and 100")
+        key = [canonical(part, type_) for part, type_ in zip(key, types[2:], strict=True)]
         mixed = _mixed(hash_arrays(key, types[2:]) ^ _mixed(hash_arrays([seed], types[1:2])))
         # 53 bits of the number as a fraction of 100, so that 100 percent are all rows.
         number = (mixed >> np.uint64(11)).astype(np.float64) * (100.0 / 2**53)

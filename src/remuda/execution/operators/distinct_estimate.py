@@ -17,6 +17,7 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.keyhash import hash_arrays
 from remuda.datatypes.sql import SqlType
 from remuda.execution.arrays import Data, Indices, array_from
+from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.operators.aggregate_states import State
 from remuda.execution.operators.moments import without_nulls
 
@@ -48,7 +49,8 @@ class DistinctEstimateState(State):
         slots, (values,) = without_nulls(groups, [values])
         if len(slots) == 0:
             return
-        hashes = np.asarray(hash_arrays([values], [self._type])).view(np.uint64)
+        column = canonical(values, self._type)
+        hashes = np.asarray(hash_arrays([column], [self._type])).view(np.uint64)
         register = (hashes >> np.uint64(64 - _BITS)).astype(np.int64)
         rest = hashes << np.uint64(_BITS)
         self._insert(slots * _REGISTERS + register, _leading_zeros(rest) + 1)
