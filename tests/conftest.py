@@ -23,6 +23,7 @@ from file_costs import file_of, write_costs
 from files_together import FilesTogether
 from unit_tier import UnitGuard, in_unit_tier
 
+GC_THRESHOLDS = (50_000, 20, 100)
 GOLDEN = Path(__file__).parent / "golden"
 NEAR = pytest.StashKey[list[str] | None]()
 """The files of a near run; None if the run is none."""
@@ -110,10 +111,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip)
 
 
-def pytest_collection_finish() -> None:
-    """Thousands of collected tests live to the end: no need to look through them for garbage."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of collected tests live to the end: no need to look through them for garbage, now
+    or later. The collector runs as seldom as in a member, for clusters here allocate as much."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

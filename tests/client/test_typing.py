@@ -16,9 +16,11 @@ def test_the_package_says_that_it_is_typed():
     assert files("remuda").joinpath("py.typed").is_file()
 
 
-def test_a_program_over_both_faces(golden, tmp_path):
+def test_a_program_over_both_faces(golden, pytestconfig):
+    # The cache stays from run to run: mypy looks at what has changed since.
+    cache = pytestconfig.cache.mkdir("mypy")
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"]
-    command += ["--cache-dir", str(tmp_path), "--no-error-summary", str(PROGRAM)]
+    command += ["--cache-dir", str(cache), "--no-error-summary", str(PROGRAM)]
     found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     lines = PROGRAM.read_text(encoding="utf-8").splitlines()
     shown = []
