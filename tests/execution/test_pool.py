@@ -285,3 +285,31 @@ class Hasty(FragmentInstance):
 def test_the_explorer_finds_lost_wake_ups(broken):
     found = itertools.islice(explored(broken, 2, 60_000), 20_000)
     assert any(seen < 2 for seen in found)
+
+
+class CountedWorkers:
+    def __init__(self) -> None:
+        self.started: list[str] = []
+
+    def start_thread(self, target: Callable[[], None], name: str) -> threading.Thread:
+        self.started.append(name)
+        thread = threading.Thread(target=target, daemon=True)
+        thread.start()
+        return thread
+
+
+def test_the_threads_start_with_the_first_slice_and_not_after_the_end():
+    workers = CountedWorkers()
+    pool = Pool(2, workers, "some")
+    assert workers.started == []
+    ran = threading.Event()
+    pool.submit(Task("a", run=ran.set))
+    assert ran.wait(30)
+    pool.submit(Task("a"))
+    pool.close()
+    assert workers.started == ["some-0", "some-1"]
+
+    unused = Pool(2, workers, "other")
+    unused.close()
+    unused.submit(Task("a"))
+    assert workers.started == ["some-0", "some-1"]

@@ -76,6 +76,9 @@ class Pool:
     a short fragment); slices submitted inline from within an inline slice run after it, in the same
     thread, so the stack stays flat. A pool without threads gives every other slice to ``later``,
     which runs it in a turn of its own (the event loop's ``call_soon``); without that, inline too.
+
+    The threads start with the first slice for them. A member has several pools, and most of them
+    have nothing to do for long: starting all threads at once would delay its start.
     """
 
     def __init__(
@@ -91,17 +94,24 @@ class Pool:
         """True for each task in the rotation, False for each thread that is to end."""
         self._inline = threading.local()
         self._later = later
-        self._threads = [
-            workers.start_thread(self._work, f"{name}-{number}") for number in range(threads)
-        ]
+        self._wanted = threads
+        self._workers = workers
+        self._name = name
+        self._threads: list[Thread] = []
+        self._closed = False
 
     def submit(self, task: Runnable, inline: bool = False) -> None:
-        if inline or not (self._threads or self._later):
+        if inline or not (self._wanted or self._later):
             self._run_inline(task)
             return
         with self._lock:
             self._rotation.add(task)
-        if self._threads:
+            if not self._threads and not self._closed:
+                self._threads = [
+                    self._workers.start_thread(self._work, f"{self._name}-{number}")
+                    for number in range(self._wanted)
+                ]
+        if self._wanted:
             self._tokens.put(True)
         elif self._later is not None:
             self._later(self._run_next)
@@ -134,6 +144,8 @@ class Pool:
 
     def close(self) -> None:
         """Stop the threads after the slices already queued; call after every query has ended."""
+        with self._lock:
+            self._closed = True
         for _ in self._threads:
             self._tokens.put(False)
         for thread in self._threads:
