@@ -7,7 +7,7 @@ import difflib
 import gc
 import sys
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import trustme
 from xdist.scheduler import LoadScopeScheduling
+
+import remuda
 
 # Modules that tests share lie beside them: pytest imports in importlib mode, which adds no path.
 sys.path.insert(0, str(Path(__file__).parent / "selection"))
@@ -158,6 +160,25 @@ class GoldenFiles:
 @pytest.fixture(scope="session")
 def golden(request: pytest.FixtureRequest) -> GoldenFiles:
     return GoldenFiles(bool(request.config.getoption("--rewrite")))
+
+
+@pytest.fixture(scope="session")
+def members_of_session() -> Iterator[remuda.Cluster]:
+    """Three member processes with default settings. Tests take ``three_members``."""
+    with remuda.start(members=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def three_members(members_of_session: remuda.Cluster) -> Iterator[remuda.Cluster]:
+    """Three member processes for tests that stop none and change no setting. A start takes
+    more than a second of processor time, so files share them. Each file finds no table, and leaves none."""
+    yield members_of_session
+    with members_of_session.connect() as client:
+        for kind, relation in (("VIEW", "sys.views"), ("TABLE", "sys.maps")):
+            listed = client.sql(f"SELECT name FROM {relation}").fetchall()
+            for (name,) in listed:
+                client.sql(f'DROP {kind} IF EXISTS "{name}" CASCADE')
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,8 @@ ROWS = 300
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    with remuda.start(members=2) as cluster:
-        yield cluster
+def cluster(three_members: remuda.Cluster) -> remuda.Cluster:
+    return three_members
 
 
 @pytest.fixture(scope="module")

@@ -39,9 +39,8 @@ class Flight:
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    with remuda.start(members=3) as found:
-        yield found
+def cluster(three_members):
+    return three_members
 
 
 @pytest.fixture

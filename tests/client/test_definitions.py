@@ -28,9 +28,8 @@ class Fare:
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    with remuda.start(members=3) as found:
-        yield found
+def cluster(three_members):
+    return three_members
 
 
 @pytest.fixture

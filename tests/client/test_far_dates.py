@@ -22,12 +22,12 @@ MANY += " FROM generate_series(1, 5000) g ORDER BY g"
 
 
 @pytest.fixture(scope="module")
-def grid() -> Iterator[remuda.Cluster]:
-    with remuda.start(members=2) as cluster, cluster.connect() as client:
+def grid(three_members: remuda.Cluster) -> remuda.Cluster:
+    with three_members.connect() as client:
         client.sql("CREATE TABLE moments (id BIGINT PRIMARY KEY, d DATE, t TIMESTAMP)")
         client.sql("INSERT INTO moments VALUES (1, '12026-01-01', '10000-01-01 01:02:03')")
         client.sql("INSERT INTO moments VALUES (2, '2026-01-01', '2026-01-01')")
-        yield cluster
+    return three_members
 
 
 @pytest.fixture(scope="module")

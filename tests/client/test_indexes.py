@@ -29,9 +29,8 @@ class Flight:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[remuda.Cluster]:
-    with remuda.start(members=3) as cluster:
-        yield cluster
+def cluster(three_members: remuda.Cluster) -> remuda.Cluster:
+    return three_members
 
 
 @pytest.fixture

@@ -29,8 +29,8 @@ class Task:
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[remuda.Client]:
-    with remuda.start(members=2) as cluster, cluster.connect() as found:
+def client(three_members: remuda.Cluster) -> Iterator[remuda.Client]:
+    with three_members.connect() as found:
         yield found
 
 

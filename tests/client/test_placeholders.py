@@ -13,8 +13,8 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
-def client():
-    with remuda.start(members=1) as cluster, cluster.connect() as found:
+def client(three_members):
+    with three_members.connect() as found:
         yield found
 
 

@@ -7,7 +7,7 @@ import datetime as dt
 import itertools
 import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -65,12 +65,11 @@ TRIED = 60
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[remuda.Cluster]:
-    with remuda.start(members=1) as found:
-        with found.connect() as client:
-            for text in SETUP:
-                client.sql(text)
-        yield found
+def cluster(three_members: remuda.Cluster) -> remuda.Cluster:
+    with three_members.connect() as client:
+        for text in SETUP:
+            client.sql(text)
+    return three_members
 
 
 def _cases() -> list[tuple[str, tuple[Any, ...]]]:

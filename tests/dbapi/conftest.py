@@ -1,4 +1,4 @@
-"""Two member processes for all tests of PEP 249's module."""
+"""Member processes, connections and a table for the tests of PEP 249's module."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import remuda
 import remuda.dbapi
 
 
-@pytest.fixture(scope="package")
-def cluster():
-    with remuda.start(members=2) as found:
-        yield found
+@pytest.fixture(scope="module")
+def cluster(three_members):
+    return three_members
 
 
 @pytest.fixture

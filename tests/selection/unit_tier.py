@@ -20,7 +20,7 @@ UNIT_FOLDERS = (
 FORBIDDEN_PACKAGES = {"duckdb", "pyspark"}
 PROCESS_MODULES = {"subprocess", "multiprocessing", "pty"}
 PROCESS_EVENTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"}
-OUTSIDE = {
+OF_OTHERS = {
     "execution/test_evaluate.py",
     "execution/test_json_paths.py",
     "sql/test_found_by_random_statements.py",
@@ -30,8 +30,26 @@ OUTSIDE = {
     "storage/test_format_versions.py",
     "storage/test_log_kills.py",
 }
-"""Files of these folders that are not in the tier: they compare with DuckDB, start processes, or
-take more than their share of the minute."""
+"""Files of these folders that ask DuckDB or PySpark, or start processes."""
+LONG = {
+    "cluster/test_agreement.py",
+    "cluster/test_movement.py",
+    "cluster/test_replicas.py",
+    "execution/test_distinct_values.py",
+    "execution/test_merge_join.py",
+    "execution/test_partitioned_aggregate.py",
+    "execution/test_partitioned_join.py",
+    "execution/test_regex.py",
+    "execution/test_sorted_runs.py",
+    "planner/test_equivalence.py",
+    "transaction/test_commit.py",
+    "transaction/test_logged_cuts.py",
+    "transaction/test_shells.py",
+    "transaction/test_staged_returns.py",
+    "transaction/test_unreachable_parts.py",
+}
+"""Files that take more than their share of the minute."""
+OUTSIDE = OF_OTHERS | LONG
 
 
 def in_unit_tier(file: Path) -> bool:
