@@ -172,7 +172,8 @@ def members_of_session() -> Iterator[remuda.Cluster]:
 @pytest.fixture(scope="module")
 def three_members(members_of_session: remuda.Cluster) -> Iterator[remuda.Cluster]:
     """Three member processes for tests that stop none and change no setting. A start takes
-    more than a second of processor time, so files share them. Each file finds no table, and leaves none."""
+    more than a second of processor time, so files share them. Each file finds no table, and leaves
+    none."""
     yield members_of_session
     with members_of_session.connect() as client:
         for kind, relation in (("VIEW", "sys.views"), ("TABLE", "sys.maps")):
