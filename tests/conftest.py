@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent / "selection"))
 import near_tests
 from file_costs import file_of, write_costs
 from files_together import FilesTogether
-from unit_tier import UnitGuard, in_unit_tier
+from unit_tier import UnitGuard, has_unit_tests, in_unit_tier
 
 GC_THRESHOLDS = (50_000, 20, 100)
 GOLDEN = Path(__file__).parent / "golden"
@@ -74,15 +74,17 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what was not asked for before its imports cost anything."""
-    if not collection_path.name.startswith("test_"):
-        return None
+    """Leave out what was not asked for before it, or its conftest, imports anything."""
     near = config.stash[NEAR]
-    if near is not None and str(collection_path) not in near:
-        return True
-    if config.getoption("--unit") and not in_unit_tier(collection_path):
-        return True
-    return None
+    if collection_path.is_dir():
+        unit = has_unit_tests(collection_path)
+        chosen = near is None or any(file.startswith(f"{collection_path}/") for file in near)
+    elif collection_path.name.startswith("test_"):
+        unit = in_unit_tier(collection_path)
+        chosen = near is None or str(collection_path) in near
+    else:
+        return None
+    return True if not chosen or (config.getoption("--unit") and not unit) else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -114,13 +116,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Thousands of collected tests live to the end: no need to look through them for garbage, now
     or later. The collector runs as seldom as in a member, for clusters here allocate as much."""
+    guard = UnitGuard.of(session.config)
+    guard.active = session.config.getoption("--unit")
     gc.disable()
     try:
         return (yield)
     finally:
+        guard.active = False
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)

@@ -95,7 +95,8 @@ def _kinship(file: Path, module: str) -> int:
 def near_tests(changed: Collection[Path], seconds: float = SECONDS) -> NearTests:
     """The changed test files, those beside a changed module of the tests, and then the nearest."""
     modules = {module for file in changed if (module := module_of(file)) is not None}
-    graph = grimp.build_graph(*PACKAGES, cache_dir=str(ROOT / ".import_linter_cache"))
+    # Without a cache: that of import-linter holds its modules only as it has read them itself.
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     distances = _distances(graph, modules)
     costs = read_costs()
     ranked: list[tuple[int, float, Path]] = []

@@ -64,6 +64,10 @@ def in_unit_tier(file: Path) -> bool:
     return place.parts[0] in UNIT_FOLDERS and str(place) not in OUTSIDE
 
 
+def has_unit_tests(folder: Path) -> bool:
+    return folder == TESTS or folder.relative_to(TESTS).parts[0] in UNIT_FOLDERS
+
+
 def forbidden_imports(file: Path) -> set[str]:
     """Packages that a file of the tier must not import, in its text or in modules beside it."""
     texts = [file, *shared_modules(file)]
