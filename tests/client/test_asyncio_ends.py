@@ -257,8 +257,12 @@ class TestLoss:
         grid.silent.add("run_query")
 
         async def scenario(client):
+            numbers = client.map("m")
+            # The connections are there when the time of the statement begins.
+            for key in range(20):
+                await numbers.put(key, {"v": 1})
             with pytest.raises(QueryTimeout, match="did not end the statement in time"):
-                await client.query("SELECT 1", member=1, timeout=0.01)
+                await client.query("SELECT 1", member=1, timeout=0.1)
 
         run(grid, scenario)
 
