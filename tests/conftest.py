@@ -7,7 +7,8 @@ import difflib
 import gc
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -174,17 +175,45 @@ def members_of_session() -> Iterator[remuda.Cluster]:
         yield cluster
 
 
+def drop_everything(cluster: remuda.Cluster) -> None:
+    with cluster.connect() as client:
+        for kind, relation in (("VIEW", "sys.views"), ("TABLE", "sys.maps")):
+            for (name,) in client.sql(f"SELECT name FROM {relation}").fetchall():
+                client.sql(f'DROP {kind} IF EXISTS "{name}" CASCADE')
+
+
 @pytest.fixture(scope="module")
 def three_members(members_of_session: remuda.Cluster) -> Iterator[remuda.Cluster]:
     """Three member processes for tests that stop none and change no setting. A start takes
     more than a second of processor time, so files share them. Each file finds no table, and leaves
     none."""
     yield members_of_session
-    with members_of_session.connect() as client:
-        for kind, relation in (("VIEW", "sys.views"), ("TABLE", "sys.maps")):
-            listed = client.sql(f"SELECT name FROM {relation}").fetchall()
-            for (name,) in listed:
-                client.sql(f'DROP {kind} IF EXISTS "{name}" CASCADE')
+    drop_everything(members_of_session)
+
+
+ClusterOf = Callable[..., AbstractContextManager[remuda.Cluster]]
+
+
+@pytest.fixture(scope="session")
+def cluster_of(request: pytest.FixtureRequest) -> ClusterOf:
+    """``with cluster_of(members, settings)``: the three members of the session if these are wanted,
+    without tables before and after; otherwise members that start here and stop at the end."""
+
+    @contextmanager
+    def given(
+        members: int, settings: Mapping[str, object] | None = None
+    ) -> Iterator[remuda.Cluster]:
+        if members == 3 and not settings:
+            cluster = request.getfixturevalue("members_of_session")
+            try:
+                yield cluster
+            finally:
+                drop_everything(cluster)
+        else:
+            with remuda.start(members=members, settings=settings) as cluster:
+                yield cluster
+
+    return given
 
 
 @dataclass(frozen=True)

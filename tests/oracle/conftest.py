@@ -5,17 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from oracle_engines import VARIANTS, Engines, filled_duckdb, started
+from oracle_engines import VARIANTS, Engines, filled, filled_duckdb
 
 
 @pytest.fixture(scope="module", params=list(VARIANTS))
-def engines(request: pytest.FixtureRequest) -> Iterator[Engines]:
-    with started(request.param) as found:
+def engines(request: pytest.FixtureRequest, cluster_of: Any) -> Iterator[Engines]:
+    with filled(cluster_of, request.param) as found:
         yield found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import duckdb
 from oracle_answers import Rows, difference, rows_of
@@ -50,10 +50,11 @@ def copy_tables(duck: duckdb.DuckDBPyConnection, client: remuda.Client) -> None:
 
 
 @contextmanager
-def started(variant: str) -> Iterator[Engines]:
-    members, settings = VARIANTS[variant]
+def filled(
+    cluster_of: Callable[..., AbstractContextManager[remuda.Cluster]], variant: str
+) -> Iterator[Engines]:
     with (
-        remuda.start(members=members, settings=settings) as cluster,
+        cluster_of(*VARIANTS[variant]) as cluster,
         cluster.connect() as client,
         filled_duckdb() as duck,
     ):

@@ -7,11 +7,10 @@ import os
 import random
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 import duckdb
 import pytest
-
-import remuda
 
 pytestmark = pytest.mark.cluster
 
@@ -120,14 +119,14 @@ def _by_keys(rows: list[tuple[object, ...]], keys: int) -> list[tuple[object, ..
 
 
 @pytest.mark.parametrize("members", [1, 3])
-def test_aggregates_like_duckdb(members: int) -> None:
+def test_aggregates_like_duckdb(members: int, cluster_of: Any) -> None:
     chance = random.Random(SEED)
     oracle = duckdb.connect()
     oracle.execute(f"CREATE TABLE m ({COLUMNS})")
     rows = list(_rows(chance))
     oracle.executemany(f"INSERT INTO m VALUES ({', '.join('?' * 11)})", rows)
     generator = Generator(chance)
-    with remuda.start(members=members) as cluster, cluster.connect() as client:
+    with cluster_of(members) as cluster, cluster.connect() as client:
         client.sql(f"CREATE TABLE m ({COLUMNS})").close()
         values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
         client.sql(f"INSERT INTO m VALUES {values}").close()

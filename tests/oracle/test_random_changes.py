@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import duckdb
 import pytest
@@ -116,8 +117,8 @@ class Generator:
 
 
 @pytest.fixture(scope="module")
-def engines() -> Iterator[tuple[remuda.Client, duckdb.DuckDBPyConnection]]:
-    with remuda.start(members=3) as cluster, cluster.connect() as client, duckdb.connect() as duck:
+def engines(cluster_of: Any) -> Iterator[tuple[remuda.Client, duckdb.DuckDBPyConnection]]:
+    with cluster_of(3) as cluster, cluster.connect() as client, duckdb.connect() as duck:
         for table, columns in TABLES.items():
             duck.execute(f"CREATE TABLE {table} ({columns})")
             suffix = " REPLICATED" if table == "r" else ""

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -220,8 +221,8 @@ class Both:
 
 
 @pytest.fixture(params=[{"members": 1}, {"members": 3}], ids=["one member", "three members"])
-def both(request: pytest.FixtureRequest) -> Iterator[Both]:
-    with remuda.start(**request.param) as cluster, cluster.connect() as client:
+def both(request: pytest.FixtureRequest, cluster_of: Any) -> Iterator[Both]:
+    with cluster_of(**request.param) as cluster, cluster.connect() as client:
         yield Both(client)
 
 

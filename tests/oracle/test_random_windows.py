@@ -8,6 +8,7 @@ import os
 import random
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 import duckdb
 import pytest
@@ -146,9 +147,9 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @pytest.fixture(scope="module", params=list(VARIANTS))
 def client(
-    request: pytest.FixtureRequest, duck: duckdb.DuckDBPyConnection
+    request: pytest.FixtureRequest, cluster_of: Any, duck: duckdb.DuckDBPyConnection
 ) -> Iterator[remuda.Client]:
-    with remuda.start(**VARIANTS[request.param]) as cluster, cluster.connect() as found:
+    with cluster_of(**VARIANTS[request.param]) as cluster, cluster.connect() as found:
         found.sql(DEFINITION).close()
         found.map("w").put_all(duck.sql("FROM w").to_arrow_table())
         yield found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,8 +34,8 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module", params=list(VARIANTS))
-def variant(request: pytest.FixtureRequest) -> Iterator[tuple[str, remuda.Client]]:
-    with remuda.start(**VARIANTS[request.param]) as cluster, cluster.connect() as client:
+def variant(request: pytest.FixtureRequest, cluster_of: Any) -> Iterator[tuple[str, remuda.Client]]:
+    with cluster_of(**VARIANTS[request.param]) as cluster, cluster.connect() as client:
         yield request.param, client
 
 
