@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -143,3 +144,101 @@ def test_primaries_do_not_go_back_and_forth_when_a_member_joins(members: int, co
     share = len(view.partitions_of(joined))
     assert all(len(set(owners)) == len(owners) <= 3 for owners in primaries)
     assert sum(len(owners) - 1 for owners in primaries) <= 1.5 * share
+
+
+class Moving:
+    """A cluster whose primaries move copies, a few at a time and in any order, while members join,
+    leave and are lost."""
+
+    def __init__(self, seed: str, members: int, copies: int) -> None:
+        self.chance = random.Random(seed)
+        self.copies = copies
+        self.view = view_of(members, copies)
+        self.leaving: frozenset[int] = frozenset()
+        self.primaries = [[row[0]] for row in self.view.replicas]
+
+    def changed(self, view: View) -> None:
+        self.view = view
+        for owners, row in zip(self.primaries, view.replicas, strict=True):
+            if owners[-1] != row[0]:
+                owners.append(row[0])
+
+    def happen(self, event: str) -> None:
+        staying = sorted(self.view.by_number.keys() - self.leaving)
+        if event == "join":
+            joining = replace(member(0), uuid=f"{self.chance.random()}")
+            self.changed(next_view(self.view, (), [joining]))
+        elif len(staying) > self.copies:
+            gone = self.chance.choice(staying)
+            if event == "leave":
+                self.leaving |= {gone}
+            else:
+                self.changed(next_view(self.view, [gone], ()))
+
+    def move(self) -> bool:
+        """Whether a member had anything to move."""
+        moved = False
+        for number in self.chance.sample(sorted(self.view.by_number), len(self.view.members)):
+            together = self.chance.choice((1, 8, 16))
+            move = next_move(self.view, number, self.copies, together, self.leaving)
+            if move is not None:
+                check(self.view, move, self.copies)
+                self.changed(next_view(self.view, (), (), move.placements))
+                moved = True
+        for number in sorted(self.leaving):
+            if not any(number in row for row in self.view.replicas):
+                self.leaving -= {number}
+                self.view = next_view(self.view, [number], (), left={number: 0})
+        return moved
+
+    def run(self, events: Sequence[str]) -> None:
+        for event in events:
+            self.happen(event)
+            for _ in range(self.chance.randint(0, 12)):
+                self.move()
+        for _ in range(1000):
+            if not self.move() and not self.leaving:
+                break
+        else:
+            raise AssertionError("it never ends")
+        numbers = self.view.by_number
+        assert progress(self.view, self.copies) == {"partitions_to_place": 0, "copies_missing": 0}
+        assert all(len(row) == min(self.copies, len(numbers)) for row in self.view.replicas)
+        for held in (
+            [len(self.view.partitions_of(number)) for number in numbers],
+            [sum(number in row for row in self.view.replicas) for number in numbers],
+        ):
+            assert max(held) - min(held) <= 1
+
+
+@pytest.mark.parametrize(("members", "copies"), [(2, 2), (3, 2), (3, 3), (5, 2)])
+def test_joins_that_overlap_change_primaries_as_often_as_needed(members: int, copies: int) -> None:
+    """As with one that joins, no primary changes more than twice, and none goes back."""
+    moving = Moving(f"{members}-{copies}", members, copies)
+    moving.run(["join", "join"])
+    joined = [number for number in moving.view.by_number if number > members]
+    needed = sum(len(moving.view.partitions_of(number)) for number in joined)
+    assert all(len(set(owners)) == len(owners) <= 3 for owners in moving.primaries)
+    assert sum(len(owners) - 1 for owners in moving.primaries) <= needed * 1.1
+
+
+def changed_at_random(seed: int) -> None:
+    chance = random.Random(seed)
+    members, copies = chance.randint(2, 6), chance.randint(1, 4)
+    kinds = ("join", "join", "leave", "lose" if copies > 1 else "leave")
+    events = [chance.choice(kinds) for _ in range(chance.randint(2, 5))]
+    moving = Moving(f"{seed}", members, copies)
+    moving.run(events)
+    assert max(len(owners) - 1 for owners in moving.primaries) <= len(events) + 1
+
+
+def test_any_changes_that_overlap_end_in_an_even_table() -> None:
+    for seed in (1, 18, 22, 29, 35):
+        changed_at_random(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_many_changes_that_overlap_end_in_even_tables() -> None:
+    for seed in range(300):
+        changed_at_random(seed)

@@ -22,6 +22,8 @@ class Rows:
         """``levels``: how many copies a row is to have."""
         self._apart, self._levels = apart, levels
         self._before = [frozenset(row) for row in table]
+        self._led = [row[0] if row else None for row in table]
+        """The primary of each row until now."""
         self._rows: list[list[int]] = []
         self._primaries: dict[int, set[int]] = {member: set() for member in apart.members}
         self._backups: dict[int, set[int]] = {member: set() for member in apart.members}
@@ -139,12 +141,15 @@ class Rows:
         return {member: self._copies(member) for member in self._apart.members}
 
     def _pick_backup(self, giver: int, taker: int) -> int | None:
-        """A row where the step copies nothing, or not much."""
+        """A row where the step copies nothing, or not much. The primary that still leads the row
+        would lose its copy at once, whoever is to be the primary later."""
 
-        def cost(index: int) -> tuple[int, int, int]:
+        def cost(index: int) -> tuple[int, bool, int, int]:
             before, primary = self._before[index], self._rows[index][0]
             copied = (taker not in before) + (giver in before)
-            return copied, self._pairs[primary, taker] - self._pairs[primary, giver], index
+            leads = self._led[index] == giver
+            paired = self._pairs[primary, taker] - self._pairs[primary, giver]
+            return copied, leads, paired, index
 
         able = self._backups[giver] - self._backups[taker] - self._primaries[taker]
         if self._apart.matters:

@@ -8,7 +8,7 @@ view is asked to name it; where nothing is to be copied, the view is asked at on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -127,7 +127,23 @@ def next_move(  # noqa: PLR0917 (a table, who asks, and what holds it back)
         return Move(receiver, tuple(urgent[:together]))
     if not leaving and _balancing(view.replicas, target, copies):
         return None  # each copy that is made may change who should be the primary of what
+    roles = _given_up(view.replicas, target, me, roles)
     return Move(None, tuple(roles[:together])) if roles else None
+
+
+def _given_up(
+    table: Replicas, target: Replicas, me: int, roles: Sequence[Placement]
+) -> list[Placement]:
+    """Those of the changes of roles that may be made now: ``me`` gives up no more primaries than it
+    has too many. In the target, roles go from member to member. One that passed its own on before
+    it has got others would be short of them, and the next target would give it others back."""
+    now = Counter(row[0] for row in table if row)
+    then = Counter(wanted[0] for row, wanted in zip(table, target, strict=True) if row)
+    if now == then:
+        return list(roles)
+    stay = [place for place in roles if place.after[0] == me]
+    go = [place for place in roles if place.after[0] != me]
+    return [*stay, *go[: max(0, now[me] - then[me])]]
 
 
 def _balancing(table: Replicas, target: Replicas, copies: int) -> bool:
@@ -142,11 +158,11 @@ def _after(
     row: tuple[int, ...], wanted: tuple[int, ...], receiver: int, copies: int
 ) -> tuple[int, ...]:
     """The row when ``receiver`` has a copy: as wanted, as far as there are copies; others stay as
-    backups until there are enough. The primary stays, unless it is to keep nothing or the receiver
-    takes its place: another one may be wanted when all copies are made."""
+    backups until there are enough. The primary stays, unless it is to keep no copy: another one may
+    be wanted when all copies are made."""
     there = {*row, receiver}
     first = [member for member in wanted if member in there]
-    if wanted[0] != receiver and row[0] in first:
+    if row[0] in first:
         first.remove(row[0])
         first.insert(0, row[0])
     rest = [member for member in row if member not in first]
