@@ -16,6 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 NAMES = (
+    "calls",
     "point",
     "tpc",
     "spark",

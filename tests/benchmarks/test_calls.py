@@ -1,0 +1,72 @@
+"""No operation calls more Python functions than its budget allows: ``benchmarks/calls.toml``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from calls import Budget, all_counts, budgets, figures, this_python
+from counted_loop import CountingLoop
+
+
+def test_operations_keep_to_their_budgets() -> None:
+    python, known = budgets()
+    if this_python() != python:
+        pytest.skip(f"{this_python()} calls differently: the budgets are those of {python}")
+    found = {name: figures(counts).calls for name, counts in all_counts()}
+    assert found.keys() == known.keys()
+    over = {
+        name: f"{calls} calls, {known[name].recorded} recorded"
+        for name, calls in found.items()
+        if calls > known[name].allowed
+    }
+    assert not over, "benchmarks/calls.py --profile NAME shows the calls, --record accepts them"
+
+
+def test_an_allowance_is_smaller_than_a_step_for_each_request() -> None:
+    assert Budget(100).allowed == 105
+    assert Budget(1000).allowed == 1020
+
+
+def numbers() -> Iterator[int]:
+    yield 1
+    yield 2
+
+
+async def resumed_twice() -> None:
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
+def test_calls_and_resumptions_of_an_operation_count_and_others_do_not() -> None:
+    loop = CountingLoop()
+    background = 0
+
+    async def upkeep() -> None:
+        nonlocal background
+        while True:
+            background += 1
+            await asyncio.sleep(0)
+
+    async def operation(number: int) -> None:
+        assert sum(numbers()) == number
+        task = asyncio.ensure_future(resumed_twice())
+        await task
+
+    async def start() -> asyncio.Task[None]:
+        return asyncio.ensure_future(upkeep())
+
+    running = loop.complete(start())
+    count = loop.count(operation, 3)
+    running.cancel()
+    found = {code.co_name: number for code, number in count.calls.items()}
+    assert background > 2
+    assert found["numbers"] == 3  # two numbers and the end
+    assert found["resumed_twice"] == 3
+    assert found["operation"] == 2
+    assert "upkeep" not in found
