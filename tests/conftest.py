@@ -57,8 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
         near = near_tests.near_tests(changed, config.getoption("--near-seconds"))
         files = [str(file) for file in near.files]
         config.stash[NEAR_LINE] = (
-            f"near: {len(files)} of the {near.reaching} test files that reach the"
-            f" {len(changed)} changed files"
+            f"near: {len(files)} of the {near.reaching} test files that reach"
+            f" {len(changed)} changed files; ./run test runs the rest"
         )
     else:
         files = None
@@ -70,8 +70,9 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["near"] = node.config.stash[NEAR]
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
-    return config.stash.get(NEAR_LINE, None)
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if NEAR_LINE in config.stash:
+        terminalreporter.write_line(config.stash[NEAR_LINE])
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -16,7 +16,7 @@ from near_tests import ROOT, near_tests
 from unit_tier import OUTSIDE, UnitGuard, forbidden_imports, in_unit_tier
 
 UNIT_FILES = [file for file in every_test_file() if in_unit_tier(file)]
-UNIT_SECONDS = 100
+UNIT_SECONDS = 80
 """Work of the tier by tests/selection/costs.txt: two processes have a minute."""
 SLEEPS = 169
 """Calls of sleep with a time, outside tests/simulation, where time is virtual. The number only

@@ -24,7 +24,7 @@ ROOT = TESTS.parent
 PACKAGES = ("remuda", "pyspark_remuda")
 CHANGED = -10
 """The distance of a changed test file. The smallest of another one is that of its folders."""
-SECONDS = 40.0
+SECONDS = 20.0
 """Seconds of work of one run, shared by its processes."""
 
 
