@@ -67,6 +67,12 @@ class UndefinedSchema(InputError):
     sqlstate = "3F000"
 
 
+class InvalidName(InputError):
+    """A text that should be the name of an object of the catalog is none."""
+
+    sqlstate = "42602"
+
+
 class UndefinedObject(InputError):
     """Something that is neither a map nor a column does not exist: a constraint, say."""
 

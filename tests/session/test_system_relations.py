@@ -6,6 +6,7 @@ import pytest
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.system_relations import (
+    FUNCTIONS,
     INFORMATION_SCHEMA,
     PG_CATALOG,
     SYSTEM,
@@ -36,7 +37,7 @@ from remuda.datatypes.sql import (
     varchar,
 )
 from remuda.member.system.system_relations import engine_rows
-from remuda.session.system import functions, information_schema, pg_catalog
+from remuda.session.system import information_schema, pg_catalog
 
 TYPES = (
     BIGINT, BOOLEAN, BYTEA, DATE, DOUBLE, INTEGER, INTERVAL, JSON, REAL, SMALLINT, TIME, TIMESTAMP,
@@ -64,8 +65,7 @@ def catalog() -> Catalog:
 
 PRODUCED = [
     *((SYSTEM[INFORMATION_SCHEMA][name], rows) for name, rows in information_schema.ROWS.items()),
-    *((SYSTEM[PG_CATALOG][name], rows) for name, rows in pg_catalog.ROWS.items()),
-    (SYSTEM[PG_CATALOG]["pg_proc"], functions.pg_proc),
+    *(((SYSTEM[PG_CATALOG] | FUNCTIONS)[name], rows) for name, rows in pg_catalog.ROWS.items()),
 ]
 
 

@@ -139,7 +139,6 @@ select 1 where generate_series(1, 3) = 1
 select sum(generate_series(1, 3))
 select id from flights group by generate_series(1, 3)
 select generate_series(1, generate_series(1, 2))
-select json_each('{}')
 select count(*) over (order by generate_series(1, 2))
 """
 

@@ -19,46 +19,21 @@ from remuda.datatypes.index import IndexDefinition, IndexKind
 from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
 
 SCHEMAS: Final = {PG_CATALOG: 11, PUBLIC: 2200, INFORMATION_SCHEMA: 13000, SYS: 13500}
+PG_CATALOG_OID: Final = SCHEMAS[PG_CATALOG]
 OWNER_OID: Final = 10
 DATABASE_OID: Final = 5
-_SYSTEM_FIRST: Final = 14000
-_KNOWN: Final = {
-    "pg_am": 2601,
-    "pg_attrdef": 2604,
-    "pg_attribute": 1249,
-    "pg_auth_members": 1261,
-    "pg_cast": 2605,
-    "pg_class": 1259,
-    "pg_collation": 3456,
-    "pg_constraint": 2606,
-    "pg_database": 1262,
-    "pg_depend": 2608,
-    "pg_description": 2609,
-    "pg_enum": 3501,
-    "pg_extension": 3079,
-    "pg_foreign_server": 1417,
-    "pg_foreign_table": 3118,
-    "pg_index": 2610,
-    "pg_inherits": 2611,
-    "pg_language": 2612,
-    "pg_namespace": 2615,
-    "pg_opclass": 2616,
-    "pg_operator": 2617,
-    "pg_partitioned_table": 3350,
-    "pg_policy": 3256,
-    "pg_proc": 1255,
-    "pg_publication": 6104,
-    "pg_publication_rel": 6106,
-    "pg_range": 3541,
-    "pg_rewrite": 2618,
-    "pg_sequence": 2224,
-    "pg_shdescription": 2396,
-    "pg_statistic_ext": 3381,
-    "pg_tablespace": 1213,
-    "pg_trigger": 2620,
-    "pg_type": 1247,
+METHODS: Final = {"btree": 403, "hash": 405, "bitmap": 13900}
+"""OIDs of the access methods of indexes."""
+HEAP: Final = 2
+"""The access method of tables."""
+HANDLERS: Final = {
+    3: "heap_tableam_handler",
+    330: "bthandler",
+    331: "hashhandler",
+    13901: "bitmaphandler",
 }
-"""PostgreSQL's own numbers, which clients know by heart."""
+"""The functions behind access methods."""
+_SYSTEM_FIRST: Final = 14000
 
 
 class Holder(Protocol):
@@ -106,8 +81,8 @@ def relations(holder: Holder) -> Iterator[Relation]:
     for view in holder.views:
         yield Relation(view.oid, PUBLIC, view.name, "v", view.columns, view)
     for place, found in enumerate(all_system_relations()):
-        kind = "v" if found.schema != PG_CATALOG else "r"
-        oid = _KNOWN.get(found.name, _SYSTEM_FIRST + place)
+        kind = "r" if found.oid else "v"
+        oid = found.oid or _SYSTEM_FIRST + place
         yield Relation(oid, found.schema, found.name, kind, found.columns, found)
 
 
@@ -143,3 +118,8 @@ def index_text(index: Index, *, pretty: bool = False) -> str:
     unique = "UNIQUE " if definition.unique else ""
     nulls = "" if definition.nulls_distinct else " NULLS NOT DISTINCT"
     return f"CREATE {unique}INDEX {name} ON {where} USING {kind} ({columns}){nulls}"
+
+
+def view_text(view: ViewDefinition) -> str:
+    """The query of a view, as it was written."""
+    return view.text + ";"

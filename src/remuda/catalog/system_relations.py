@@ -1,15 +1,17 @@
 """The relations that describe the grid itself: their names and columns.
 
-``information_schema`` is the standard's, ``pg_catalog`` the part of PostgreSQL's that its clients
-ask for, ``sys`` is our own. Where their rows come from: ``session.system`` and
-``member.system.system_relations``.
+``information_schema`` is the standard's, ``pg_catalog`` is PostgreSQL's, ``sys`` is our own. Where
+their rows come from: ``session.system`` and ``member.system.system_relations``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from remuda.catalog.pg_relations import PG_RELATIONS
+from remuda.catalog.pg_types import catalog_type
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import (
     BIGINT,
@@ -38,6 +40,8 @@ class SystemRelation:
     schema: str
     name: str
     columns: tuple[Column, ...]
+    oid: int = 0
+    """The number that PostgreSQL gives it; 0 for a view."""
 
     @property
     def qualified(self) -> str:
@@ -117,113 +121,6 @@ user_defined_types: user_defined_type_catalog text, user_defined_type_schema tex
     user_defined_type_name text, user_defined_type_category text
 """
 
-_PG_CATALOG: Final = """
-pg_namespace: oid bigint, nspname text, nspowner bigint, nspacl text[]
-pg_class: oid bigint, relname text, relnamespace bigint, reltype bigint, reloftype bigint,
-    relowner bigint, relam bigint, relfilenode bigint, reltablespace bigint, relpages int,
-    reltuples real, relallvisible int, reltoastrelid bigint, relhasindex bool, relisshared bool,
-    relpersistence text, relkind text, relnatts smallint, relchecks smallint, relhasrules bool,
-    relhastriggers bool, relhassubclass bool, relrowsecurity bool, relforcerowsecurity bool,
-    relispopulated bool, relreplident text, relispartition bool, relrewrite bigint,
-    relfrozenxid bigint, relminmxid bigint, relacl text[], reloptions text[], relpartbound text
-pg_attribute: attrelid bigint, attname text, atttypid bigint, attstattarget int, attlen smallint,
-    attnum smallint, attndims int, attcacheoff int, atttypmod int, attbyval bool, attalign text,
-    attstorage text, attcompression text, attnotnull bool, atthasdef bool, atthasmissing bool,
-    attidentity text, attgenerated text, attisdropped bool, attislocal bool, attinhcount int,
-    attcollation bigint, attacl text[], attoptions text[], attfdwoptions text[],
-    attmissingval text
-pg_attrdef: oid bigint, adrelid bigint, adnum smallint, adbin text
-pg_type: oid bigint, typname text, typnamespace bigint, typowner bigint, typlen smallint,
-    typbyval bool, typtype text, typcategory text, typispreferred bool, typisdefined bool,
-    typdelim text, typrelid bigint, typsubscript text, typelem bigint, typarray bigint,
-    typinput text, typoutput text, typreceive text, typsend text, typmodin text, typmodout text,
-    typanalyze text, typalign text, typstorage text, typnotnull bool, typbasetype bigint,
-    typtypmod int, typndims int, typcollation bigint, typdefaultbin text, typdefault text,
-    typacl text[]
-pg_constraint: oid bigint, conname text, connamespace bigint, contype text, condeferrable bool,
-    condeferred bool, convalidated bool, conrelid bigint, contypid bigint, conindid bigint,
-    conparentid bigint, confrelid bigint, confupdtype text, confdeltype text, confmatchtype text,
-    conislocal bool, coninhcount int, connoinherit bool, conkey smallint[], confkey smallint[],
-    conbin text
-pg_index: indexrelid bigint, indrelid bigint, indnatts smallint, indnkeyatts smallint,
-    indisunique bool, indnullsnotdistinct bool, indisprimary bool, indisexclusion bool,
-    indimmediate bool, indisclustered bool, indisvalid bool, indcheckxmin bool, indisready bool,
-    indislive bool, indisreplident bool, indkey smallint[], indcollation bigint[],
-    indclass bigint[], indoption smallint[], indexprs text, indpred text
-pg_description: objoid bigint, classoid bigint, objsubid int, description text
-pg_shdescription: objoid bigint, classoid bigint, description text
-pg_proc: oid bigint, proname text, pronamespace bigint, proowner bigint, prolang bigint,
-    procost real, prorows real, provariadic bigint, prokind text, prosecdef bool,
-    proleakproof bool, proisstrict bool, proretset bool, provolatile text, proparallel text,
-    pronargs smallint, pronargdefaults smallint, prorettype bigint, proargtypes bigint[],
-    proallargtypes bigint[], proargmodes text[], proargnames text[], prosrc text, probin text,
-    proacl text[]
-pg_settings: name text, setting text, unit text, category text, short_desc text, extra_desc text,
-    context text, vartype text, source text, min_val text, max_val text, enumvals text[],
-    boot_val text, reset_val text, sourcefile text, sourceline int, pending_restart bool
-pg_database: oid bigint, datname text, datdba bigint, encoding int, datlocprovider text,
-    datistemplate bool, datallowconn bool, datconnlimit int, dattablespace bigint,
-    datcollate text, datctype text, daticulocale text, datcollversion text, datacl text[]
-pg_roles: oid bigint, rolname text, rolsuper bool, rolinherit bool, rolcreaterole bool,
-    rolcreatedb bool, rolcanlogin bool, rolreplication bool, rolconnlimit int, rolpassword text,
-    rolvaliduntil moment, rolbypassrls bool, rolconfig text[]
-pg_user: usename text, usesysid bigint, usecreatedb bool, usesuper bool, userepl bool,
-    usebypassrls bool, passwd text, valuntil moment, useconfig text[]
-pg_auth_members: roleid bigint, member bigint, grantor bigint, admin_option bool
-pg_tables: schemaname text, tablename text, tableowner text, tablespace text, hasindexes bool,
-    hasrules bool, hastriggers bool, rowsecurity bool
-pg_views: schemaname text, viewname text, viewowner text, definition text
-pg_matviews: schemaname text, matviewname text, matviewowner text, tablespace text,
-    hasindexes bool, ispopulated bool, definition text
-pg_indexes: schemaname text, tablename text, indexname text, tablespace text, indexdef text
-pg_sequences: schemaname text, sequencename text, sequenceowner text, start_value bigint,
-    last_value bigint
-pg_am: oid bigint, amname text, amhandler text, amtype text
-pg_tablespace: oid bigint, spcname text, spcowner bigint, spcacl text[], spcoptions text[]
-pg_collation: oid bigint, collname text, collnamespace bigint, collowner bigint,
-    collprovider text, collisdeterministic bool, collencoding int, collcollate text,
-    collctype text
-pg_enum: oid bigint, enumtypid bigint, enumsortorder real, enumlabel text
-pg_range: rngtypid bigint, rngsubtype bigint, rngmultitypid bigint
-pg_inherits: inhrelid bigint, inhparent bigint, inhseqno int, inhdetachpending bool
-pg_depend: classid bigint, objid bigint, objsubid int, refclassid bigint, refobjid bigint,
-    refobjsubid int, deptype text
-pg_trigger: oid bigint, tgrelid bigint, tgparentid bigint, tgname text, tgfoid bigint,
-    tgtype smallint, tgenabled text, tgisinternal bool, tgconstrrelid bigint,
-    tgconstrindid bigint, tgconstraint bigint, tgdeferrable bool, tginitdeferred bool
-pg_rewrite: oid bigint, rulename text, ev_class bigint, ev_type text, ev_enabled text,
-    is_instead bool, ev_qual text, ev_action text
-pg_policy: oid bigint, polname text, polrelid bigint, polcmd text, polpermissive bool,
-    polroles bigint[], polqual text, polwithcheck text
-pg_statistic_ext: oid bigint, stxrelid bigint, stxname text, stxnamespace bigint,
-    stxowner bigint, stxstattarget int, stxkeys smallint[], stxkind text[]
-pg_extension: oid bigint, extname text, extowner bigint, extnamespace bigint,
-    extrelocatable bool, extversion text
-pg_foreign_table: ftrelid bigint, ftserver bigint, ftoptions text[]
-pg_foreign_server: oid bigint, srvname text, srvowner bigint, srvfdw bigint, srvtype text,
-    srvversion text, srvoptions text[]
-pg_publication: oid bigint, pubname text, pubowner bigint, puballtables bool
-pg_publication_rel: oid bigint, prpubid bigint, prrelid bigint
-pg_partitioned_table: partrelid bigint, partstrat text, partnatts smallint
-pg_sequence: seqrelid bigint, seqtypid bigint, seqstart bigint, seqincrement bigint,
-    seqmax bigint, seqmin bigint, seqcache bigint, seqcycle bool
-pg_language: oid bigint, lanname text, lanowner bigint, lanispl bool, lanpltrusted bool
-pg_operator: oid bigint, oprname text, oprnamespace bigint, oprowner bigint, oprkind text,
-    oprleft bigint, oprright bigint, oprresult bigint
-pg_cast: oid bigint, castsource bigint, casttarget bigint, castfunc bigint, castcontext text,
-    castmethod text
-pg_opclass: oid bigint, opcmethod bigint, opcname text, opcnamespace bigint, opcdefault bool
-sqlite_master: type text, name text, tbl_name text, rootpage bigint, sql text
-pg_stat_activity: datid bigint, datname text, pid int, leader_pid int, usesysid bigint,
-    usename text, application_name text, client_addr text, client_hostname text, client_port int,
-    backend_start moment, xact_start moment, query_start moment, state_change moment,
-    wait_event_type text, wait_event text, state text, backend_xid bigint, backend_xmin bigint,
-    query_id bigint, query text, backend_type text
-pg_locks: locktype text, database bigint, relation bigint, page int, tuple smallint,
-    virtualxid text, transactionid bigint, classid bigint, objid bigint, objsubid smallint,
-    virtualtransaction text, pid int, mode text, granted bool, fastpath bool, waitstart moment
-"""
-
 _SYS: Final = """
 members: member int, uuid text, host text, user_port int, control_port int, data_port int,
     state text, cause text, coordinator bool, asked bool, partitions int, backups int, view bigint,
@@ -293,26 +190,52 @@ subscriptions: subscription text, member int, kind text, map text, query text, u
 """
 
 
-def _relations(schema: str, text: str) -> dict[str, SystemRelation]:
-    found: dict[str, SystemRelation] = {}
+def _entries(text: str) -> Iterator[tuple[str, list[list[str]]]]:
+    """The name of each relation, and the words of each column."""
     for entry in text.replace("\n    ", " ").strip().splitlines():
         name, _, columns = entry.partition(": ")
+        yield name, [part.split() for part in columns.split(", ")]
+
+
+def _relations(schema: str, text: str) -> dict[str, SystemRelation]:
+    return {
+        name: SystemRelation(schema, name, tuple(Column(c, _TYPES[t]) for c, t in columns))
+        for name, columns in _entries(text)
+    }
+
+
+def _pg_catalog() -> dict[str, SystemRelation]:
+    found: dict[str, SystemRelation] = {}
+    for header, columns in _entries(PG_RELATIONS):
+        name, number = header.split()
         found[name] = SystemRelation(
-            schema, name, tuple(_column(*part.split()) for part in columns.split(", "))
+            PG_CATALOG,
+            name,
+            tuple(
+                Column(column, catalog_type(t.rstrip("!")), nullable=not t.endswith("!"))
+                for column, t in columns
+            ),
+            0 if number == "view" else int(number),
         )
     return found
 
 
-def _column(name: str, type_name: str) -> Column:
-    return Column(name, _TYPES[type_name])
-
-
 SYSTEM: Final[dict[str, dict[str, SystemRelation]]] = {
     INFORMATION_SCHEMA: _relations(INFORMATION_SCHEMA, _INFORMATION_SCHEMA),
-    PG_CATALOG: _relations(PG_CATALOG, _PG_CATALOG),
+    PG_CATALOG: _pg_catalog()
+    | _relations(
+        PG_CATALOG, "sqlite_master: type text, name text, tbl_name text, rootpage bigint, sql text"
+    ),
     SYS: _relations(SYS, _SYS),
 }
 """All of them, by schema and name."""
+
+
+FUNCTIONS: Final[dict[str, SystemRelation]] = _relations(
+    PG_CATALOG,
+    "pg_get_keywords: word text, catcode text, barelabel bool, catdesc text, baredesc text",
+)
+"""Functions in FROM that take no arguments, and give rows of the catalog."""
 
 
 def system_relation(schema: str | None, name: str) -> SystemRelation | None:

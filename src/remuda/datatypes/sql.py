@@ -71,6 +71,10 @@ class SqlType:
     type, as PostgreSQL's type modifiers are none: types that differ in them only are equal, and no
     expression has them (``unrestricted``). ``datatypes.time_digits`` applies them.
 
+    ``alias`` is PostgreSQL's name for a column of its catalog whose values have another type here:
+    ``oid`` and ``regclass`` are BIGINT, ``name`` is VARCHAR. It is no part of the type either: it
+    tells clients a type, and casts to text and from text how to write a value.
+
     ``str(type)`` is its name in SQL. ``decimal``, ``varchar``, ``char``, ``array`` and ``row`` make
     those with parameters.
     """
@@ -84,6 +88,7 @@ class SqlType:
     digits: tuple[int, int] | None = None
     fraction: int | None = field(default=None, compare=False, repr=False)
     span: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    alias: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
@@ -193,8 +198,15 @@ def computed_decimal(scale: int, step: int, least: int) -> SqlType:
     return replace(decimal(DECIMAL_PRECISION_MAX, scale), digits=(step, least))
 
 
+def aliased(t: SqlType, alias: str) -> SqlType:
+    """``t`` under a name that PostgreSQL's catalog has for it; "" for none."""
+    return t if t.alias == alias else replace(t, alias=alias)
+
+
 def without_digits(t: SqlType) -> SqlType:
-    """``t`` as the type of a stored column, which shows all digits of its scale."""
+    """``t`` as the type of a stored column, which shows all digits of its scale, and has no name
+    of its own."""
+    t = aliased(t, "")
     if t.element is not None:
         return replace(t, element=without_digits(t.element))
     if t.fields:

@@ -189,6 +189,20 @@ def _searched(types: Types) -> Signature | None:
     return Signature((VARCHAR, element, array(element)), BOOLEAN)
 
 
+def _looked_up(types: Types) -> Signature | None:
+    """(key, keys, values)"""
+    if len(types) != 3 or types[1].element != types[0] or types[2].element is None:
+        return None
+    return Signature(types, types[2].element)
+
+
+def _each_looked_up(types: Types) -> Signature | None:
+    """(array of keys, keys, values)"""
+    if len(types) != 3 or types[1] != types[0] or types[2].element is None:
+        return None
+    return Signature(types, types[2])
+
+
 _OWN, _NEVER = NullRule.OWN, NullRule.NEVER
 
 FUNCTIONS: Final = (
@@ -227,6 +241,8 @@ FUNCTIONS: Final = (
     ScalarFunction("string_to_array", fixed(array(VARCHAR), VARCHAR, VARCHAR, VARCHAR, optional=1),
                    _OWN, "text, separator, text that means NULL"),
     ScalarFunction("set_element", _set_element, _OWN, "array, place, element", raises=True),
+    ScalarFunction("lookup", _looked_up, summary="key, constant keys, constant values"),
+    ScalarFunction("lookup_each", _each_looked_up, summary="keys, constant keys, constant values"),
     ScalarFunction("gen_random_uuid", fixed(UUID), _NEVER, "a random UUID", folds=False),
 )  # fmt: skip
 
@@ -235,4 +251,5 @@ ALIASES: Final[dict[str, str]] = {"uuid_generate_v4": "gen_random_uuid"}
 OPERATORS: Final = frozenset({"@>", "<@", "&&"})
 INTERNAL: Final = frozenset(
     {"array", "subscript", "array_slice", "set_element", "any_of", "all_of", "row", "field"}
+    | {"lookup", "lookup_each"}
 )

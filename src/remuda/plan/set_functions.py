@@ -90,6 +90,12 @@ def _unnest(given: Types) -> SetSignature | None:
     return SetSignature(given, (("", given[0].element),))
 
 
+def _numbered(given: Types) -> SetSignature | None:
+    if len(given) != 1 or given[0].element is None:
+        return None
+    return SetSignature(given, (("x", given[0].element), ("n", INTEGER)))
+
+
 def _subscripts(given: Types) -> SetSignature | None:
     wanted: Types = (given[0], INTEGER, BOOLEAN) if given and given[0].element is not None else ()
     if not 2 <= len(given) <= len(wanted) or not _fits(given[1:], wanted[1:]):
@@ -139,6 +145,7 @@ _DEFINED = (
     SetFunction("generate_series", _series, "start, stop, step (1; an INTERVAL for dates)", 1000.0),
     SetFunction("generate_subscripts", _subscripts, "1 to the length of an array", 10.0),
     SetFunction("unnest", _unnest, "the elements of an array, or of several side by side", 10.0),
+    SetFunction("_pg_expandarray", _numbered, "the elements of an array with their places", 10.0),
     SetFunction("string_to_table", _texts(2, 3), "text, separator, what stands for NULL", 10.0),
     SetFunction("regexp_split_to_table", _texts(2, 3), "text, pattern, flags", 10.0),
     SetFunction(

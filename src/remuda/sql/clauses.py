@@ -105,7 +105,6 @@ def default_name(node: exp.Expr) -> str:
         exp.AtTimeZone: "timezone",
         exp.Substring: "substring",
         exp.StrPosition: "position",
-        exp.Boolean: "bool",
         exp.CurrentDate: "current_date",
         exp.CurrentCatalog: "current_catalog",
         exp.CurrentSchema: "current_schema",

@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from remuda.catalog.pg_types import OBJECTS
 from remuda.datatypes.coercion import (
     common_type,
     is_assignable,
@@ -48,6 +49,14 @@ from remuda.plan.functions import SCALAR_FUNCTIONS, Signature, with_digits, with
 from remuda.sql.constant_numbers import folded_quotient
 from remuda.sql.constants import exactly, folded_cast, minimal_decimal
 from remuda.sql.context import Context
+from remuda.sql.object_names import (
+    as_number,
+    as_text,
+    is_written,
+    object_literal,
+    of_objects,
+    retyped,
+)
 from remuda.sql.special_moments import special_moment
 
 COMPARISONS: Final = frozenset(
@@ -177,7 +186,7 @@ class Converter:
         if is_untyped(expression):
             expression = self.typed(expression, target, node)
         if expression.type == target:
-            return self.kept(expression, target, node)
+            return self.kept(retyped(expression, target), target, node)
         if not is_explicit(expression.type, target):
             raise self.context.error(
                 CannotCoerce,
@@ -187,7 +196,14 @@ class Converter:
         return self.kept(self.cast(expression, unrestricted(target), node), target, node)
 
     def cast(self, expression: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
-        """A Cast, folded if the operand is a constant."""
+        """A Cast, folded if the operand is a constant. OIDs of objects become their names, and
+        names become OIDs."""
+        if target.is_text and is_written(expression.type):
+            expression = as_text(self.context, expression)
+            if expression.type == target:
+                return expression
+        elif target.alias in OBJECTS and expression.type.is_text:
+            return self._object(expression, target, node)
         if isinstance(expression, Literal):
             moment = special_moment(str(expression.value), target)
             if moment is not None and expression.type.is_text:
@@ -200,6 +216,11 @@ class Converter:
                 return folded
         return Cast(target, expression)
 
+    def _object(self, text: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
+        if isinstance(text, Literal) and text.value is not None:
+            return object_literal(self.context, str(text.value), target, node)
+        return as_number(self.context, target.alias, text)
+
     def typed(self, expression: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
         """An untyped expression takes the type ``target``, text without a limit of length."""
         wanted = VARCHAR if target.is_text else target
@@ -207,6 +228,8 @@ class Converter:
         if isinstance(expression, Literal):
             if expression.value is None:
                 return Literal(unrestricted(target), None)
+            if of_objects(target):
+                return object_literal(self.context, str(expression.value), bare, node)
             moment = special_moment(str(expression.value), bare)
             if moment is not None:
                 return moment
@@ -220,6 +243,8 @@ class Converter:
         assert isinstance(expression, Parameter)
         known = self.context.parameter_types
         found = known[expression.index]
+        if target.alias in OBJECTS and (found is None or found.kind is Kind.NULL):
+            return as_number(self.context, target.alias, self.typed(expression, VARCHAR, node))
         if found is None or found.kind is Kind.NULL:
             known[expression.index] = bare
             return Parameter(bare, expression.index)

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from remuda.catalog.pg_types import VECTORS
 from remuda.datatypes.sql import (
     BIGINT,
     BOOLEAN,
@@ -119,6 +120,8 @@ def _subscript(binder: ExpressionBinder, node: exp.Bracket) -> Expression:
         place = binder.convert.assigned(place, INTEGER, part, "array subscript")
     if not (is_untyped(place) or place.type.is_integer):
         raise binder.context.error(TypeMismatch, "array subscript must have type integer", part)
+    if operand.type.alias in VECTORS:  # indkey[0] is the first
+        place = binder.convert.call("+", [place, Literal(INTEGER, 1)], [part, part], node)
     return binder.convert.call("subscript", [operand, place], [node.this, part], node)
 
 

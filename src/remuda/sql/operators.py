@@ -50,7 +50,6 @@ from remuda.sql.places import position_at, position_of, span_of
 from remuda.sql.row_values import row_parts, row_values, rows_of_literals
 from remuda.sql.scope import all_levels, columns_of_alias, resolve_column, whole_row
 from remuda.sql.subqueries import compared, quantified, quantifier
-from remuda.sql.system_functions import object_cast, regclass_text
 from remuda.sql.types import BARE_SCALE, is_bare_decimal, type_from_tree
 
 # --- leaves ----------------------------------------------------------------------------------
@@ -356,12 +355,10 @@ def _date(binder: ExpressionBinder, node: exp.Date) -> Expression:
 def _cast(binder: ExpressionBinder, node: exp.Cast) -> Expression:
     place = _type_position(binder.context, node)
     to = node.args["to"]
-    catalog_object = object_cast(binder, node, _object_type(to))
-    if catalog_object is not None:
-        return catalog_object
-    inner = _object_type(node.this.args["to"]) if isinstance(node.this, exp.Cast) else ""
-    if inner == "regclass" and type_from_tree(to, place).is_text:
-        return regclass_text(binder, node.this)
+    name = _own_type(to)
+    if name == "jsonpath":
+        text = binder.convert.explicit(binder.bind(node.this), VARCHAR, node.this)
+        return binder.convert.call("jsonpath", [text], [node.this], node)
     if empty_array(node.this) and (target := type_from_tree(to, place)).element is not None:
         return Literal(target, ())
     operand = binder.bind(node.this)
@@ -382,12 +379,8 @@ def _any_decimal(operand: Expression) -> SqlType:
     return computed_decimal(BARE_SCALE, TRIMMED_STEP, 0)
 
 
-def _object_type(to: exp.Expr) -> str:
-    """The name of a type that stands for an object of the catalog, "" for any other."""
-    if isinstance(to, exp.ObjectIdentifier):
-        return str(to.this).lower()
-    if to.this is exp.DataType.Type.NAME:
-        return "name"
+def _own_type(to: exp.Expr) -> str:
+    """The name of a type that sqlglot does not know, "" for any other."""
     kind = to.args.get("kind")
     return kind.name.lower() if isinstance(kind, exp.Expr) else ""
 

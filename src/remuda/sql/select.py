@@ -34,7 +34,7 @@ from remuda.plan.expression import (
     conjunction,
 )
 from remuda.plan.logical import Filter, Logical, OutputColumn
-from remuda.sql import array_queries, calls, operators, unicode_strings
+from remuda.sql import array_queries, calls, catalog_functions, operators, unicode_strings
 from remuda.sql.aggregates import bind_aggregate, first_of
 from remuda.sql.clauses import (
     RowCounts,
@@ -64,6 +64,7 @@ from remuda.sql.windows import WindowBinder
 assert array_queries
 assert calls
 assert operators
+assert catalog_functions
 assert unicode_strings
 """Importing them registers their handlers."""
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from remuda.datatypes.sql import row
 from remuda.errors import NotSupported
-from remuda.plan.expression import ColumnId, ColumnRef, Expression, columns_of
+from remuda.plan.expression import Call, ColumnId, ColumnRef, Expression, columns_of
 from remuda.plan.functions import is_volatile
 from remuda.plan.logical import Logical, OutputColumn, Unfold
 from remuda.plan.set_functions import SetCall
@@ -24,7 +25,7 @@ class SelectRows:
     """
 
     def __init__(self) -> None:
-        self._calls: list[tuple[SetCall, OutputColumn, exp.Expr]] = []
+        self._calls: list[tuple[SetCall, tuple[OutputColumn, ...], exp.Expr]] = []
         self._grouped: set[ColumnId] = set()
         """The columns of the calls that are unfolded below the groups."""
 
@@ -40,24 +41,17 @@ class SelectRows:
     @property
     def ids(self) -> set[ColumnId]:
         """The columns of the calls above the groups."""
-        return {column.id for _, column, _ in self._calls} - self._grouped
+        return {column.id for _, columns, _ in self._calls for column in columns} - self._grouped
 
     def bind(
         self, binder: ExpressionBinder, name: str, arguments: Sequence[exp.Expr], node: exp.Expr
     ) -> Expression:
-        """A reference to the column that the call will give."""
+        """A reference to the column that the call will give; of several columns the row."""
         context = binder.context
         known = len(self._calls)
         call, signature = bound_call(binder, name, arguments, node)
         if len(self._calls) > known:
             raise context.unsupported("a set-returning function in the arguments of one", node)
-        if len(signature.columns) > 1:
-            raise context.error(
-                NotSupported,
-                f"{name} gives several columns",
-                node,
-                hint="Call it in FROM.",
-            )
         if not signature.columns:
             raise context.error(
                 NotSupported,
@@ -65,18 +59,21 @@ class SelectRows:
                 node,
                 hint=f"Call it in FROM: {name}(...) AS r(column type, ...).",
             )
-        column = next((c for made, c, _ in self._calls if made == call), None)
-        if column is not None and not any(map(is_volatile, call.arguments)):
-            return ColumnRef(column.type, column.id, column.name)
-        column = OutputColumn(context.new_id(), name, call.types[0])
-        self._calls.append((call, column, node))
-        return ColumnRef(column.type, column.id, column.name)
+        known_columns = next((c for made, c, _ in self._calls if made == call), None)
+        if known_columns is not None and not any(map(is_volatile, call.arguments)):
+            return _value(known_columns)
+        columns = tuple(
+            OutputColumn(context.new_id(), column or name, found)
+            for (column, _), found in zip(signature.columns, call.types, strict=True)
+        )
+        self._calls.append((call, columns, node))
+        return _value(columns)
 
     def attach_grouped(self, plan: Logical, keys: Iterable[Expression]) -> Logical:
         """``plan`` with the columns of the calls that the grouping ``keys`` use."""
         used = {column for key in keys for column in columns_of(key)}
-        calls = [(call, column) for call, column, _ in self._calls if column.id in used]
-        self._grouped = {column.id for _, column in calls}
+        calls = [(c, columns) for c, columns, _ in self._calls if used & {x.id for x in columns}]
+        self._grouped = {column.id for _, columns in calls for column in columns}
         return _unfolded(plan, calls)
 
     def attach(
@@ -85,15 +82,23 @@ class SelectRows:
         """``plan`` with the columns of the other calls; ``above`` rewrites arguments over
         groups."""
         calls = []
-        for call, column, node in self._calls:
-            if column.id not in self._grouped:
+        for call, columns, node in self._calls:
+            if columns[0].id not in self._grouped:
                 arguments = tuple(above(argument, node) for argument in call.arguments)
-                calls.append((replace(call, arguments=arguments), column))
+                calls.append((replace(call, arguments=arguments), columns))
         return _unfolded(plan, calls)
 
 
-def _unfolded(plan: Logical, calls: Sequence[tuple[SetCall, OutputColumn]]) -> Logical:
+def _value(columns: Sequence[OutputColumn]) -> Expression:
+    """What a call gives for each row."""
+    references = tuple(ColumnRef(column.type, column.id, column.name) for column in columns)
+    if len(references) == 1:
+        return references[0]
+    return Call(row((column.name, column.type) for column in columns), "row", references)
+
+
+def _unfolded(plan: Logical, calls: Sequence[tuple[SetCall, tuple[OutputColumn, ...]]]) -> Logical:
     if not calls:
         return plan
-    columns = tuple(column for _, column in calls)
+    columns = tuple(column for _, group in calls for column in group)
     return Unfold((*plan.output, *columns), plan, tuple(call for call, _ in calls))

@@ -7,7 +7,7 @@ plan is not used any more once the catalog has changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -15,24 +15,40 @@ from sqlglot import exp
 
 from remuda.catalog.definition_text import constraint_text, unique_text
 from remuda.catalog.pg_objects import (
-    SCHEMAS,
     index_text,
     indexes,
     relations,
 )
-from remuda.catalog.pg_types import ALL_DIGITS, BY_NAME, PG_TYPES, SPANS
-from remuda.catalog.system_relations import DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC, SYS
+from remuda.catalog.pg_types import ALL_DIGITS, BY_NAME, OBJECTS, SPANS
+from remuda.catalog.system_relations import DATABASE, INFORMATION_SCHEMA, PUBLIC, SYS
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import MapSchema, ViewDefinition
-from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, Kind, SqlType, array
+from remuda.datatypes.sql import (
+    BIGINT,
+    BOOLEAN,
+    INTEGER,
+    NULL,
+    VARCHAR,
+    Kind,
+    SqlType,
+    aliased,
+    array,
+)
 from remuda.datatypes.text import type_name
-from remuda.errors import UndefinedFunction, UndefinedMap
+from remuda.errors import RemudaError, UndefinedFunction
 from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
-from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, register, register_call
+from remuda.sql.object_names import (
+    NOTHING,
+    OID,
+    Holder,
+    as_number,
+    found_number,
+    looked_up,
+    names,
+    number,
+)
 from remuda.sql.parser import parse
-from remuda.sql.statements import told
-from remuda.sql.suggest import did_you_mean
 from remuda.sql.syntax import QueryTree
 from remuda.sql.tokens import CALL_MARK
 
@@ -50,17 +66,6 @@ SETTING_NAMES: Final = (
 """Every setting of a session (``session.settings`` has their values), in lower case."""
 _COLUMNS: Final = 4096
 """More than a relation has columns."""
-
-
-class _Holder:
-    """The catalog of a statement, as ``pg_objects`` reads it."""
-
-    def __init__(self, context: Context) -> None:
-        catalog = told(context.catalog)
-        maps = [catalog.find(name) for name in catalog.names()]
-        views = [catalog.find_view(name) for name in catalog.view_names()]
-        self.maps: Sequence[MapSchema] = [schema for schema in maps if schema is not None]
-        self.views: Sequence[ViewDefinition] = [view for view in views if view is not None]
 
 
 # --- what functions are made of ----------------------------------------------------------------
@@ -83,102 +88,28 @@ def _number(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     """An oid. A text is the name of a relation."""
     bound = binder.bind(node)
     if isinstance(bound, Literal) and isinstance(bound.value, str):
-        return regclass(binder, bound, node)
+        return Literal(OID, number(binder.context, "regclass", bound.value, node))
     return binder.convert.implicit(bound, BIGINT, node)
 
 
 def _looked_up(
     key: Expression, found: Mapping[int, str], otherwise: Literal | None = None
 ) -> Expression:
-    branches = tuple(
-        (Call(BOOLEAN, "=", (key, Literal(BIGINT, number))), _text(value))
-        for number, value in found.items()
-    )
-    missing = otherwise or _text(None)
-    return Case(VARCHAR, branches, missing) if branches else missing
+    value = looked_up(key, found)
+    return value if otherwise is None else Call(VARCHAR, "coalesce", (value, otherwise))
 
 
-def _by_oid(made: Callable[[_Holder], Mapping[int, str]]) -> Function:
+def _by_oid(made: Callable[[Holder], Mapping[int, str]]) -> Function:
     def bind(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
-        return _looked_up(_number(binder, nodes[0]), made(_Holder(binder.context)))
+        return _looked_up(_number(binder, nodes[0]), made(Holder(binder.context)))
 
     return bind
-
-
-# --- names of relations ------------------------------------------------------------------------
-
-
-def regclass(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
-    """``'name'::regclass`` is the number of a relation, ``number::regclass`` its name."""
-    holder = _Holder(binder.context)
-    if bound.type.is_text or bound.type == NULL:
-        if not isinstance(bound, Literal) or bound.value is None:
-            return _number_of(binder.convert.implicit(bound, VARCHAR, node), holder)
-        text = str(bound.value)
-        if text.isdecimal():
-            return Literal(BIGINT, int(text))
-        number = _numbers(holder).get(_folded(text))
-        if number is None:
-            names = [relation.name for relation in relations(holder)]
-            raise binder.context.error(
-                UndefinedMap,
-                f'relation "{text}" does not exist',
-                node,
-                hint=did_you_mean(text, names),
-            )
-        return Literal(BIGINT, number)
-    key = binder.convert.implicit(bound, BIGINT, node)
-    return _looked_up(key, _names(holder))
-
-
-def regclass_text(binder: ExpressionBinder, node: exp.Expr) -> Expression:
-    """``...::regclass::text``: the name, whatever it was made from."""
-    bound = binder.bind(node)
-    return bound if bound.type.is_text else regclass(binder, bound, node)
-
-
-def _number_of(name: Expression, holder: _Holder) -> Expression:
-    branches = tuple(
-        (Call(BOOLEAN, "=", (name, _text(known))), Literal(BIGINT, number))
-        for known, number in _numbers(holder).items()
-    )
-    return Case(BIGINT, branches, Literal(BIGINT, None))
-
-
-def _folded(text: str) -> str:
-    """A name as it is written -> as ``_numbers`` has it."""
-    parts = text.split(".") if '"' not in text else [text]
-    return ".".join(
-        part[1:-1].replace('""', '"') if part[:1] == part[-1:] == '"' else part.lower()
-        for part in (piece.strip() for piece in parts)
-    )
-
-
-def _numbers(holder: _Holder) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for relation in relations(holder):
-        found[f"{relation.schema}.{relation.name}"] = relation.oid
-        if relation.schema not in (INFORMATION_SCHEMA, SYS):
-            found[relation.name] = relation.oid
-    for index in indexes(holder):
-        found[index.name] = found[f"{PUBLIC}.{index.name}"] = index.oid
-    return found
-
-
-def _names(holder: _Holder) -> dict[int, str]:
-    found = {
-        r.oid: quoted_name(r.name)
-        if r.schema not in (INFORMATION_SCHEMA, SYS)
-        else f"{r.schema}.{quoted_name(r.name)}"
-        for r in relations(holder)
-    }
-    return {**found, **{index.oid: quoted_name(index.name) for index in indexes(holder)}}
 
 
 # --- definitions and comments ------------------------------------------------------------------
 
 
-def _comments(holder: _Holder) -> dict[int, str]:
+def _comments(holder: Holder) -> dict[int, str]:
     return {
         r.oid: r.source.comment
         for r in relations(holder)
@@ -189,7 +120,7 @@ def _comments(holder: _Holder) -> dict[int, str]:
 def _column_comment(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
     found = {
         r.oid * _COLUMNS + place: column.comment
-        for r in relations(_Holder(binder.context))
+        for r in relations(Holder(binder.context))
         for place, column in enumerate(r.columns, 1)
         if column.comment
     }
@@ -198,7 +129,7 @@ def _column_comment(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.
     return _looked_up(Call(BIGINT, "+", (times, place)), found)
 
 
-def _constraints(holder: _Holder) -> dict[int, str]:
+def _constraints(holder: Holder) -> dict[int, str]:
     found: dict[int, str] = {}
     for schema in holder.maps:
         if not schema.has_row_ids:
@@ -211,12 +142,31 @@ def _constraints(holder: _Holder) -> dict[int, str]:
     return found
 
 
-def _views(holder: _Holder) -> dict[int, str]:
+def _views(holder: Holder) -> dict[int, str]:
     return {
         r.oid: r.source.text + ";"
         for r in relations(holder)
         if isinstance(r.source, ViewDefinition)
     }
+
+
+def _map_names(holder: Holder) -> dict[int, str]:
+    return {schema.oid: schema.name for schema in holder.maps}
+
+
+def _index_names(holder: Holder) -> dict[int, str]:
+    return {index.oid: index.name for index in indexes(holder)}
+
+
+def _kinds(holder: Holder) -> dict[int, str]:
+    found = {r.oid: {"r": "table", "v": "view"}[r.kind] for r in relations(holder)}
+    return {**found, **{index.oid: "index" for index in indexes(holder)}}
+
+
+def _exists(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    """Whether a relation has this OID: for the sizes of relations."""
+    known = dict.fromkeys(names(binder.context, "regclass"), "")
+    return Call(BOOLEAN, "is_not_null", (looked_up(_number(binder, nodes[0]), known),))
 
 
 def _either(
@@ -232,7 +182,7 @@ def _constraint_definition(
     binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr
 ) -> Expression:
     """``pg_get_constraintdef(constraint [, pretty])``"""
-    key, texts = _number(binder, nodes[0]), _constraints(_Holder(binder.context))
+    key, texts = _number(binder, nodes[0]), _constraints(Holder(binder.context))
     plain = _looked_up(key, texts)
     if len(nodes) == 1:
         return plain
@@ -247,7 +197,7 @@ def _index_definition(
     binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr
 ) -> Expression:
     """``pg_get_indexdef(index [, column, pretty])``: column 0 asks for all of it."""
-    found = list(indexes(_Holder(binder.context)))
+    found = list(indexes(Holder(binder.context)))
     key = _number(binder, nodes[0])
     whole = _looked_up(key, {index.oid: index_text(index) for index in found})
     if len(nodes) == 1:
@@ -274,7 +224,7 @@ def _visible(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -
     """Whether a relation can be named without its schema."""
     hidden = [
         Literal(BIGINT, r.oid)
-        for r in relations(_Holder(binder.context))
+        for r in relations(Holder(binder.context))
         if r.schema in (INFORMATION_SCHEMA, SYS)
     ]
     inside = InList(BOOLEAN, _number(binder, nodes[0]), tuple(hidden))
@@ -286,9 +236,7 @@ def _visible(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -
 
 def _format_type(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
     key = _number(binder, nodes[0])
-    names = {t.oid: t.shown for t in PG_TYPES}
-    names.update({t.array: f"{t.shown}[]" for t in PG_TYPES})
-    plain = _looked_up(key, names, _text("???"))
+    plain = _looked_up(key, {0: NOTHING, **names(binder.context, "regtype")}, _text("???"))
     modifier = binder.convert.implicit(binder.bind(nodes[1]), BIGINT, nodes[1])
     branches: list[tuple[Expression, Expression]] = []
     for name, (least, after) in _WITH_MODIFIERS.items():
@@ -349,16 +297,6 @@ _WITH_MODIFIERS: Final[dict[str, tuple[int, Callable[[Expression], tuple[Express
 """Types whose modifier is shown, the least one, and the text that it is."""
 
 
-def _to_regtype(text: str) -> int | None:
-    name = text.strip().lower()
-    for t in PG_TYPES:
-        if name in (t.name, t.shown):
-            return t.oid
-        if name in (f"_{t.name}", f"{t.shown}[]", f"{t.name}[]"):
-            return t.array
-    return None
-
-
 # --- the session -------------------------------------------------------------------------------
 
 
@@ -385,26 +323,29 @@ def _current_setting(
     return Case(VARCHAR, branches, _text(None))
 
 
-def _first(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
-    return binder.convert.implicit(binder.bind(nodes[0]), VARCHAR, nodes[0])
-
-
 def _schemas(binder: ExpressionBinder, nodes: list[exp.Expr], node: exp.Expr) -> Expression:
     """``current_schemas(with implicit ones)``"""
     wanted = binder.condition(nodes[0], "current_schemas")
-    names = array(VARCHAR)
-    both = binder.convert.explicit(Literal(NULL, f"{{pg_catalog,{PUBLIC}}}"), names, node)
-    one = binder.convert.explicit(Literal(NULL, f"{{{PUBLIC}}}"), names, node)
-    return Case(names, ((wanted, both),), one)
+    texts = array(VARCHAR)
+    both = binder.convert.explicit(Literal(NULL, f"{{pg_catalog,{PUBLIC}}}"), texts, node)
+    one = binder.convert.explicit(Literal(NULL, f"{{{PUBLIC}}}"), texts, node)
+    return Case(texts, ((wanted, both),), one)
 
 
-def _to_regclass(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
-    """The number of a relation, NULL if there is none of this name."""
-    bound = binder.bind(nodes[0])
-    if isinstance(bound, Literal) and isinstance(bound.value, str):
-        number = _numbers(_Holder(binder.context)).get(_folded(bound.value))
-        return Literal(BIGINT, number)
-    return _number_of(binder.convert.implicit(bound, VARCHAR, nodes[0]), _Holder(binder.context))
+def _to_object(kind: str) -> Function:
+    """``to_regclass(text)`` and its kind: NULL where the name is that of no object."""
+
+    def bind(binder: ExpressionBinder, nodes: list[exp.Expr], node: exp.Expr) -> Expression:
+        bound = binder.bind(nodes[0])
+        if isinstance(bound, Literal) and isinstance(bound.value, str):
+            try:
+                found = found_number(binder.context, kind, bound.value)
+            except RemudaError as error:
+                raise binder.context.located(error, node) from None
+            return Literal(aliased(BIGINT, kind), found)
+        return as_number(binder.context, kind, binder.convert.implicit(bound, VARCHAR, nodes[0]))
+
+    return bind
 
 
 def _type_of(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
@@ -413,6 +354,8 @@ def _type_of(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -
 
 
 def _bare_type_name(sql_type: SqlType) -> str:
+    if sql_type.alias:
+        return sql_type.alias
     if sql_type.element is not None:
         return f"{_bare_type_name(sql_type.element)}[]"
     if sql_type.is_text and sql_type.length is not None:
@@ -450,11 +393,6 @@ def _blocking_pids(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.E
     return binder.bind(tree.root.expressions[0])
 
 
-_TRUE: Final = _constant(Literal(BOOLEAN, True))
-_FALSE: Final = _constant(Literal(BOOLEAN, False))
-_NO_TEXT: Final = _constant(_text(None))
-_NO_NUMBER: Final = _constant(Literal(BIGINT, None))
-
 FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "current_database": ((0,), _constant(_text(DATABASE))),
     "current_schema": ((0,), _constant(_text(PUBLIC))),
@@ -464,37 +402,21 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "pg_typeof": ((1,), _type_of),
     "pg_backend_pid": ((0,), _backend_pid),
     "pg_blocking_pids": ((1,), _blocking_pids),
-    "pg_is_in_recovery": ((0,), _FALSE),
-    "pg_encoding_to_char": ((1,), _constant(_text("UTF8"))),
-    "inet_server_addr": ((0,), _NO_TEXT),
-    "inet_server_port": ((0,), _NO_NUMBER),
     "format_type": ((2,), _format_type),
-    "pg_get_expr": ((2, 3), _first),
-    "pg_get_userbyid": ((1,), _constant(_text(OWNER))),
     "pg_get_constraintdef": ((1, 2), _constraint_definition),
     "pg_get_indexdef": ((1, 3), _index_definition),
     "pg_get_viewdef": ((1, 2), _by_oid(_views)),
-    "pg_get_partkeydef": ((1,), _NO_TEXT),
-    "pg_get_serial_sequence": ((2,), _NO_TEXT),
-    "pg_get_statisticsobjdef_columns": ((1,), _NO_TEXT),
     "pg_get_function_result": ((1,), _constant(_text("any"))),
     "pg_get_function_arguments": ((1,), _constant(_text(""))),
     "pg_get_function_identity_arguments": ((1,), _constant(_text(""))),
     "pg_table_is_visible": ((1,), _visible),
-    "pg_type_is_visible": ((1,), _TRUE),
-    "pg_function_is_visible": ((1,), _TRUE),
-    "pg_relation_is_publishable": ((1,), _FALSE),
     "obj_description": ((1, 2), _by_oid(_comments)),
-    "shobj_description": ((2,), _NO_TEXT),
     "col_description": ((2,), _column_comment),
-    "to_regclass": ((1,), _to_regclass),
-    "has_table_privilege": ((2, 3), _TRUE),
-    "has_schema_privilege": ((2, 3), _TRUE),
-    "has_database_privilege": ((2, 3), _TRUE),
-    "has_column_privilege": ((3, 4), _TRUE),
-    "has_any_column_privilege": ((2, 3), _TRUE),
-    "has_function_privilege": ((2, 3), _TRUE),
-    "has_sequence_privilege": ((2, 3), _TRUE),
+    **{f"to_{kind}": ((1,), _to_object(kind)) for kind in OBJECTS},
+    "pg_map_name": ((1,), _by_oid(_map_names)),
+    "pg_index_name": ((1,), _by_oid(_index_names)),
+    "pg_relation_exists": ((1,), _exists),
+    "pg_relation_word": ((1,), _by_oid(_kinds)),
 }
 """Name -> numbers of arguments, and what it becomes."""
 
@@ -509,52 +431,6 @@ def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
             node,
         )
     return function(binder, list(node.expressions), node)
-
-
-def object_cast(binder: ExpressionBinder, node: exp.Cast, name: str) -> Expression | None:
-    """``::regclass`` and its kind: what numbers of the catalog are as text, and the other way
-    round. ``::jsonpath``: a text that is checked. None for another type."""
-    operand = node.this
-    if name == "oid":
-        bound = binder.bind(operand)
-        if isinstance(operand, exp.Cast) and not bound.type.is_text:
-            return bound
-        return binder.convert.explicit(bound, BIGINT, operand)
-    if name in ("name", "char"):
-        return binder.convert.explicit(binder.bind(operand), VARCHAR, operand)
-    if name == "jsonpath":
-        text = binder.convert.explicit(binder.bind(operand), VARCHAR, operand)
-        return binder.convert.call("jsonpath", [text], [operand], node)
-    if name == "regclass":
-        return regclass(binder, binder.bind(operand), operand)
-    if name in ("regtype", "regnamespace", "regproc", "regrole"):
-        return _other_object(binder, name, binder.bind(operand), operand)
-    return None
-
-
-def _other_object(
-    binder: ExpressionBinder, name: str, bound: Expression, node: exp.Expr
-) -> Expression:
-    names: dict[int, str] = {}
-    if name == "regtype":
-        names = {t.oid: t.shown for t in PG_TYPES}
-        names.update({t.array: f"{t.shown}[]" for t in PG_TYPES})
-    elif name == "regnamespace":
-        names = {number: schema for schema, number in SCHEMAS.items()}
-    elif name == "regrole":
-        names = {10: OWNER}
-    if isinstance(bound, Literal) and isinstance(bound.value, str):
-        text = bound.value
-        if name == "regproc":
-            return _text(text)
-        known = {shown: number for number, shown in names.items()}
-        number = _to_regtype(text) if name == "regtype" else known.get(text)
-        if number is None:
-            raise binder.context.error(UndefinedMap, f'"{text}" does not exist', node)
-        return Literal(BIGINT, number)
-    if bound.type.is_text:
-        return bound
-    return _looked_up(binder.convert.implicit(bound, BIGINT, node), names)
 
 
 def _word(value: str) -> Callable[[ExpressionBinder, exp.Expr], Expression]:

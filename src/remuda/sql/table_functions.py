@@ -8,6 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from remuda.catalog.system_relations import FUNCTIONS
 from remuda.datatypes.sql import BIGINT, JSON, VARCHAR, SqlType, array, unrestricted
 from remuda.datatypes.text import type_name
 from remuda.errors import SqlSyntaxError, UndefinedFunction, UndefinedType
@@ -21,7 +22,8 @@ from remuda.sql.conversion import is_untyped
 from remuda.sql.expressions import ExpressionBinder, Forbidding
 from remuda.sql.output import one_row
 from remuda.sql.places import position_of
-from remuda.sql.scope import Scope
+from remuda.sql.scope import Scope, column_refs
+from remuda.sql.supplied import supplied
 from remuda.sql.types import type_from_tree
 
 _POPULATING: Final = {
@@ -131,6 +133,8 @@ class _Binder:
             fields: list[tuple[str, SqlType]] | None = None
             if name in _POPULATING:
                 name, call, fields = self._populating(name, call, definitions)  # noqa: PLW2901
+            if name in FUNCTIONS and len(calls) == 1 and not (call.expressions or ordinality):
+                return self._supplied(name)
             if name not in SET_FUNCTIONS:
                 if len(calls) > 1 or ordinality:
                     raise self.context.unsupported(f"the function {name} among rows", call)
@@ -233,6 +237,12 @@ class _Binder:
         if isinstance(call, exp.Anonymous):
             return function_name(call)
         return default_name(call)
+
+    def _supplied(self, name: str) -> tuple[Logical, str, list[tuple[str, Expression]]]:
+        """Rows that the catalog gives."""
+        relation = FUNCTIONS[name]
+        plan = supplied(self.context, relation.qualified, relation.columns, alias=name)
+        return plan, name, column_refs(plan.output)
 
     def _scalar(
         self, call: exp.Expr, name: str

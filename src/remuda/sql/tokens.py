@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import TokenError
@@ -24,7 +24,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from remuda.errors import LimitExceeded, NotSupported, Position, SqlSyntaxError
 from remuda.limits import EXPRESSION_DEPTH_MAX, STATEMENT_LENGTH_MAX
 from remuda.sql.arrow_tokens import with_plain_arrows
-from remuda.sql.catalog_tokens import without_pg_catalog
+from remuda.sql.catalog_tokens import with_typed_objects, without_pg_catalog
 from remuda.sql.dollar_parameters import restore_marks, with_other_marks
 from remuda.sql.escape_strings import with_escapes
 from remuda.sql.grammar_gaps import close_gaps
@@ -44,6 +44,15 @@ class RemudaPostgres(Postgres):
     """sqlglot's PostgreSQL; subscripts of arrays stay as they are written."""
 
     INDEX_OFFSET = 0
+
+    class Tokenizer(Postgres.Tokenizer):
+        """``oid`` and ``regclass`` are names of types like any other: there are arrays of them."""
+
+        KEYWORDS: ClassVar = {
+            word: kind
+            for word, kind in Postgres.Tokenizer.KEYWORDS.items()
+            if kind is not TokenType.OBJECT_IDENTIFIER
+        }
 
 
 DIALECT: Final = RemudaPostgres()
@@ -177,7 +186,7 @@ def _unterminated(text: str) -> SqlSyntaxError:
 
 def prepare(text: str, tokens: list[Token]) -> TokenList:
     """Check and rewrite the tokens of one statement (see the module)."""
-    tokens = without_pg_catalog(tokens)
+    tokens = with_typed_objects(without_pg_catalog(tokens))
     tokens = with_joined_names(with_listed_aliases(close_gaps(tokens)))
     tokens = enclose_literals(tokens)
     tokens = with_plain_arrows(with_prefix_calls(with_plain_substrings(tokens)))

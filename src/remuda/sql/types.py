@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from remuda.catalog.pg_types import CATALOG_TYPES, OBJECTS, VECTORS
 from remuda.datatypes.sql import (
     BIGINT,
     BOOLEAN,
@@ -208,6 +209,10 @@ def is_bare_decimal(node: exp.DataType) -> bool:
     return node.this is exp.DataType.Type.DECIMAL and not node.expressions
 
 
+CATALOG_NAMES: Final = frozenset(OBJECTS | VECTORS | {"oid", "xid", "cid", "char"})
+"""Types of PostgreSQL's catalog, which CAST takes."""
+
+
 def type_from_tree(node: exp.DataType, position: Position | None) -> SqlType:
     """The type in a CAST."""
     kind = node.this
@@ -217,6 +222,10 @@ def type_from_tree(node: exp.DataType, position: Position | None) -> SqlType:
         return array_of(type_from_tree(node.expressions[0], position), position)
     if kind is exp.DataType.Type.USERDEFINED:
         name = node.args["kind"].name.lower()
+        if name in CATALOG_NAMES:
+            return CATALOG_TYPES[name]
+    elif kind is exp.DataType.Type.NAME:
+        return CATALOG_TYPES["name"]
     else:
         name = _TREE_NAMES.get(kind.name, kind.name.lower())
     arguments = tuple(_argument(part, position) for part in node.expressions)

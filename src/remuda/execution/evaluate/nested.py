@@ -26,6 +26,7 @@ from remuda.execution.evaluate.lists import (
     STRICT_LISTS,
     OwnNulls,
 )
+from remuda.execution.evaluate.lookups import LOOKUPS
 from remuda.execution.evaluate.text import TEXT_FUNCTIONS
 from remuda.plan.expression import Call
 
@@ -49,6 +50,7 @@ def random_uuids(rows: int) -> pa.Array:
 
 STRICT_NESTED: dict[str, Callable[[Call], Kernel]] = {
     **STRICT_LISTS,
+    **LOOKUPS,
     **STRICT_JSON,
     "@>": _by_first(JSON_CONTAINS, ARRAY_CONTAINS),
     "<@": _by_first(JSON_CONTAINED, ARRAY_CONTAINED),

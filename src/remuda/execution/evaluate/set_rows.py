@@ -100,6 +100,10 @@ def _unnest(values: Sequence[PhysicalValue], *, types: Sequence[SqlType]) -> Ite
     yield (list(values),)
 
 
+def _numbered(values: Sequence[PhysicalValue], *, types: Sequence[SqlType]) -> Iterator[Piece]:  # noqa: ARG001
+    yield list(values), list(range(1, len(values) + 1))
+
+
 def _subscripts(
     values: Sequence[PhysicalValue],
     dimension: int,
@@ -211,6 +215,7 @@ SET_EVALUATORS: Final[dict[str, SetEvaluator]] = {
     "generate_series": _series,
     "generate_subscripts": _subscripts,
     "unnest": _unnest,
+    "_pg_expandarray": _numbered,
     "string_to_table": _string_to_table,
     "regexp_split_to_table": _regexp_split,
     "regexp_matches": _regexp_matches,

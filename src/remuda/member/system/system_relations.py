@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.system_relations import (
+    FUNCTIONS,
     INFORMATION_SCHEMA,
     PG_CATALOG,
     SYSTEM,
@@ -37,7 +38,7 @@ from remuda.member.system.query_relations import QueryRelations, moment
 from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages import control_pb2
 from remuda.session.settings import SETTINGS
-from remuda.session.system import functions, information_schema, pg_catalog
+from remuda.session.system import information_schema, pg_catalog
 
 Row = tuple[Any, ...]
 
@@ -62,10 +63,11 @@ class SystemRelations:
         self._statistics = statistics
         from_catalog = {
             INFORMATION_SCHEMA: information_schema.ROWS,
-            PG_CATALOG: {**pg_catalog.ROWS, "pg_proc": functions.pg_proc},
+            PG_CATALOG: pg_catalog.ROWS,
         }
         for schema, rows in from_catalog.items():
-            for name, relation in SYSTEM[schema].items():
+            listed = SYSTEM[schema] | (FUNCTIONS if schema == PG_CATALOG else {})
+            for name, relation in listed.items():
                 make = rows.get(name, lambda _: ())
                 supplies.register(relation.qualified, self._of_catalog(relation, make))
         activities = ActivityRelations(core, activity)

@@ -9,95 +9,120 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.definition_text import definition_of
 from remuda.catalog.pg_objects import (
     DATABASE_OID,
+    HEAP,
     OWNER_OID,
+    PG_CATALOG_OID,
     SCHEMAS,
-    Index,
     Relation,
-    access_method,
     index_text,
     indexes,
     number_of,
     relations,
+    view_text,
 )
-from remuda.catalog.pg_types import PG_TYPES, modifier, type_length, type_oid
-from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
+from remuda.catalog.pg_types import (
+    ARRAY_ANALYZE,
+    ARRAY_IN,
+    ARRAY_OUT,
+    ARRAY_RECEIVE,
+    ARRAY_SEND,
+    ARRAY_SUBSCRIPT,
+    PG_TYPES,
+    VECTORS,
+    declared_type,
+    modifier,
+)
+from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC, SYS
+from remuda.datatypes.identifiers import reserved_words
 from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.sql import SqlType
+from remuda.session.system.access_methods import (
+    method_of,
+    operator_class,
+    pg_am,
+    pg_opclass,
+    pg_opfamily,
+)
+from remuda.session.system.functions import pg_proc
+from remuda.session.system.roles import pg_authid, pg_roles, pg_shadow, pg_user
+from remuda.session.system.rows import Row, row
 from remuda.sql.constraints import condition_columns
 
-Row = tuple[Any, ...]
 CLASS_OID: Final = 1259
 """``pg_class`` itself, in ``pg_description.classoid``."""
-HEAP, BTREE, HASH, BITMAP = 2, 403, 405, 13900
+_SCHEMA_OID: Final = 2615
+"""``pg_namespace``."""
 UTF8: Final = 6
+DEFAULT_TABLESPACE: Final = 1663
+NO_LIMIT: Final = -1
+"""Of connections, of statistics: PostgreSQL's number for none."""
 
 
 def pg_namespace(_catalog: Catalog) -> Iterator[Row]:
     for name, oid in SCHEMAS.items():
-        yield oid, name, OWNER_OID, None
+        if name == SYS:
+            continue  # clients take every schema that they do not know for one of users
+        yield row("pg_namespace", oid=oid, nspname=name, nspowner=OWNER_OID)
+
+
+def _listed(catalog: Catalog) -> Iterator[Relation]:
+    """The relations of the schemas that are listed."""
+    return (relation for relation in relations(catalog) if relation.schema != SYS)
 
 
 def pg_class(catalog: Catalog) -> Iterator[Row]:
     indexed = {index.table for index in indexes(catalog)}
-    for r in relations(catalog):
-        checks = len(r.source.checks) if isinstance(r.source, MapSchema) else 0
+    for r in _listed(catalog):
+        is_map = isinstance(r.source, MapSchema)
         yield _class(
-            r.oid,
-            r.name,
-            SCHEMAS[r.schema],
-            r.kind,
-            HEAP if r.kind == "r" else 0,
-            len(r.columns),
-            checks,
-            indexed=r.oid in indexed,
+            oid=r.oid,
+            relname=r.name,
+            relnamespace=SCHEMAS[r.schema],
+            relkind=r.kind,
+            relam=HEAP if r.kind == "r" else 0,
+            relnatts=len(r.columns),
+            relchecks=len(r.source.checks) if isinstance(r.source, MapSchema) else 0,
+            relhasindex=r.oid in indexed,
+            relhasrules=r.kind == "v",
+            relreplident="d" if is_map else "n",
         )
     for i in indexes(catalog):
-        yield _class(i.oid, i.name, SCHEMAS[PUBLIC], "i", _method(i), len(i.columns), 0)
+        yield _class(
+            oid=i.oid, relname=i.name, relnamespace=SCHEMAS[PUBLIC], relkind="i",
+            relam=method_of(i), relnatts=len(i.columns), relreplident="n",
+        )  # fmt: skip
 
 
-def _method(index: Index) -> int:
-    return {"btree": BTREE, "hash": HASH, "bitmap": BITMAP}[access_method(index)]
-
-
-def _class(  # noqa: PLR0917 (the parts of one row)
-    oid: int,
-    name: str,
-    namespace: int,
-    kind: str,
-    method: int,
-    width: int,
-    checks: int,
-    *,
-    indexed: bool = False,
-) -> Row:
-    return (
-        oid, name, namespace, 0, 0, OWNER_OID, method, oid, 0, 0, -1.0, 0, 0, indexed, False,
-        "p", kind, width, checks, kind == "v", False, False, False, False, True, "d", False, 0,
-        0, 0, None, None, None,
+def _class(oid: int, **values: Any) -> Row:
+    return row(
+        "pg_class", oid=oid, relfilenode=oid, relowner=OWNER_OID, reltuples=-1.0,
+        relpersistence="p", relispopulated=True, **values,
     )  # fmt: skip
 
 
 def pg_attribute(catalog: Catalog) -> Iterator[Row]:
-    for relation in relations(catalog):
-        yield from _attributes(relation)
+    for relation in _listed(catalog):
+        is_view = isinstance(relation.source, ViewDefinition)
+        for place, c in enumerate(relation.columns, 1):
+            not_null = not (c.nullable or is_view)
+            yield _attribute(relation.oid, c.name, place, c.type, not_null, c.default is not None)
     for index in indexes(catalog):
         for place, name in enumerate(index.columns, 1):
             column = index.schema.column(name)
             yield _attribute(index.oid, name, place, column.type, False, False)
 
 
-def _attributes(relation: Relation) -> Iterator[Row]:
-    for place, c in enumerate(relation.columns, 1):
-        yield _attribute(relation.oid, c.name, place, c.type, not c.nullable, c.default is not None)
-
-
 def _attribute(  # noqa: PLR0917 (the parts of one row)
-    relation: int, name: str, place: int, t: Any, not_null: bool, has_default: bool
+    relation: int, name: str, place: int, t: SqlType, not_null: bool, has_default: bool
 ) -> Row:
-    length = type_length(t)
-    return (
-        relation, name, type_oid(t), -1, length, place, int(t.element is not None), -1,
-        modifier(t), 0 < length <= 8, "i", "p" if length > 0 else "x", "", not_null, has_default,
-        False, "", "", False, True, 0, 0, None, None, None, None,
+    found, is_array = declared_type(t)
+    return row(
+        "pg_attribute", attrelid=relation, attname=name, attnum=place, attnotnull=not_null,
+        atthasdef=has_default, atttypid=found.array if is_array else found.oid,
+        atttypmod=modifier(t), attlen=-1 if is_array else found.length, attndims=int(is_array),
+        attbyval=found.by_value and not is_array, attalign="i" if is_array else found.alignment,
+        attstorage="x" if is_array else found.storage, attcollation=found.collation,
+        attstattarget=NO_LIMIT, attcacheoff=-1, attislocal=True,
     )  # fmt: skip
 
 
@@ -105,119 +130,136 @@ def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.maps:
         for column in schema.shown:
             if column.default is not None:
-                yield (
-                    column.default_oid,
-                    schema.oid,
-                    number_of(schema, column.name),
-                    column.default.text,
-                )
+                yield row(
+                    "pg_attrdef", oid=column.default_oid, adrelid=schema.oid,
+                    adnum=number_of(schema, column.name), adbin=column.default.text,
+                )  # fmt: skip
 
 
 def pg_type(_catalog: Catalog) -> Iterator[Row]:
     for t in PG_TYPES:
-        kind = "p" if t.category == "P" else "b"
-        by_value = 0 < t.length <= 8
-        names = (f"{t.name}in", f"{t.name}out", f"{t.name}recv", f"{t.name}send", "-", "-", "-")
-        yield (
-            t.oid, t.name, 11, OWNER_OID, t.length, by_value, kind, t.category, t.preferred, True,
-            ",", 0, "-", 0, t.array, *names, t.alignment, "p" if t.length > 0 else "x", False, 0,
-            -1, 0, 0, None, None, None,
+        reads, writes, receives, sends = t.io
+        yield _type(
+            oid=t.oid, typname=t.name, typlen=t.length, typbyval=t.by_value, typtype=t.kind,
+            typcategory=t.category, typispreferred=t.preferred, typelem=t.element,
+            typarray=t.array, typinput=reads, typoutput=writes, typreceive=receives,
+            typsend=sends, typalign=t.alignment, typstorage=t.storage, typcollation=t.collation,
+            typsubscript=ARRAY_SUBSCRIPT if t.name in VECTORS else 0,
         )  # fmt: skip
-        array = ("array_in", "array_out", "array_recv", "array_send", "-", "-", "-")
-        yield (
-            t.array, f"_{t.name}", 11, OWNER_OID, -1, False, "b", "A", False, True, ",", 0,
-            "array_subscript_handler", t.oid, 0, *array, "i", "x", False, 0, -1, 0, 0, None, None,
-            None,
-        )  # fmt: skip
+        if t.array:
+            yield _type(
+                oid=t.array, typname=f"_{t.name}", typlen=-1, typtype="b", typcategory="A",
+                typelem=t.oid, typinput=ARRAY_IN, typoutput=ARRAY_OUT, typreceive=ARRAY_RECEIVE,
+                typsend=ARRAY_SEND, typanalyze=ARRAY_ANALYZE, typsubscript=ARRAY_SUBSCRIPT,
+                typalign="d" if t.alignment == "d" else "i", typstorage="x",
+                typcollation=t.collation,
+            )  # fmt: skip
+
+
+def _type(**values: Any) -> Row:
+    return row(
+        "pg_type", typnamespace=PG_CATALOG_OID, typowner=OWNER_OID, typisdefined=True,
+        typdelim=",", typtypmod=-1, **values,
+    )  # fmt: skip
 
 
 def pg_constraint(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.maps:
         table = schema.oid
         if not schema.has_row_ids:
-            key = [number_of(schema, name) for name in schema.key]
-            index = schema.key_index_oid
-            yield _constraint(schema.key_oid, schema.primary_key, "p", table, index, key, None)
+            yield _constraint(
+                oid=schema.key_oid, conname=schema.primary_key, contype="p", conrelid=table,
+                conindid=schema.key_index_oid, connoinherit=True,
+                conkey=[number_of(schema, name) for name in schema.key],
+            )  # fmt: skip
         for unique in schema.uniques:
             if unique.constraint:
-                columns = [number_of(schema, name) for name in unique.names]
-                oid, index = unique.constraint_oid, unique.oid
-                yield _constraint(oid, unique.name, "u", table, index, columns, None)
+                yield _constraint(
+                    oid=unique.constraint_oid, conname=unique.name, contype="u", conrelid=table,
+                    conindid=unique.oid, connoinherit=True,
+                    conkey=[number_of(schema, name) for name in unique.names],
+                )  # fmt: skip
         for check in schema.checks:
-            read = [
-                number_of(schema, schema.columns[position].name)
-                for position in condition_columns(schema, check)
-            ]
-            yield _constraint(check.oid, check.name, "c", table, 0, read, check.text)
+            read = condition_columns(schema, check)
+            yield _constraint(
+                oid=check.oid, conname=check.name, contype="c", conrelid=table, conbin=check.text,
+                conkey=[number_of(schema, schema.columns[position].name) for position in read],
+            )  # fmt: skip
 
 
-def _constraint(  # noqa: PLR0917 (the parts of one row)
-    oid: int, name: str, kind: str, table: int, index: int, columns: list[int], text: str | None
-) -> Row:
-    return (
-        oid, name, SCHEMAS[PUBLIC], kind, False, False, True, table, 0, index, 0, 0, " ", " ", " ",
-        True, 0, kind in "pu", columns, None, text,
+def _constraint(**values: Any) -> Row:
+    return row(
+        "pg_constraint", connamespace=SCHEMAS[PUBLIC], convalidated=True, conislocal=True,
+        confupdtype=" ", confdeltype=" ", confmatchtype=" ", **values,
     )  # fmt: skip
 
 
 def pg_index(catalog: Catalog) -> Iterator[Row]:
     for i in indexes(catalog):
-        primary = i.definition is None
-        unique = i.definition is None or i.definition.unique
-        nulls_equal = i.definition is not None and not i.definition.nulls_distinct
-        ready = i.definition is None or i.definition.ready
-        keys = [number_of(i.schema, name) for name in i.columns]
-        descending = (
-            [False] * len(keys)
-            if i.definition is None
-            else [column.descending for column in i.definition.columns]
-        )
-        yield (
-            i.oid, i.table, len(keys), len(keys), unique, nulls_equal, primary, False, True, False,
-            ready, False, ready, True, False, keys, [0] * len(keys), [0] * len(keys),
-            [3 if d else 0 for d in descending], None, None,
+        definition = i.definition
+        ready = definition is None or definition.ready
+        types = [i.schema.column(name).type for name in i.columns]
+        descending = [] if definition is None else [c.descending for c in definition.columns]
+        yield row(
+            "pg_index", indexrelid=i.oid, indrelid=i.table, indnatts=len(types),
+            indnkeyatts=len(types), indisunique=definition is None or definition.unique,
+            indnullsnotdistinct=definition is not None and not definition.nulls_distinct,
+            indisprimary=definition is None, indimmediate=True, indisvalid=ready,
+            indisready=ready, indislive=True,
+            indkey=[number_of(i.schema, name) for name in i.columns],
+            indcollation=[declared_type(t)[0].collation for t in types],
+            indclass=[operator_class(method_of(i), t) for t in types],
+            indoption=[DESCENDING if d else 0 for d in descending or [False] * len(types)],
         )  # fmt: skip
 
 
+DESCENDING: Final = 3
+"""DESC NULLS FIRST, in ``pg_index.indoption``."""
+
+
 def pg_description(catalog: Catalog) -> Iterator[Row]:
+    yield row(
+        "pg_description", objoid=SCHEMAS[PUBLIC], classoid=_SCHEMA_OID,
+        description="standard public schema",
+    )  # fmt: skip
     for relation in relations(catalog):
         source = relation.source
         if not isinstance(source, MapSchema | ViewDefinition):
             continue
         if source.comment:
-            yield relation.oid, CLASS_OID, 0, source.comment
+            yield _comment(relation, 0, source.comment)
         for place, column in enumerate(relation.columns, 1):
             if column.comment:
-                yield relation.oid, CLASS_OID, place, column.comment
+                yield _comment(relation, place, column.comment)
+
+
+def _comment(relation: Relation, place: int, text: str) -> Row:
+    return row(
+        "pg_description", objoid=relation.oid, classoid=CLASS_OID, objsubid=place, description=text
+    )
 
 
 def pg_database(_catalog: Catalog) -> Iterator[Row]:
-    yield (
-        DATABASE_OID, DATABASE, OWNER_OID, UTF8, "c", False, True, -1, 1663, "C.UTF-8", "C.UTF-8",
-        None, None, None,
+    yield row(
+        "pg_database", oid=DATABASE_OID, datname=DATABASE, datdba=OWNER_OID, encoding=UTF8,
+        datlocprovider="c", datallowconn=True, datconnlimit=NO_LIMIT,
+        dattablespace=DEFAULT_TABLESPACE, datcollate="C.UTF-8", datctype="C.UTF-8",
     )  # fmt: skip
-
-
-def pg_roles(_catalog: Catalog) -> Iterator[Row]:
-    yield (
-        OWNER_OID, OWNER, True, True, True, True, True, False, -1, "********", None, True, None,
-    )  # fmt: skip
-
-
-def pg_user(_catalog: Catalog) -> Iterator[Row]:
-    yield OWNER, OWNER_OID, True, True, False, True, "********", None, None
 
 
 def pg_tables(catalog: Catalog) -> Iterator[Row]:
     indexed = {index.table for index in indexes(catalog)}
     for r in relations(catalog):
         if r.kind == "r":
-            yield r.schema, r.name, OWNER, None, r.oid in indexed, False, False, False
+            yield row(
+                "pg_tables", schemaname=r.schema, tablename=r.name, tableowner=OWNER,
+                hasindexes=r.oid in indexed, hasrules=False, hastriggers=False, rowsecurity=False,
+            )  # fmt: skip
 
 
 def pg_views(catalog: Catalog) -> Iterator[Row]:
     for view in catalog.views:
-        yield PUBLIC, view.name, OWNER, view.text + ";"
+        yield PUBLIC, view.name, OWNER, view_text(view)
 
 
 def sqlite_master(catalog: Catalog) -> Iterator[Row]:
@@ -237,24 +279,32 @@ def pg_indexes(catalog: Catalog) -> Iterator[Row]:
         yield PUBLIC, index.schema.name, index.name, None, index_text(index)
 
 
-def pg_am(_catalog: Catalog) -> Iterator[Row]:
-    yield HEAP, "heap", "heap_tableam_handler", "t"
-    yield BTREE, "btree", "bthandler", "i"
-    yield HASH, "hash", "hashhandler", "i"
-    yield BITMAP, "bitmap", "bitmaphandler", "i"
-
-
 def pg_tablespace(_catalog: Catalog) -> Iterator[Row]:
-    yield 1663, "pg_default", OWNER_OID, None, None
+    for oid, name in (DEFAULT_TABLESPACE, "pg_default"), (1664, "pg_global"):
+        yield row("pg_tablespace", oid=oid, spcname=name, spcowner=OWNER_OID)
 
 
 def pg_collation(_catalog: Catalog) -> Iterator[Row]:
-    yield 100, "default", 11, OWNER_OID, "d", True, -1, None, None
-    yield 950, "C", 11, OWNER_OID, "c", True, -1, "C", "C"
+    for oid, name, provider, locale in (
+        (100, "default", "d", None),
+        (950, "C", "c", "C"),
+        (951, "POSIX", "c", "POSIX"),
+    ):
+        yield row(
+            "pg_collation", oid=oid, collname=name, collnamespace=PG_CATALOG_OID,
+            collowner=OWNER_OID, collprovider=provider, collisdeterministic=True, collencoding=-1,
+            collcollate=locale, collctype=locale,
+        )  # fmt: skip
 
 
 def pg_language(_catalog: Catalog) -> Iterator[Row]:
-    yield 12, "internal", OWNER_OID, False, False
+    yield row("pg_language", oid=12, lanname="internal", lanowner=OWNER_OID)
+
+
+def pg_get_keywords(_catalog: Catalog) -> Iterator[Row]:
+    """The words that are no names without quotes."""
+    for word in sorted(reserved_words()):
+        yield word, "R", False, "reserved", "requires AS"
 
 
 ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
@@ -267,16 +317,22 @@ ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
     "pg_index": pg_index,
     "pg_description": pg_description,
     "pg_database": pg_database,
-    "pg_roles": pg_roles,
-    "pg_user": pg_user,
     "pg_tables": pg_tables,
     "pg_views": pg_views,
     "pg_indexes": pg_indexes,
     "sqlite_master": sqlite_master,
     "pg_am": pg_am,
+    "pg_opclass": pg_opclass,
+    "pg_opfamily": pg_opfamily,
     "pg_tablespace": pg_tablespace,
     "pg_collation": pg_collation,
     "pg_language": pg_language,
+    "pg_proc": pg_proc,
+    "pg_get_keywords": pg_get_keywords,
+    "pg_roles": pg_roles,
+    "pg_authid": pg_authid,
+    "pg_user": pg_user,
+    "pg_shadow": pg_shadow,
 }
 """What is not here (triggers, rules, policies, enumerations, ...) does not exist in the grid: the
 relations are empty."""
