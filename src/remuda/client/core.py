@@ -289,7 +289,7 @@ class Core:
         for attempt in itertools.count():
             if attempt:
                 options = whole.after(time.monotonic() - began)
-            stream = ResultStream(text, self.clock, header)
+            stream = ResultStream(text, self.clock, header, self.keep_session)
             context = self.clock.context(self.view.number)
             body = requests.run_query(start, parameters, types, options, context)
             body += requests.session_part(self.shared.settings)
@@ -341,6 +341,10 @@ class Core:
         made.shared = replace(self.shared, held=None)
         return made
 
+    def keep_session(self, session: bytes) -> None:
+        """It goes along with the statements from now on."""
+        self.shared.settings = session
+
     def told(self, stream: ResultStream) -> None:
         """What the end of a statement says of those to come, if it has come."""
         outcome = stream.outcome
@@ -348,8 +352,6 @@ class Core:
             if self.held is not None and self.held.ended:  # a COMMIT whose answer is lost
                 self.shared.held = None
             return
-        if outcome.session is not None:
-            self.shared.settings = outcome.session
         status, held = outcome.transaction, self.held
         if status is None:
             return

@@ -100,7 +100,7 @@ async def run_held(  # noqa: PLR0917 (as Core.execute)
             detail=held.broken.message,
             hint="ROLLBACK, and begin it again.",
         )
-    stream = ResultStream(text, core.clock, header)
+    stream = ResultStream(text, core.clock, header, core.keep_session)
     body = requests.prologue(handle or text, types, 0)
     context = core.clock.context(core.view.number)
     body = requests.run_query(body, parameters, types, options, context)

@@ -6,6 +6,7 @@ gives back: ``Page`` (to be acknowledged when its rows are taken) or ``Outcome``
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -36,14 +37,22 @@ class Outcome:
 class ResultStream:
     """What is known about one running statement."""
 
-    def __init__(self, statement: str, clock: Clock, expected: Header | None = None) -> None:
-        """``expected``: the header of an earlier run of the same statement."""
+    def __init__(
+        self,
+        statement: str,
+        clock: Clock,
+        expected: Header | None = None,
+        keep_session: Callable[[bytes], None] | None = None,
+    ) -> None:
+        """``expected``: the header of an earlier run of the same statement. ``keep_session`` takes
+        the session that a statement with rows (SELECT set_config(...)) has changed."""
         self.query_id: QueryId | None = None
         self.header = expected
         self._first = True
         self.outcome: Outcome | None = None
         self._statement = statement
         self._clock = clock
+        self._keep_session = keep_session
 
     def on_handle(self, pbody: bytes) -> None:
         """The answer to RUN_QUERY: the statement has been accepted under this id."""
@@ -104,6 +113,8 @@ class ResultStream:
         session = message.session if message.HasField("session") else None
         transaction = message.transaction if message.HasField("transaction") else None
         self.outcome = Outcome(error, message.tag, affected, session, transaction)
+        if session is not None and self._keep_session is not None:
+            self._keep_session(session)
         return self.outcome
 
 

@@ -329,8 +329,6 @@ class TransactionCore(Core):
         outcome = stream.outcome
         if outcome is None:
             return
-        if outcome.session is not None:
-            self.shared.settings = outcome.session
         if outcome.transaction is not None:
             if outcome.transaction.transaction and outcome.error is None:
                 self.held.name = outcome.transaction.transaction  # AND CHAIN

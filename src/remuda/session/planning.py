@@ -36,7 +36,6 @@ from remuda.sql.session_trees import ExecuteTree
 from remuda.sql.statements import (
     AnalyzeStatement,
     Arbiter,
-    BackendSignal,
     BoundQuery,
     BoundStatement,
     CancelStatement,
@@ -50,6 +49,7 @@ from remuda.sql.statements import (
     DropIndexStatement,
     ExplainStatement,
     InsertStatement,
+    ItemEffect,
     Repeats,
     SessionStatement,
     ShowStatement,
@@ -82,7 +82,7 @@ class PlannedQuery:
     needs: tuple[Need, ...] = ()
     locking: bool = False
     """FOR UPDATE, FOR SHARE."""
-    signals: tuple[BackendSignal, ...] = ()
+    effects: tuple[ItemEffect, ...] = ()
 
     @cached_property
     def shape(self) -> ResultShape:
@@ -278,8 +278,8 @@ def _planned(statement: BoundStatement, environment: Environment) -> Planned:
         case BoundQuery():
             names = statement.names
             query = _query(statement.plan, names, statement.parameter_types, environment)
-            if statement.signals:  # the member acts before it answers: not on the short way
-                query = replace(query, signals=statement.signals, point=None, route=None)
+            if statement.effects:  # the member acts before it answers: not on the short way
+                query = replace(query, effects=statement.effects, point=None, route=None)
             return replace(query, locking=True) if statement.locking else query
         case InsertStatement():
             names = tuple(column.name for column in statement.schema.columns)

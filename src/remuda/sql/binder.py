@@ -13,19 +13,21 @@ from remuda.plan.expression import Expression
 from remuda.plan.logical import Logical
 from remuda.sql.alter import bind_alter
 from remuda.sql.analyze import bind_analyze
-from remuda.sql.backend_signals import SignalItems
 from remuda.sql.changes import bind_insert
 from remuda.sql.changing_tables import bind_changing_query, changing_tables
 from remuda.sql.cluster_trees import AcceptLossTree, CancelTree, DrainTree
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, Forbidding
 from remuda.sql.index_definitions import bind_create_index, bind_drop_index
+from remuda.sql.item_effects import EffectItems
 from remuda.sql.merge import bind_merge
 from remuda.sql.modify import bind_change, bind_truncate
+from remuda.sql.object_names import as_text, is_written
+from remuda.sql.output import project
 from remuda.sql.queries import bind_query
 from remuda.sql.relations import Environment
 from remuda.sql.schemas import bind_comment, bind_create, bind_drop, bind_show
-from remuda.sql.scope import Scope
+from remuda.sql.scope import Scope, column_refs
 from remuda.sql.session_trees import (
     DeallocateTree,
     DiscardTree,
@@ -195,6 +197,17 @@ def _bind_alone(context: Context, node: exp.Expr) -> Logical:
     return bind_query(context, node, Environment())
 
 
+def _written(context: Context, plan: Logical) -> Logical:
+    """OIDs of objects as their names, in a result that a client reads."""
+    if not any(is_written(column.type) for column in plan.output):
+        return plan
+    expressions = [
+        as_text(context, reference) if is_written(reference.type) else reference
+        for _, reference in column_refs(plan.output)
+    ]
+    return project(context, plan, [column.name for column in plan.output], expressions)
+
+
 def _bind_runnable(
     context: Context, tree: QueryTree | InsertTree | ChangeTree | MergeTree
 ) -> BoundQuery | InsertStatement | ChangeStatement:
@@ -210,8 +223,8 @@ def _bind_runnable(
     if changing_tables(tree.root):
         changing = bind_changing_query(context, tree.root)
         return dataclasses.replace(changing, parameter_types=context.finish_parameters())
-    items = SignalItems(context, tree.root)
-    plan = bind_query(context, items.root, Environment())
+    items = EffectItems(context, tree.root)
+    plan = _written(context, bind_query(context, items.root, Environment()))
     names = tuple(column.name for column in plan.output)
-    signals = items.signals(len(names))
-    return BoundQuery(plan, names, context.finish_parameters(), tree.locking, signals)
+    effects = items.effects(len(names))
+    return BoundQuery(plan, names, context.finish_parameters(), tree.locking, effects)

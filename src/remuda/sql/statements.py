@@ -76,6 +76,27 @@ class BackendSignal:
 
 
 @dataclass(frozen=True, slots=True)
+class SettingChange:
+    """``column`` of a result has the value that a setting of the session takes with each row;
+    ``local``: until the end of the transaction."""
+
+    column: int
+    name: str
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """``column`` of a result has the seconds to wait for each row; its place gets an empty
+    text."""
+
+    column: int
+
+
+ItemEffect: TypeAlias = BackendSignal | SettingChange | Sleep
+
+
+@dataclass(frozen=True, slots=True)
 class BoundQuery:
     """``plan.output[i]`` is the result column called ``names[i]`` (names may repeat)."""
 
@@ -84,7 +105,7 @@ class BoundQuery:
     parameter_types: tuple[SqlType, ...] = ()
     locking: bool = False
     """FOR UPDATE, FOR SHARE."""
-    signals: tuple[BackendSignal, ...] = ()
+    effects: tuple[ItemEffect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

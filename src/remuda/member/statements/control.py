@@ -38,6 +38,7 @@ from remuda.session.planning import PlannedQuery
 from remuda.session.shape import ResultShape
 from remuda.sql.cluster_statements import TAG
 from remuda.sql.cluster_trees import CancelTree, DrainTree
+from remuda.sql.statements import BackendSignal
 from remuda.transaction.states import parse_transaction_id
 
 if TYPE_CHECKING:
@@ -111,12 +112,13 @@ class Control:
         """Signal the clients whose pids a query gives: the shape of its result, and its columns,
         with whether each client was there. Raises InsufficientPrivilege."""
         columns = list(found.columns)
-        for signal in found.signals:
+        signals = [effect for effect in found.effects if isinstance(effect, BackendSignal)]
+        for signal in signals:
             columns[signal.column] = replace(columns[signal.column], type=BOOLEAN, nullable=True)
         kept = [page.columns async for page in pages]
         statement.check()
         for batch in kept:
-            for signal in found.signals:
+            for signal in signals:
                 pids = batch[signal.column].to_pylist()
                 kind = EndWork.CLIENT if signal.terminate else EndWork.STATEMENTS_OF_CLIENT
                 known = await self._signal(pids, kind, statement.user)

@@ -38,6 +38,7 @@ from remuda.member.statements.definitions import Definitions
 from remuda.member.statements.implicit_transactions import ImplicitTransactions
 from remuda.member.statements.index_service import IndexService
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
+from remuda.member.statements.item_effects import acted
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.query_history import QueryHistory
 from remuda.member.statements.replanning import pause_before_next
@@ -466,30 +467,30 @@ class Statements:
         if isinstance(tree, SetTree) and self._transactions.set(statement, tree):
             self._session_changed(statement, None, "SET" if tree.value is not None else "RESET")
             return
-        session, tag = await self._sessions.changed(
-            replace(statement, session=statement.sent), tree
-        )
+        outside = replace(statement, session=statement.sent)
+        session, tag = await self._sessions.changed(outside, tree)
         self._session_changed(statement, session, tag)
 
     def _session_changed(
         self, statement: Statement, session: ClientSession | None, tag: str
     ) -> None:
+        self._results(statement).finish(tag=tag, session=self._kept(statement, session))
+        self._closed(statement)
+
+    def _kept(self, statement: Statement, session: ClientSession | None) -> bytes | None:
         """None: it is as it was."""
         client = self._clients.get(statement.channel)
         if client is not None and client.stock and session is not None:
             client.session = session
-        data = None if session is None else session.encode()
-        self._results(statement).finish(tag=tag, session=data)
-        self._closed(statement)
+        return None if session is None else session.encode()
 
     def _done(self, statement: Statement, tag: str, affected_rows: int) -> None:
         self._results(statement).finish(tag=tag, affected_rows=affected_rows)
         self._closed(statement)
 
     def _answered(self, statement: Statement, answer: Answer, tag: str) -> None:
-        columns, batch = answer
-        results = self._results(statement, ResultShape(columns))
-        results.external_page(batch, lambda _: None)
+        results = self._results(statement, ResultShape(answer[0]))
+        results.external_page(answer[1], lambda _: None)
         results.finish(tag=tag)
         self._closed(statement)
 
@@ -497,8 +498,8 @@ class Statements:
         self, statement: Statement, query: PlannedQuery, values: tuple[PhysicalValue, ...]
     ) -> None:
         """Start the query; from here on the cursor drives it."""
-        if query.signals:
-            await self._signal(statement, query, values)
+        if query.effects:
+            await self._act(statement, query, values)
             return
         await statement.pause("before_start")
         chosen = await self.spark.chosen(statement, query, values)
@@ -568,18 +569,19 @@ class Statements:
         results.finish(tag=tag, affected_rows=changed.rows)
         self._closed(statement)
 
-    async def _signal(
+    async def _act(
         self, statement: Statement, found: PlannedQuery, values: tuple[PhysicalValue, ...]
     ) -> None:
-        """A query for the pids of clients, which are signalled when all of them are known."""
+        """A query with items that act, which they do when all of its rows are there."""
         run = self._fresh(statement)
         start = await self._runs.start(run, found, values, INTERNAL_PAGE_ROWS)
-        pages = self._runs.pages(run, start, [])
-        shape, signalled = await self._control.signalled(statement, found, pages)
+        read = self._runs.pages(run, start, [])
+        shape, rows = await self._control.signalled(statement, found, read)
+        shape, session = await acted(statement, found, shape, rows, self._transactions.set)
         statement.check()  # it may have been among those that it has ended
         results = self._results(statement, shape)
-        results.pages(signalled, statement.page_rows)
-        results.finish()
+        results.pages(rows, statement.page_rows)
+        results.finish(session=self._kept(statement, session))
         self._closed(statement)
 
     # --- state --------------------------------------------------------------------------------

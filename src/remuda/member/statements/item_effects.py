@@ -1,0 +1,93 @@
+"""Items of a SELECT that act when its rows are there: ``set_config``, ``pg_sleep``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from remuda.datatypes.sql import VARCHAR
+from remuda.errors import QueryTimeout
+from remuda.member.sessions.statement import Statement
+from remuda.session.client_session import ClientSession
+from remuda.session.planning import PlannedQuery
+from remuda.session.settings import checked, setting_of
+from remuda.session.shape import ResultShape
+from remuda.sql.places import position_at
+from remuda.sql.session_trees import SetTree
+from remuda.sql.statements import SettingChange, Sleep
+
+SetOfTransaction: TypeAlias = Callable[[Statement, SetTree], bool]
+
+
+async def acted(
+    statement: Statement,
+    found: PlannedQuery,
+    shape: ResultShape,
+    rows: list[list[pa.Array]],
+    of_transaction: SetOfTransaction,
+) -> tuple[ResultShape, ClientSession | None]:
+    """Sleep and set what the items say; the shape of the result, whose ``rows`` get what became of
+    it, and the session from now on (None: it is as it was). ``of_transaction`` sets what belongs to
+    the open transaction, and says whether it was such. Raises QueryTimeout, and what ``checked``
+    raises."""
+    shape = await _slept(statement, found, shape, rows)
+    return shape, _assigned(statement, found, rows, of_transaction)
+
+
+def _assigned(
+    statement: Statement,
+    found: PlannedQuery,
+    rows: list[list[pa.Array]],
+    of_transaction: SetOfTransaction,
+) -> ClientSession | None:
+    """Set what ``set_config`` says with each row; None: the session is as it was. The places
+    of the calls get the values in their normal form. ``of_transaction`` sets what belongs to
+    the open transaction, and says whether it was such."""
+    session: ClientSession | None = None
+    for change in found.effects:
+        if not isinstance(change, SettingChange):
+            continue
+        setting = setting_of(change.name)
+        for batch in rows:
+            shown = [
+                checked(setting, "" if value is None else value)
+                for value in batch[change.column].to_pylist()
+            ]
+            batch[change.column] = pa.array(shown, batch[change.column].type)
+            for value in shown:
+                tree = SetTree(change.name, position_at(statement.text, 0), value, change.local)
+                current = statement.sent if session is None else session
+                outside = change.local and statement.transaction is None
+                if not outside and not of_transaction(statement, tree):
+                    session = current.with_value(setting, value)
+    return session
+
+
+async def _slept(
+    statement: Statement, found: PlannedQuery, shape: ResultShape, rows: list[list[pa.Array]]
+) -> ResultShape:
+    """Wait as ``pg_sleep`` says with each row; the shape of the result, in which its places are
+    empty texts. Raises QueryTimeout."""
+    columns, seconds = list(shape.columns), 0.0
+    for sleep in found.effects:
+        if isinstance(sleep, Sleep):
+            columns[sleep.column] = replace(columns[sleep.column], type=VARCHAR, nullable=True)
+            for batch in rows:
+                wanted = batch[sleep.column].to_pylist()
+                seconds += sum(max(0.0, each) for each in wanted if each is not None)
+                empty = [None if each is None else "" for each in wanted]
+                batch[sleep.column] = pa.array(empty, pa.string())
+    if seconds:
+        try:
+            async with asyncio.timeout(statement.timeout):
+                await asyncio.sleep(seconds)
+        except TimeoutError:
+            raise QueryTimeout(
+                f"the statement slept for {statement.timeout:g} s, which is its timeout"
+            ) from None
+        statement.check()
+    return ResultShape(tuple(columns))
