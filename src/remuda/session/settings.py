@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from remuda.errors import CannotChangeSetting, InputError, NotSupported, UndefinedSetting
+from remuda.sql.ignored_settings import BOOL, IGNORED, NUMBER, IgnoredSetting
 from remuda.sql.suggest import did_you_mean
 
 Check = Callable[[str], str]
@@ -184,6 +185,25 @@ _LEVELS: Final = _only(
     "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"
 )
 
+NO_EFFECT: Final = "accepted without effect: the grid plans and runs statements in its own way"
+
+
+def _ignored(setting: IgnoredSetting) -> Setting:
+    if setting.values == BOOL:
+        check: Check = _boolean
+    else:
+        check = _number if setting.values == NUMBER else _only(*setting.values)
+    return Setting(setting.name, setting.default, NO_EFFECT, check)
+
+
+def _number(value: str) -> str:
+    if not re.fullmatch(_NUMBER_WITH_UNIT, value.strip()):
+        raise ValueError("a number, with a unit where it has one")
+    return value.strip()
+
+
+_NUMBER_WITH_UNIT: Final = r"-?\d+(\.\d+)?(e-?\d+)?\s*(B|kB|MB|GB|TB|us|ms|s|min|h|d)?"
+
 _SETTINGS: Final = (
     Setting("application_name", "", "what the client calls itself", _any),
     Setting("bytea_output", "hex", "how BYTEA is shown as text", _only("hex", also=("escape",))),
@@ -256,7 +276,9 @@ _SETTINGS: Final = (
     Setting("transaction_read_only", "off", "whether the open transaction only reads", _boolean),
     Setting("xmloption", "content", "without meaning here", _only("content", "document")),
 )
-SETTINGS: Final[dict[str, Setting]] = {setting.name.lower(): setting for setting in _SETTINGS}
+SETTINGS: Final[dict[str, Setting]] = {
+    setting.name.lower(): setting for setting in (*_SETTINGS, *map(_ignored, IGNORED))
+}
 _OTHER_NAMES: Final = {"time zone": "timezone", "names": "client_encoding"}
 
 

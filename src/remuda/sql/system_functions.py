@@ -38,6 +38,7 @@ from remuda.datatypes.text import type_name
 from remuda.errors import RemudaError, UndefinedFunction
 from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
 from remuda.sql.expressions import ExpressionBinder, register, register_call
+from remuda.sql.ignored_settings import IGNORED
 from remuda.sql.object_names import (
     NOTHING,
     OID,
@@ -62,6 +63,7 @@ SETTING_NAMES: Final = (
     "search_path", "server_encoding", "server_version", "server_version_num", "sql_dialect",
     "standard_conforming_strings", "statement_timeout", "synchronize_seqscans", "test_pauses",
     "timezone", "transaction_isolation", "transaction_read_only", "xmloption",
+    *(setting.name for setting in IGNORED),
 )  # fmt: skip
 """Every setting of a session (``session.settings`` has their values), in lower case."""
 _COLUMNS: Final = 4096
