@@ -32,7 +32,7 @@ _PRIVILEGES: Final = {
     "type": 2, "language": 2, "tablespace": 2, "server": 2, "foreign_data_wrapper": 2,
     "column": 3,
 }  # fmt: skip
-"""What privileges are of, and the least number of arguments; the user may stand before them."""
+"""Kinds of objects and the least number of arguments; a user may stand before them."""
 
 _MAP_BYTES: Final = """coalesce((
     SELECT "$m".bytes FROM (SELECT name AS "$name", bytes FROM sys.maps) AS "$m"

@@ -90,7 +90,7 @@ class SelectRows:
 
 
 def _value(columns: Sequence[OutputColumn]) -> Expression:
-    """What a call gives for each row."""
+    """The value of a call for each row."""
     references = tuple(ColumnRef(column.type, column.id, column.name) for column in columns)
     if len(references) == 1:
         return references[0]

@@ -334,5 +334,5 @@ ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
     "pg_user": pg_user,
     "pg_shadow": pg_shadow,
 }
-"""What is not here (triggers, rules, policies, enumerations, ...) does not exist in the grid: the
+"""Other objects (triggers, rules, policies, enumerations, ...) do not exist in the grid: their
 relations are empty."""
