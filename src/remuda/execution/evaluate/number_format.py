@@ -233,6 +233,11 @@ class _Printer:
                 self.out.append("-" if self.negative else "+")
             case "TH" | "th":
                 if not (self.negative or "#" in self.number or self.template.point):
+                    if not self.number:
+                        raise InvalidText(
+                            f"{name} in a template for numbers has no digit before it",
+                            hint='Write digits as 9 or 0 (999TH), and text in quotes ("month").',
+                        )
                     suffix = ordinal_suffix(self.number)
                     self.out.append(suffix.upper() if name == "TH" else suffix)
 
