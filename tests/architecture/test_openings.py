@@ -18,7 +18,6 @@ PAGES = [
 ALLOWED = {
     "docs/benchmarks.md": 17,
     "docs/clients.md": 4,
-    "docs/cluster.md": 7,
     "docs/deploy.md": 6,
     "docs/drill.md": 1,
     "docs/durability.md": 22,
