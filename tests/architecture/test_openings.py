@@ -20,7 +20,6 @@ ALLOWED = {
     "docs/clients.md": 4,
     "docs/deploy.md": 6,
     "docs/drill.md": 1,
-    "docs/durability.md": 22,
     "docs/maps.md": 7,
     "docs/messages-lost.md": 1,
     "docs/operate.md": 22,
