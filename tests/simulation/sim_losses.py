@@ -30,6 +30,7 @@ import sim_world
 from sim_cluster import Violation, explained, pbody, simulation
 from sim_jobs import Job
 from sim_log_disk import LogDisk
+from sim_losses_hands import LOCK_TIMEOUT, Hands
 from sim_network import LOST, MODES, Fate, Sent
 from sim_snapshots import SharedStore
 from sim_transaction_works import Bank, Counters, Elements, Lists, Told, Work
@@ -37,6 +38,7 @@ from sim_users import connected, running, users_of
 
 from remuda.cluster import movement
 from remuda.errors import RemudaError, TransientError
+from remuda.member.sessions import session as transaction_session
 from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.rpc.messages import control_pb2, user_pb2
 
@@ -47,6 +49,8 @@ heartbeat timeouts of the simulation."""
 UNANSWERED = 65.0
 """The same where an answer never comes over a connection that lives, which TCP does not do: the
 member that asked has a timeout of its own."""
+LEAVES = 2
+"""The member that leaves."""
 ROWS = 40
 PAUSE = 0.4
 """Seconds that a client rests between two requests, at most."""
@@ -54,6 +58,8 @@ PAUSE = 0.4
 
 REPEATED = ("MOVES_PAUSE", "COMMIT_", "KEY_LOCK", "KEY_UNLOCK", "JOIN", "MEET")
 """Requests that are sent again until they are answered."""
+SHORT = ("END_WORK", "DRAIN", "ACTIVITY", "KEY_LOCK ask")
+"""Requests of people, who do not wait long for an answer."""
 
 
 class Loss(Enum):
@@ -98,6 +104,8 @@ def _content(sent: Sent) -> list[str]:
     if sent.name == "MOVES_PAUSE":
         over = control_pb2.MovesPause.FromString(pbody(sent)).over
         return ["MOVES_PAUSE over" if over else "MOVES_PAUSE"]
+    if sent.name == "KEY_LOCK" and control_pb2.KeyLock.FromString(pbody(sent)).ask:
+        return ["KEY_LOCK ask"]
     return [sent.name]
 
 
@@ -108,6 +116,7 @@ class Theme(Enum):
     WRITES = "writes"
     STATEMENTS = "statements"
     SNAPSHOTS = "snapshots"
+    HANDS = "hands"
 
 
 @dataclass
@@ -131,6 +140,7 @@ class LossRun:
         self.chance = Random(f"{self.seed}/losses")
         self.working = True
         self.numbers = 0
+        self.hands: Hands | None = None
 
     # ---- the run ----
 
@@ -140,10 +150,11 @@ class LossRun:
             patch = mock.patch.object
             patches.enter_context(patch(SnapshotStorage, "_store", lambda _self: store))
             patches.enter_context(patch(sim_world, "SimulatedDisk", LogDisk))
+            patches.enter_context(patch(transaction_session, "LOCK_TIMEOUT", LOCK_TIMEOUT))
             settings: dict[str, Any] = {"backups": 1}
             if self.theme is Theme.SNAPSHOTS:
                 settings |= {"data_dir": "/data", "snapshot_store": "shared"}
-            if self.theme is Theme.STATEMENTS:
+            if self.theme in {Theme.STATEMENTS, Theme.HANDS}:
                 settings |= {"window": 3000}
             with simulation(self.seed, MEMBERS, **settings) as sim, users_of(sim):
                 self.sim = sim
@@ -173,6 +184,10 @@ class LossRun:
             case Theme.SNAPSHOTS:
                 self.works = [Counters(told)]
                 makers = (self.working_on, self.snapshots)
+            case Theme.HANDS:
+                self.works = []
+                self.hands = Hands(sim, self.chance, LEAVES)
+                makers = (self.cancels, self.waits, self.meets)
         self.clients = [await connected(sim, f"u{number}") for number in range(len(makers))]
         first = self.clients[0]
         for work in self.works:
@@ -184,6 +199,8 @@ class LossRun:
             "CREATE TABLE r (id BIGINT PRIMARY KEY, v BIGINT) WITH (replicated = true)",
         ):
             await self._inside(first, "prepare", lambda text=text: first.sql(text))
+        if self.hands is not None:
+            await asyncio.shield(running(sim, first, self.hands.prepare(first)))
         self._watch()
         tasks = [
             running(sim, client, self.busy(client, make))
@@ -193,7 +210,7 @@ class LossRun:
         await self._bounded("join", self.joined)
         await asyncio.sleep(0.3)
         await self.repaired("after the join")
-        await self._bounded("leave", lambda: sim.leave(2))
+        await self._bounded("leave", self.left)
         await asyncio.sleep(0.3)
         self.working = False
         await asyncio.gather(*tasks)
@@ -207,6 +224,8 @@ class LossRun:
         for work in self.works:
             await self._inside(first, work.name, lambda work=work: work.finish(first))
             sim.violations += [f"{work.name}: {text}" for text in work.judge()]
+        if self.hands is not None:
+            await self.hands.close()
         for client in self.clients:
             await client.close()
 
@@ -229,7 +248,7 @@ class LossRun:
     def _lose(self, sent: Sent, name: str, loss: Loss) -> Fate:
         sim = self.sim
         sim.note(f"LOST ({loss.value}): {sent}")
-        if loss is Loss.DROP and sent.identifier and not name.startswith(REPEATED):
+        if loss is Loss.DROP and sent.identifier and not name.startswith((*REPEATED, *SHORT)):
             self.patience = UNANSWERED
         if loss is Loss.BREAK:
             ends = {node.name: node for node in self._nodes()}
@@ -273,6 +292,12 @@ class LossRun:
     async def joined(self) -> None:
         await self.sim.join(min(self.sim.live()))
 
+    async def left(self) -> None:
+        if self.hands is not None:
+            await self.hands.drain(self.clients[0])
+        else:
+            await self.sim.leave(LEAVES)
+
     async def busy(self, client: Any, make: Callable[[Any], Awaitable[None]]) -> None:
         while self.working:
             await make(client)
@@ -297,6 +322,19 @@ class LossRun:
 
         await self._bounded("statement", ask)
         await self._bounded("sys", lambda: client.sql("SELECT count(*) FROM sys.transactions"))
+
+    async def cancels(self, client: Any) -> None:
+        assert self.hands is not None
+        for act in (self.hands.cancel, self.hands.look):
+            await self._bounded(act.__name__, lambda act=act: act(client))
+
+    async def waits(self, client: Any) -> None:
+        assert self.hands is not None
+        await self._bounded("wait", lambda: self.hands.wait(client))
+
+    async def meets(self, client: Any) -> None:
+        assert self.hands is not None
+        await self._bounded("meet", lambda: self.hands.meet(client))
 
     async def bulk(self, client: Any) -> None:
         self.numbers += 1

@@ -63,6 +63,16 @@ def test_requests_that_others_wait_for_are_sent_again() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_operators_and_waiting_transactions_get_an_answer() -> None:
+    """Their requests are lost, and the answer to a read that a transaction waits for."""
+    lost = {"KEY_LOCK ask": (1, Loss.DROP), "END_WORK": (2, Loss.DROP), "DRAIN": (1, Loss.DROP)}
+    assert {*lost} == {*run_loss(1, Theme.HANDS, lost).happened}
+    answer = {"FORWARD MAP_GET, answer": (3, Loss.DROP)}
+    assert run_loss(1, Theme.HANDS, answer).happened == [*answer]
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(14400)
 @pytest.mark.parametrize("loss", Loss)
 @pytest.mark.parametrize("theme", Theme)

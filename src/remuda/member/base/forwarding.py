@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from remuda.errors import RemudaError, ViewChanged
+from remuda.errors import MemberUnavailable, RemudaError, ViewChanged
 from remuda.member.base.core import Call, Core, bug, nothing_done
-from remuda.member.base.peers import Peers
+from remuda.member.base.peers import Peers, unanswered
 from remuda.rpc.connection import Reply
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.request import serialized
 from remuda.rpc.transport import Body, Buffers, Request
 
+PATIENCE = 30.0
+"""Seconds that a request of this member's own making waits for its answer."""
 VIEW_ATTEMPTS = 12
 """So often a call is passed on again because two members are in different views."""
 VIEW_PAUSE = 0.005
@@ -112,12 +114,21 @@ class Forwarding:
         body: Body,
         on_answer: Callable[[bytes | RemudaError], None],
     ) -> None:
-        """``ask`` with a callback: the answer's body, or the error."""
+        """``ask`` with a callback, called once: the answer's body, or the error."""
         message = control_pb2.Forward(
             context=self._core.context(), rpc_type=rpc_type, body=serialized(body)
         )
 
+        def late() -> None:
+            waiting.clear()
+            on_answer(unanswered(member, PATIENCE))
+
+        waiting = [asyncio.get_running_loop().call_later(PATIENCE, late)]
+
         def answered(reply: Reply | RemudaError) -> None:
+            if not waiting:
+                return  # it is too late
+            waiting.pop().cancel()
             if isinstance(reply, RemudaError):
                 on_answer(reply)
                 return
@@ -133,7 +144,7 @@ class Forwarding:
         self._peers.request_nowait(member, ControlType.FORWARD, message, (), answered)
 
     async def ask(
-        self, member: int, rpc_type: int, body: Body, dbody: Buffers = (), timeout: float = 30.0
+        self, member: int, rpc_type: int, body: Body, dbody: Buffers = (), timeout: float = PATIENCE
     ) -> bytes:
         """Send a user request of this member's own making to ``member``; the answer's body."""
         message = control_pb2.Forward(
@@ -150,7 +161,7 @@ class Forwarding:
 
 
 class LocalCall:
-    """A user request that the member makes to itself; ``await call.answer`` gives the body."""
+    """A user request that the member makes to itself; ``await call.answered()`` gives the body."""
 
     def __init__(self, rpc_type: int, pbody: bytes) -> None:
         self.rpc_type = rpc_type
@@ -158,6 +169,14 @@ class LocalCall:
         self.dbody = b""
         self.user = ""
         self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def answered(self) -> bytes:
+        """The body. Another member may have the request: raises MemberUnavailable if nothing is
+        heard of it for PATIENCE seconds."""
+        try:
+            return await asyncio.wait_for(self.answer, PATIENCE)
+        except TimeoutError as problem:
+            raise MemberUnavailable(f"no member answered within {PATIENCE:.0f} s") from problem
 
     def reply(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None:  # noqa: ARG002
         if not self.answer.done():

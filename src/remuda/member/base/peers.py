@@ -329,9 +329,7 @@ class Peers:
         try:
             return await asyncio.wait_for(future, timeout)
         except TimeoutError as problem:
-            raise MemberUnavailable(
-                f"member {number} did not answer within {timeout:.0f} s", member=str(number)
-            ) from problem
+            raise unanswered(number, timeout) from problem
         finally:
             if again is not None:
                 again.cancel()
@@ -375,6 +373,13 @@ class Peers:
         for peer in self._peers.values():
             peer.close()
         self._peers.clear()
+
+
+def unanswered(number: int, timeout: float) -> MemberUnavailable:
+    """The error for a member that is connected and has not answered for ``timeout`` seconds."""
+    return MemberUnavailable(
+        f"member {number} did not answer within {timeout:.0f} s", member=str(number)
+    )
 
 
 def unavailable(number: int, cause: RemudaError) -> TransientError:

@@ -339,7 +339,7 @@ class Maps:
         message.for_write = True
         answer = LocalCall(RpcType.MAP_GET, message.SerializeToString())
         self.serve(answer)
-        response = user_pb2.RowsResponse.FromString(await answer.answer)
+        response = user_pb2.RowsResponse.FromString(await answer.answered())
         return [
             found.rows.unpack(entry.row) if entry.HasField("row") else None
             for entry in response.rows

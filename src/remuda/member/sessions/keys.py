@@ -26,6 +26,6 @@ class KeyReader:
         message.read_timestamp = at
         call = LocalCall(RpcType.MAP_GET, message.SerializeToString())
         self._maps.serve(call)
-        response = user_pb2.RowsResponse.FromString(await call.answer)
+        response = user_pb2.RowsResponse.FromString(await call.answered())
         unpack = found.rows.unpack
         return [unpack(entry.row) if entry.HasField("row") else None for entry in response.rows]
