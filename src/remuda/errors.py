@@ -195,6 +195,18 @@ class DuplicateStatement(InputError):
     sqlstate = "42P05"
 
 
+class UndefinedCursor(InputError):
+    """A cursor or portal of this name is not open."""
+
+    sqlstate = "34000"
+
+
+class DuplicateCursor(InputError):
+    """A cursor or portal of that name is open."""
+
+    sqlstate = "42P03"
+
+
 class UndefinedSetting(InputError):
     sqlstate = "42704"
 

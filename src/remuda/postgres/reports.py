@@ -1,0 +1,69 @@
+"""Errors and warnings as PostgreSQL's clients read them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from remuda.errors import (
+    AuthenticationFailed,
+    MemberLeaving,
+    MemberNotReady,
+    RemudaError,
+    WrongPassword,
+)
+from remuda.postgres.messages import error_response, notice_response
+
+SCHEMA: Final = "public"
+CANNOT_CONNECT: Final = "57P03"
+SHUTDOWN: Final = "57P01"
+
+
+def error_message(error: RemudaError, *, offset: int = 0, fatal: bool = False) -> bytes:
+    """``offset``: characters in front of the statement in the text that the client has sent.
+    ``fatal``: the connection ends with it."""
+    severity = "FATAL" if fatal else "ERROR"
+    subject = error.subject
+    table = "" if subject is None else subject.table
+    return error_response(
+        {
+            "S": severity,
+            "V": severity,
+            "C": sqlstate(error, fatal=fatal),
+            "M": error.message,
+            "D": error.detail,
+            "H": error.hint,
+            "P": "" if error.position is None else str(offset + error.position.offset + 1),
+            "s": SCHEMA if table else "",
+            "t": table,
+            "c": "" if subject is None else subject.column,
+            "n": "" if subject is None else subject.constraint,
+        }
+    )
+
+
+def sqlstate(error: RemudaError, *, fatal: bool) -> str:
+    """The code that clients act on. Pools and drivers know 57P01 and 57P03: they take another
+    connection."""
+    if fatal and isinstance(error, MemberLeaving):
+        return SHUTDOWN
+    if fatal and isinstance(error, MemberNotReady):
+        return CANNOT_CONNECT
+    if isinstance(error, AuthenticationFailed) and not isinstance(error, WrongPassword):
+        return "28000"
+    return error.sqlstate
+
+
+def warning_message(text: str, *, code: str = "01000", hint: str = "", detail: str = "") -> bytes:
+    fields = {"S": "WARNING", "V": "WARNING", "C": code, "M": text, "D": detail, "H": hint}
+    return notice_response(fields)
+
+
+_COUNTED: Final = frozenset({"SELECT", "UPDATE", "DELETE", "MERGE"})
+
+
+def command_tag(tag: str, rows: int) -> str:
+    """The tag of CommandComplete for a statement that ended with ``tag`` and gave or changed
+    ``rows``."""
+    if tag == "INSERT":
+        return f"INSERT 0 {rows}"  # 0 stands for the oid of a row, which PostgreSQL gave up
+    return f"{tag} {rows}" if tag in _COUNTED else tag

@@ -1,0 +1,44 @@
+"""Single values in PostgreSQL's text form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.valuetext import text_of
+from remuda.postgres.binary_values import Encoder
+
+
+@lru_cache(maxsize=1024)
+def text_encoder(sql_type: SqlType) -> Encoder:
+    """As PostgreSQL's output functions write a value: what CAST to text gives, but for BOOLEAN."""
+    match sql_type.kind:
+        case Kind.BOOLEAN:
+            return lambda value: b"t" if value else b"f"
+        case kind if sql_type.is_text or kind is Kind.JSON:
+            return lambda value: value.encode("utf-8", "surrogatepass")
+        case Kind.DOUBLE:
+            return float_encoder(text_of(sql_type))
+        case kind if sql_type.is_integer:
+            return lambda value: b"%d" % value
+        case Kind.BYTEA:
+            return lambda value: b"\\x" + value.hex().encode()
+        case Kind.NULL:
+            return lambda _: b""
+        case _:
+            text = text_of(sql_type)
+            return lambda value: text(value).encode()
+
+
+def float_encoder(general: Callable[[Any], str]) -> Encoder:
+    """Python's shortest digits are PostgreSQL's; only the forms with an exponent differ."""
+
+    def encode(value: float) -> bytes:
+        text = repr(value)
+        if not 1e-4 <= abs(value) < 1e15:  # also NaN
+            return general(value).encode()
+        return text.removesuffix(".0").encode()
+
+    return encode
