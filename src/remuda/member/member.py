@@ -20,7 +20,6 @@ from remuda.member.base.core import Call, Core
 from remuda.member.base.forwarding import Forwarding
 from remuda.member.base.loop_handoff import Hop
 from remuda.member.base.offload import Offload
-from remuda.member.base.passwords import Passwords
 from remuda.member.base.peers import Peers
 from remuda.member.base.routes import PRIMARY_CALLS, MemberRoutes, UserRoutes
 from remuda.member.changes.change_retention import ChangeRetention
@@ -38,6 +37,7 @@ from remuda.member.drill.metadata import DrillMetadata
 from remuda.member.drill.plans import DrillPlans
 from remuda.member.drill.server import on_server_meta, server_infos
 from remuda.member.leaving import Leaving
+from remuda.member.logins import known_users
 from remuda.member.maps.changes import MapChanges
 from remuda.member.maps.eviction import MapEviction
 from remuda.member.maps.expiry import MapExpiry
@@ -51,8 +51,8 @@ from remuda.member.membership.recovery import Recovery
 from remuda.member.monitoring.wing import Metrics
 from remuda.member.open_work import OpenWork
 from remuda.member.queries.queries import Queries
+from remuda.member.run_queries import RunQueries
 from remuda.member.security.defences import defences
-from remuda.member.security.users_file import UsersFile
 from remuda.member.sessions.service import TransactionService
 from remuda.member.snapshots.snapshots import Snapshots, witness_of
 from remuda.member.state.log import fields
@@ -75,7 +75,6 @@ from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.data_pb2 import RpcType as DataType
 from remuda.rpc.messages.user_pb2 import RpcType as UserType
-from remuda.rpc.strangers import Verifier
 from remuda.rpc.transport import Channel, Server, listen
 from remuda.world import World
 
@@ -195,6 +194,7 @@ class Member:
             leave=self.core.departure.drain,
         )
         self.statements.accept_lost = self.lost.accept
+        self.run_queries = RunQueries(self.core, self.statements, plans, self.queries)
         self.transactions.guarding = self.statements.uniques
         self.system = SystemState(
             self.core,
@@ -229,7 +229,7 @@ class Member:
         work = OpenWork(self.open.sessions, *served)
         self._leaving = Leaving(self.core, self.membership, work, self._servers)
         for channel in self._servers[ChannelKind.USER].channels:
-            self.statements.connected(channel)
+            self.run_queries.connected(channel)
         self._route()
         self._listen_to_each_other()
         self.open.pins.others.append(self.read_leases.oldest_read)
@@ -261,8 +261,9 @@ class Member:
     async def _listen(self) -> None:
         config, network = self.core.config, self.core.world.network
         protection = self.core.defences = defences(config, self.core.world)
-        verifier = self._know_users() if config.users_file else None
-        await self.metrics.start(protection.listening.get(ChannelKind.USER), verifier)
+        _, verifier = known_users(self.core, self._password_checks)
+        tls = protection.listening.get(ChannelKind.USER)
+        await self.metrics.start(tls, verifier)
         greeted = {
             ChannelKind.USER: self._user_connected,
             ChannelKind.DATA: self._data_connected,
@@ -298,14 +299,6 @@ class Member:
             control_port=self._servers[ChannelKind.CONTROL].address[1],
             data_port=self._servers[ChannelKind.DATA].address[1],
         )
-
-    def _know_users(self) -> Verifier:
-        core = self.core
-        file = UsersFile(core.config.users_file, core.world)
-        core.access.use(file)
-        self._password_checks.start(Hop(asyncio.get_running_loop()))
-        core.spawn(core.access.watch(), "watching users")
-        return core.audit.logins(Passwords(file, self._password_checks, core.world).verify)
 
     def addresses(self) -> dict[str, str]:
         """Of its channels and of its pages for operators, as HOST:PORT; of what is served."""
@@ -419,7 +412,7 @@ class Member:
 
     def _user_connected(self, channel: Channel) -> None:
         if hasattr(self, "statements"):
-            self.statements.connected(channel)
+            self.run_queries.connected(channel)
 
     def _data_connected(self, channel: Channel) -> None:
         hello = channel.handshake
@@ -489,7 +482,7 @@ class Member:
             DataType.DATA_ACK_WITH_CREDIT: queries.on_flow_control,
         }
         self._user_routes.requests |= {
-            UserType.RUN_QUERY: self.statements.on_run_query,
+            UserType.RUN_QUERY: self.run_queries.on_run_query,
             **self.open.requests(),
             **self.subscriptions.routes(),
             **self.statements.spark.services.routes(),

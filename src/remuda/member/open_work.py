@@ -12,6 +12,7 @@ from remuda.member.queries.queries import Queries
 from remuda.member.sessions.session import TransactionSessions
 from remuda.member.statements.statements import Statements
 from remuda.member.transactions.transactions import Transactions
+from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.transport import Channel
 
 
@@ -50,9 +51,14 @@ class OpenWork:
         for statement, _, _ in list(self._statements.running()):
             self._statements.cancel(statement.query, error)
 
+    def busy(self) -> set[ClientChannel]:
+        """The connections of clients on which something is open."""
+        found = {statement.channel for statement, _, _ in self._statements.running()}
+        found.update(transaction.channel for transaction in self._sessions)
+        return found
+
     def idle(self, channels: Iterable[Channel]) -> list[Channel]:
         """Those of Drill's own clients on which nothing is open: what they ask next cannot be
         refused in a way that makes them ask another member."""
-        busy = {statement.channel for statement, _, _ in self._statements.running()}
-        busy.update(transaction.channel for transaction in self._sessions)
+        busy = self.busy()
         return [channel for channel in channels if is_stock(channel) and channel not in busy]

@@ -256,3 +256,10 @@ def _check_versions(protocol: ChannelProtocol, message: Message, who: str) -> No
                 f"{who} speaks {native} of Remuda's own messages for clients, this side {NATIVE}",
                 hint="Run the same release of Remuda on both sides.",
             )
+
+
+def application_of(hello: Message) -> str:
+    """The name that a client gives itself; "" for members."""
+    if not isinstance(hello, user_pb2.UserToBitHandshake):
+        return ""
+    return hello.client_infos.application or hello.client_infos.name

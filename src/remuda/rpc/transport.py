@@ -47,7 +47,7 @@ from remuda.rpc.connection import (
     unexpected,
 )
 from remuda.rpc.frame import REQUEST, RESPONSE, Buffer, Frame, FrameReader, encode_head
-from remuda.rpc.handshake import HANDSHAKE_TYPE, PROTOCOLS, refusal
+from remuda.rpc.handshake import HANDSHAKE_TYPE, PROTOCOLS, application_of, refusal
 from remuda.rpc.request import Body, Buffers, Request, serialized
 from remuda.rpc.sasl import ClientExchange, Credentials
 from remuda.rpc.strangers import ClientTls, Guard, Strangers
@@ -103,8 +103,9 @@ class Channel(asyncio.BufferedProtocol):
     ) -> None:
         self.kind = kind
         self.peer = peer
-        self.user = ""
-        """On the accepting side: who the client has shown to be, where it was asked."""
+        self.user = self.application = ""
+        """On the accepting side: who the client has shown to be, where it was asked, and the name
+        that it gives itself."""
         self.connected = False
         """TCP has connected; the handshake may still be under way."""
         self.closed = False
@@ -112,7 +113,7 @@ class Channel(asyncio.BufferedProtocol):
         self.unanswered = 0  # requests of the other side that have no answer yet
         self.on_writable: list[Callable[[], None]] = []
         self.on_closed: list[Callable[[RemudaError], None]] = []
-        self._loop = asyncio.get_running_loop()
+        self.protocol, self._loop = "remuda", asyncio.get_running_loop()
         self._handler, self._on_open = handler, on_open
         self._hello, self._answer = hello, answer
         self._guard, self._login = guard, login
@@ -217,8 +218,7 @@ class Channel(asyncio.BufferedProtocol):
         return kind(f"{self.peer} did not answer within {timeout:g} s")
 
     def respond(self, identifier: int, rpc_type: int, body: Body, dbody: Buffers) -> None:
-        size = _size(dbody) if dbody else 0
-        head = encode_head(RESPONSE, identifier, rpc_type, serialized(body), size)
+        head = encode_head(RESPONSE, identifier, rpc_type, serialized(body), _size(dbody))
         self.unanswered -= 1
         if self.closed:
             return
@@ -351,13 +351,6 @@ class Channel(asyncio.BufferedProtocol):
             why = f": {exc}" if exc else " by the other side"
             self._ended(ConnectionBroken(f"the connection to {self.peer} was closed{why}"))
 
-    def failed(self, error: RemudaError) -> None:
-        """There was never a connection to shake hands on: TLS below did not come to be."""
-        self.closed = True
-        callbacks, self.on_closed = self.on_closed, []
-        for callback in callbacks:
-            self._call(callback, error)
-
     def pause_writing(self) -> None:
         self.writable = False
 
@@ -381,7 +374,7 @@ class Channel(asyncio.BufferedProtocol):
             elif isinstance(effect, Write):
                 self._write(effect.data[0], effect.data[1:])
             elif isinstance(effect, Opened):
-                self.user = effect.user
+                self.user, self.application = effect.user, application_of(effect.handshake)
                 self._reader.size_max = FRAME_SIZE_MAX
                 self._wind_timer()
                 self._call(self._on_open, self)
@@ -456,6 +449,11 @@ class Channel(asyncio.BufferedProtocol):
     def _ended(self, error: RemudaError) -> None:
         self.closed = True
         self._perform(self._connection.lost(error))
+        self.failed(error)
+
+    def failed(self, error: RemudaError) -> None:
+        """There is no connection; for TLS below, which may not have come to be."""
+        self.closed = True
         callbacks, self.on_closed = self.on_closed, []
         for callback in callbacks:
             self._call(callback, error)

@@ -34,6 +34,10 @@ class State(Enum):
     """By identity, as they are compared. (An enumeration's own one is a call for each look-up.)"""
 
 
+COMMITTING = (State.PREPARING, State.COMMITTING)
+"""Nothing stops the commit any more."""
+
+
 class TransactionId(NamedTuple):
     """``began`` is a hybrid timestamp of the near member, unique there; it orders transactions by
     age."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from remuda.limits import MIB, TUPLE_BATCH_ROWS
 from remuda.member.base.core import Core, bug
 from remuda.member.maps.maps import Maps
 from remuda.member.maps.open_map import OpenMap
-from remuda.member.queries.cursors import Results
+from remuda.member.queries.cursors import Results, RpcWire
 from remuda.plan.expression import Expression, Literal, Parameter
 from remuda.planner.point import PointRead
 from remuda.query.ids import QueryId
@@ -44,20 +44,16 @@ class PointReads:
 
     def run(
         self,
-        request: Request,
-        query_id: QueryId,
         query: PlannedQuery,
         values: tuple[PhysicalValue, ...],
-        known_form: int | None,
+        answer: Callable[[list[Row] | RemudaError], None],
         *,
         text: str,
+        user: str,
     ) -> bool:
-        """Answer at once if all keys are of one owner; False: it is not for this path. ``text`` is
-        the statement's, by which it is counted.
-
-        ``known_form``: the form of answers that the client knows already, None for one that wants
-        QUERY_HANDLE, QUERY_DATA and QUERY_RESULT.
-        """
+        """Call ``answer`` with the entries that were found (or what went wrong) if all keys are of
+        one owner, at once or when that has answered; False: the query is not for this path.
+        ``text`` is the statement's, by which it is counted. Raises MemberUnavailable."""
         core, point = self._core, query.point
         assert point is not None
         if not core.readiness.ready:
@@ -69,20 +65,19 @@ class PointReads:
         owner = self._owner(found, keys)
         if owner is None:
             return False
-        answer = PointAnswer(core, request, query_id, query, point, values, known_form)
         if owner in core.lost:
             return False  # the other path waits
         if owner != core.number:
             core.require_alive(owner)
-            self._count(text, request.user)
-            self._maps.read_elsewhere(owner, found, keys, answer.send)
+            self._count(text, user)
+            self._maps.read_elsewhere(owner, found, keys, answer)
             return True
         at = core.timestamp()
         store = found.store
         if store.pending_at_or_below(at) and self._maps.depend(found, keys, at):
             return False
-        self._count(text, request.user)
-        answer.send([row for key in keys if (row := store.get(key, at)) is not None])
+        self._count(text, user)
+        answer([row for key in keys if (row := store.get(key, at)) is not None])
         return True
 
     def _owner(self, found: OpenMap, keys: Sequence[Row]) -> int | None:
@@ -96,64 +91,16 @@ class PointReads:
 
 
 @dataclass(slots=True)
-class PointAnswer:
-    """What is needed to turn the rows that were found into the answer."""
+class PointRows:
+    """The rows of the result, made of the entries that were found."""
 
     core: Core
-    request: Request
-    query_id: QueryId
     query: PlannedQuery
     point: PointRead
     values: tuple[PhysicalValue, ...]
-    known_form: int | None
 
-    def send(self, rows: list[Row] | RemudaError) -> None:
-        if self.request.channel.closed:
-            return
-        if isinstance(rows, RemudaError):
-            self.request.fail(rows)
-            return
-        try:
-            if self.known_form is None or not self._answer(self.known_form, rows):
-                self._results(rows)
-        except RemudaError as error:
-            self._fail(error)
-        except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
-            self._fail(bug(error, f"read by key of {self.query_id}"))
-
-    def _fail(self, error: RemudaError) -> None:
-        if self.request.answered:  # by QUERY_HANDLE: the client waits for a result
-            channel = self.request.channel
-            Results(self.core, channel, self.query_id, self.query.shape).finish(error)
-        else:
-            self.request.fail(error)
-
-    def _answer(self, known_form: int, rows: list[Row]) -> bool:
-        """Everything in one message; False when it is too much for that."""
-        if len(rows) > TUPLE_BATCH_ROWS:
-            return False
-        form = self.query.form
-        pack = form.rows.pack
-        packed = [pack(row) for row in self._output(rows)]
-        if len(packed) > 1 and sum(map(len, packed)) > ANSWER_SIZE_MAX:
-            return False
-        number = form.number
-        about = None if known_form == number else form.about
-        query = (self.query_id.part1, self.query_id.part2)
-        body = encode_answer(query, self.core.encoded_context(), number, about, packed)
-        self.request.reply(QUERY_ANSWER, body)
-        return True
-
-    def _results(self, rows: list[Row]) -> None:
-        """As every other query answers."""
-        page = self._page(rows)
-        request = self.request
-        request.reply(RpcType.QUERY_HANDLE, encode_query_id(self.query_id))
-        results = Results(self.core, request.channel, self.query_id, self.query.shape)
-        results.external_page(page, lambda _: None)
-        results.finish()
-
-    def _output(self, rows: list[Row]) -> Iterable[Sequence[PhysicalValue]]:
+    def output(self, rows: list[Row]) -> Iterable[Sequence[PhysicalValue]]:
+        """Physical values."""
         positions = self.point.positions
         if positions is not None and self.point.filter is None:
             return [[row[position] for position in positions] for row in rows]
@@ -161,7 +108,8 @@ class PointAnswer:
         types = self.query.shape.types
         return arrays_to_rows(columns, types)
 
-    def _page(self, rows: list[Row]) -> pa.RecordBatch:
+    def page(self, rows: list[Row]) -> pa.RecordBatch:
+        """In external form."""
         point, shape = self.point, self.query.shape
         if point.positions is not None and point.filter is None:
             return shape.rows([[row[position] for position in point.positions] for row in rows])
@@ -187,6 +135,66 @@ class PointAnswer:
         found = Batch([compiler.column(e)(batch) for e in point.expressions], batch.rows)
         types = self.query.shape.types
         return [canonical(array, t) for array, t in zip(found.columns(), types, strict=True)]
+
+
+@dataclass(slots=True)
+class PointAnswer(PointRows):
+    """What is needed to turn the rows that were found into the answer of a RUN_QUERY.
+    ``known_form``: the form of answers that the client knows already, None for one that wants
+    QUERY_HANDLE, QUERY_DATA and QUERY_RESULT."""
+
+    request: Request
+    query_id: QueryId
+    known_form: int | None
+
+    def send(self, rows: list[Row] | RemudaError) -> None:
+        if self.request.channel.closed:
+            return
+        if isinstance(rows, RemudaError):
+            self.request.fail(rows)
+            return
+        try:
+            if self.known_form is None or not self._answer(self.known_form, rows):
+                self._results(rows)
+        except RemudaError as error:
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
+            self._fail(bug(error, f"read by key of {self.query_id}"))
+
+    def _fail(self, error: RemudaError) -> None:
+        if self.request.answered:  # by QUERY_HANDLE: the client waits for a result
+            self._wired().finish(error)
+        else:
+            self.request.fail(error)
+
+    def _answer(self, known_form: int, rows: list[Row]) -> bool:
+        """Everything in one message; False when it is too much for that."""
+        if len(rows) > TUPLE_BATCH_ROWS:
+            return False
+        form = self.query.form
+        pack = form.rows.pack
+        packed = [pack(row) for row in self.output(rows)]
+        if len(packed) > 1 and sum(map(len, packed)) > ANSWER_SIZE_MAX:
+            return False
+        number = form.number
+        about = None if known_form == number else form.about
+        query = (self.query_id.part1, self.query_id.part2)
+        body = encode_answer(query, self.core.encoded_context(), number, about, packed)
+        self.request.reply(QUERY_ANSWER, body)
+        return True
+
+    def _results(self, rows: list[Row]) -> None:
+        """As every other query answers."""
+        page = self.page(rows)
+        request = self.request
+        request.reply(RpcType.QUERY_HANDLE, encode_query_id(self.query_id))
+        results = self._wired()
+        results.external_page(page, lambda _: None)
+        results.finish()
+
+    def _wired(self) -> Results:
+        channel = self.request.channel
+        return Results(RpcWire(self.core, channel, self.query_id, self.query.shape))
 
 
 def _keys(point: PointRead, values: tuple[PhysicalValue, ...]) -> list[Row]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -14,6 +16,7 @@ from remuda.member.base.core import Core
 from remuda.member.queries.page_forms import page_form
 from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
+from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.connection import Reply
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -36,24 +39,86 @@ Acknowledged = Callable[[RemudaError | None], None]
 """Called when the client has taken a page, or with what kept the page from it."""
 
 
-class Results:
-    """The protocol of one query's results on one client connection: QUERY_DATA at least once, the
-    first with the columns, then QUERY_RESULT once. ``limit``: no more rows than these are sent."""
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a statement has ended. ``rows`` were sent; ``affected_rows`` is None for a statement that
+    counts none. ``session``: what the client's session is from now on, encoded."""
 
-    def __init__(
-        self,
-        core: Core,
-        channel: Channel,
-        query: QueryId,
-        shape: ResultShape,
-        limit: int | None = None,
-    ) -> None:
+    error: RemudaError | None
+    tag: str
+    rows: int
+    affected_rows: int | None
+    session: bytes | None
+    transaction: user_pb2.TransactionStatus | None
+
+
+class Wire(Protocol):
+    """How one result travels to its client: pages, then the end, once."""
+
+    def page(self, columns: Sequence[pa.Array], rows: int, on_acknowledged: Acknowledged) -> None:
+        """Send rows in engine form."""
+
+    def external_page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
+        """Send rows in external form."""
+
+    def finish(self, end: End) -> None: ...
+
+
+class RpcWire:
+    """QUERY_DATA at least once, the first with the columns, then QUERY_RESULT once."""
+
+    def __init__(self, core: Core, channel: Channel, query: QueryId, shape: ResultShape) -> None:
         self._core = core
         self._channel = channel
         self._query = query
         self._id = encode_query_id(query)
         self._shape = shape
         self._form = page_form(channel, shape)
+        self._first = True
+
+    def page(self, columns: Sequence[pa.Array], rows: int, on_acknowledged: Acknowledged) -> None:
+        del rows
+        self.external_page(self._shape.external(columns), on_acknowledged)
+
+    def external_page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
+        message = user_pb2.QueryData(query_id=self._id, row_count=batch.num_rows)
+        getattr(message, "def").record_count = batch.num_rows  # "def" is a keyword
+        body = self._form.fill(message, batch)
+        self._first = False
+
+        def acknowledged(reply: Reply | RemudaError) -> None:
+            on_acknowledged(reply if isinstance(reply, RemudaError) else None)
+
+        self._channel.request_nowait(QUERY_DATA, message, body, acknowledged)
+
+    def finish(self, end: End) -> None:
+        """A success without any page sends an empty one first."""
+        if self._channel.closed:
+            return
+        if end.error is None and self._first:
+            self.external_page(self._form.nothing(end.tag, end.affected_rows), lambda _: None)
+        message = user_pb2.QueryResult(
+            query_state=_state(end.error),
+            query_id=self._id,
+            context=self._core.context(),
+            tag=end.tag,
+        )
+        if end.error is not None:
+            message.error.append(self._form.error(end.error, str(self._query)))
+        if end.affected_rows is not None:
+            message.affected_rows = end.affected_rows
+        if end.session is not None:
+            message.session = end.session
+        if end.transaction is not None:
+            message.transaction.CopyFrom(end.transaction)
+        self._channel.request_nowait(QUERY_RESULT, message, (), lambda _: None)
+
+
+class Results:
+    """What is sent of one result, and its end. ``limit``: no more rows than these are sent."""
+
+    def __init__(self, wire: Wire, limit: int | None = None) -> None:
+        self._wire = wire
         self._limit = limit
         self._first = True
         self.in_flight = 0
@@ -78,31 +143,42 @@ class Results:
 
     def page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
         """Send rows in engine form."""
-        self.external_page(self._shape.external(batch.columns), on_acknowledged)
+        self._send(batch, on_acknowledged, external=False)
 
     def external_page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
+        """Send rows in external form."""
+        self._send(batch, on_acknowledged, external=True)
+
+    def _send(
+        self, batch: pa.RecordBatch, on_acknowledged: Acknowledged, *, external: bool
+    ) -> None:
         if batch.nbytes > PAGE_SIZE_MAX and batch.num_rows > 1:
             half = batch.num_rows // 2
-            self.external_page(batch.slice(0, half), on_acknowledged)
-            self.external_page(batch.slice(half), on_acknowledged)
+            self._send(batch.slice(0, half), on_acknowledged, external=external)
+            self._send(batch.slice(half), on_acknowledged, external=external)
             return
         if self._limit is not None and batch.num_rows > self._limit - self.rows:
             batch = batch.slice(0, self._limit - self.rows)
             if not batch.num_rows and not self._first:
                 return
-        message = user_pb2.QueryData(query_id=self._id, row_count=batch.num_rows)
-        getattr(message, "def").record_count = batch.num_rows  # "def" is a keyword
-        body = self._form.fill(message, batch)
-        self._first = False
+
+        def acknowledged(error: RemudaError | None) -> None:
+            self.in_flight -= 1
+            on_acknowledged(error)
+
+        # Counted first: a wire may acknowledge at once.
         self.in_flight += 1
+        try:
+            if external:
+                self._wire.external_page(batch, acknowledged)
+            else:
+                self._wire.page(batch.columns, batch.num_rows, acknowledged)
+        except RemudaError:
+            self.in_flight -= 1
+            raise
+        self._first = False
         self.rows += batch.num_rows
         self.bytes += batch.nbytes
-
-        def acknowledged(reply: Reply | RemudaError) -> None:
-            self.in_flight -= 1
-            on_acknowledged(reply if isinstance(reply, RemudaError) else None)
-
-        self._channel.request_nowait(QUERY_DATA, message, body, acknowledged)
 
     def pages(self, pages: Iterable[Sequence[pa.Array]], rows: int) -> None:
         """Send all at once: columns in engine form, so many rows in a page."""
@@ -119,31 +195,14 @@ class Results:
         affected_rows: int | None = None,
         session: bytes | None = None,
     ) -> None:
-        """The final state; a success without any page sends an empty one first. ``session``: what
-        the client is to send along from now on."""
+        """The final state. ``session``: what the client is to send along from now on."""
         if self.finished:
             return
         self.finished = True
         rows = self.rows if affected_rows is None else affected_rows
         self.on_finish(error, rows, self.bytes)
-        if self._channel.closed:
-            return
-        if error is None and self._first:
-            self._limit = None
-            self.external_page(self._form.nothing(tag, affected_rows), lambda _: None)
-        message = user_pb2.QueryResult(
-            query_state=_state(error), query_id=self._id, context=self._core.context(), tag=tag
-        )
-        if error is not None:
-            message.error.append(self._form.error(error, str(self._query)))
-        if affected_rows is not None:
-            message.affected_rows = affected_rows
-        if session is not None:
-            message.session = session
         transaction = self.transaction()
-        if transaction is not None:
-            message.transaction.CopyFrom(transaction)
-        self._channel.request_nowait(QUERY_RESULT, message, (), lambda _: None)
+        self._wire.finish(End(error, tag, self.rows, affected_rows, session, transaction))
 
 
 def _state(error: RemudaError | None) -> user_pb2.QueryResult.QueryState:
@@ -158,7 +217,7 @@ class Cursor:
     def __init__(
         self,
         results: Results,
-        channel: Channel,
+        channel: ClientChannel,
         sink: RootSink,
         *,
         on_finished: Callable[[], None],

@@ -32,8 +32,8 @@ from remuda.member.sessions.snapshots import Snapshots, same_row
 from remuda.member.state.clients import described
 from remuda.member.state.transaction_sets import ReadSet, Write, WriteSet
 from remuda.query.ids import QueryId
+from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import control_pb2
-from remuda.rpc.transport import Channel
 from remuda.session.client_session import NO_SESSION, ClientSession
 from remuda.transaction.isolation import NO_MODES, Isolation, Modes
 from remuda.transaction.own_writes import Key, OwnWrites, Row, canonical_key
@@ -99,7 +99,7 @@ class OpenTransaction:
     """One transaction. Everything on the loop's thread."""
 
     id: TransactionId
-    channel: Channel
+    channel: ClientChannel
     """The connection that used it last: its end is that of the transaction."""
     user: str
     modes: Modes
@@ -306,7 +306,7 @@ class TransactionSessions:
 
     def begin(
         self,
-        channel: Channel,
+        channel: ClientChannel,
         user: str,
         *,
         modes: Modes,
@@ -345,7 +345,7 @@ class TransactionSessions:
         self._follow()
         return made
 
-    def find(self, name: str, channel: Channel, user: str) -> OpenTransaction:
+    def find(self, name: str, channel: ClientChannel, user: str) -> OpenTransaction:
         """The transaction of a request on ``channel``. Raises UndefinedTransaction,
         TransactionTimeout, TransactionSuspended."""
         found = self.known(name, channel, user)
@@ -355,7 +355,7 @@ class TransactionSessions:
             )
         return found
 
-    def known(self, name: str, channel: Channel, user: str) -> OpenTransaction:
+    def known(self, name: str, channel: ClientChannel, user: str) -> OpenTransaction:
         """``find``, suspended ones included."""
         found = self._open.get(name)
         if found is None or found.user != user:
@@ -534,7 +534,7 @@ class TransactionSessions:
 
     # --- events -------------------------------------------------------------------------------
 
-    def channel_closed(self, channel: Channel, cause: RemudaError) -> None:
+    def channel_closed(self, channel: ClientChannel, cause: RemudaError) -> None:
         """Transactions end with their connection, unless they are suspended."""
         for transaction in list(self._open.values()):
             if transaction.channel is channel and transaction.state is not State.SUSPENDED:

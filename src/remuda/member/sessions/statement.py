@@ -16,13 +16,13 @@ from remuda.errors import (
     UndefinedStatement,
     UntranslatableCharacter,
 )
-from remuda.member.queries.cursors import Cursor
+from remuda.member.queries.cursors import Cursor, Wire
 from remuda.member.queries.pauses import Pauses
 from remuda.member.queries.query_state import Initiated
 from remuda.member.sessions.session import OpenTransaction
 from remuda.query.ids import QueryId
+from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import user_pb2
-from remuda.rpc.transport import Channel, Request
 from remuda.session.client_session import NO_SESSION, ClientSession
 from remuda.session.planning import (
     Planned,
@@ -31,6 +31,7 @@ from remuda.session.planning import (
     PlannedInsert,
     PlannedQuery,
 )
+from remuda.session.shape import ResultShape
 from remuda.sql.statements import (
     CatalogStatement,
     ClusterStatement,
@@ -41,6 +42,7 @@ from remuda.sql.statements import (
     SnapshotStatement,
     TruncateStatement,
 )
+from remuda.transaction.states import COMMITTING
 
 _WRITING = (PlannedInsert, PlannedChange, PlannedExplain, CreateAsStatement, TruncateStatement)
 
@@ -97,11 +99,21 @@ class Progress:
     """Told when it is cancelled while it waits."""
 
 
+@dataclass(frozen=True, slots=True)
+class PlanTypes:
+    """The parameter types by which a plan was made; None: those that the binder infers."""
+
+    types: tuple[SqlType, ...] | None
+
+
 @dataclass
 class Statement:
-    """One RUN_QUERY."""
+    """One statement of a client. ``user`` is who sent it, "" where members know no users; ``wire``
+    makes what takes its result to the client."""
 
-    request: Request
+    channel: ClientChannel
+    user: str
+    wire: Callable[[ResultShape], Wire]
     query: QueryId
     text: str
     values: tuple[PhysicalValue, ...]
@@ -124,14 +136,12 @@ class Statement:
     """Whether the client sends the transaction along that it is told."""
     sent: ClientSession = NO_SESSION
     """The session as the client has sent it."""
+    planned_by: PlanTypes | None = None
+    """Set where the client was told of the result of a plan: it is that plan which runs."""
     locking: bool = False
     """SELECT ... FOR UPDATE, FOR SHARE: what it reads must be the same at the commit."""
     progress: Progress = field(default_factory=Progress)
     """Shared by the copies that stand for its parts and its further attempts."""
-
-    @property
-    def channel(self) -> Channel:
-        return self.request.channel
 
     @property
     def error(self) -> RemudaError | None:
@@ -165,11 +175,6 @@ class Statement:
             await self.progress.pauses.at(place, self.timeout)
             self.check()
 
-    @property
-    def user(self) -> str:
-        """Who sent it; "" where members know no users."""
-        return self.request.user
-
     def runs(self, found: Planned) -> None:
         """It is about to run. What changes maps by a query says itself when it commits."""
         self.progress.defines = isinstance(found, DEFINING)
@@ -177,6 +182,14 @@ class Statement:
         self.begins()
         if not isinstance(found, PlannedQuery | PlannedInsert | PlannedChange | PlannedExplain):
             self.commits()
+
+    @property
+    def commits_now(self) -> bool:
+        """Whether nothing stops it any more."""
+        transaction = self.transaction
+        return self.progress.committing or (
+            transaction is not None and transaction.state in COMMITTING
+        )
 
     def begins(self) -> None:
         """It has changed nothing yet: an earlier attempt, if there was one, was undone."""
@@ -231,7 +244,9 @@ class Client:
     """What a connection has running here."""
 
     stock: bool = False
-    """Drill's own client, which keeps no session itself: ``session`` is it."""
+    """Drill's own client."""
+    kept: bool = False
+    """The client does not send its session and its transaction along: they are kept here."""
     session: ClientSession = NO_SESSION
     statements: dict[QueryId, Statement] = field(default_factory=dict)
     cursors: dict[QueryId, Cursor] = field(default_factory=dict)
@@ -241,7 +256,7 @@ class Client:
     changed: int = 0
     """When a statement of it began or ended last; 0: it had none."""
     transaction: str = ""
-    """Of Drill's own client, which does not send it along."""
+    """The name of the open one, of a client that does not send it along."""
 
 
 def readable(text: str) -> str:

@@ -9,8 +9,8 @@ from remuda.errors import NoActiveTransaction, NotSupported, QueryCanceled, Remu
 from remuda.member.base.core import Core
 from remuda.member.sessions.session import OpenTransaction, TransactionSessions
 from remuda.member.sessions.statement import Statement
+from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import user_pb2
-from remuda.rpc.transport import Channel, Request
 from remuda.session.client_session import ClientSession
 from remuda.session.planning import (
     Planned,
@@ -93,17 +93,17 @@ class TransactionStatements:
     # --- beside a statement -------------------------------------------------------------------
 
     def find(
-        self, name: str, request: Request
+        self, name: str, channel: ClientChannel, user: str
     ) -> tuple[OpenTransaction | None, RemudaError | None]:
         """The transaction of a statement; or why there is none, if the client believes so."""
         if not name:
             return None, None
         try:
-            return self._sessions.find(name, request.channel, request.user), None
+            return self._sessions.find(name, channel, user), None
         except RemudaError as error:
             return None, error
 
-    def disconnected(self, channel: Channel, cause: RemudaError) -> None:
+    def disconnected(self, channel: ClientChannel, cause: RemudaError) -> None:
         self._sessions.channel_closed(channel, cause)
 
     @staticmethod

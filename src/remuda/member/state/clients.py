@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from remuda.rpc.messages import user_pb2
-from remuda.rpc.transport import Channel
+from remuda.rpc.client_channel import ClientChannel
 
 PID_SHIFT: Final = 16
 """The high bits of a pid are the number of the member, so everybody knows whom to ask."""
@@ -44,15 +43,12 @@ def member_of(pid: int) -> int:
     return pid >> PID_SHIFT
 
 
-def application_of(channel: Channel) -> str:
+def application_of(channel: ClientChannel) -> str:
     """The name that the client gives itself."""
-    hello = channel.handshake
-    if not isinstance(hello, user_pb2.UserToBitHandshake):
-        return ""
-    return (hello.client_infos.application or hello.client_infos.name)[:NAME_MAX]
+    return channel.application[:NAME_MAX]
 
 
-def described(channel: Channel, label: str = "") -> str:
+def described(channel: ClientChannel, label: str = "") -> str:
     """A client for the messages that others get: ``label`` is what its transaction is called."""
     name = label[:NAME_MAX] or application_of(channel)
     user = f" (user {channel.user})" if channel.user else ""

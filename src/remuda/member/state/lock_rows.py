@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from remuda.datatypes.values import PhysicalValue
-from remuda.rpc.transport import Channel
+from remuda.rpc.client_channel import ClientChannel
 from remuda.transaction.locks import Mode
 
 Key = tuple[PhysicalValue, ...]
@@ -28,5 +28,5 @@ class LockRow(NamedTuple):
     """Microseconds since 1970; 0: not known."""
     blockers: tuple[str, ...] = ()
     """The owners that a waiter waits for."""
-    channel: Channel | None = None
+    channel: ClientChannel | None = None
     """Of the client, if it is connected to this member."""

@@ -5,36 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remuda.member.base.core import Core
-from remuda.member.queries.page_forms import is_stock
 from remuda.member.sessions.statement import Client, Statement
 from remuda.member.state.clients import Pids
 from remuda.query.ids import QueryId
-from remuda.rpc.transport import Channel
-from remuda.session.client_session import NO_SESSION
-from remuda.session.dialect import STOCK_SESSION
+from remuda.rpc.client_channel import ClientChannel
+from remuda.session.client_session import NO_SESSION, ClientSession
 
 
 class ClientTable:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._pids = Pids(lambda: core.number)
-        self._clients: dict[Channel, Client] = {}
+        self._clients: dict[ClientChannel, Client] = {}
 
-    def add(self, channel: Channel) -> None:
-        stock = is_stock(channel)
-        self._clients[channel] = Client(
-            stock,
-            STOCK_SESSION if stock else NO_SESSION,
+    def add(
+        self,
+        channel: ClientChannel,
+        *,
+        stock: bool = False,
+        kept: bool = False,
+        session: ClientSession = NO_SESSION,
+    ) -> Client:
+        made = self._clients[channel] = Client(
+            stock=stock,
+            kept=kept,
+            session=session,
             pid=self._pids.take(),
             since=self._core.world.clock.wall_micros(),
         )
+        return made
 
-    def remove(self, channel: Channel) -> Client:
+    def remove(self, channel: ClientChannel) -> Client:
         client = self._clients.pop(channel, Client())
         self._pids.give_back(client.pid)
         return client
 
-    def get(self, channel: Channel) -> Client | None:
+    def get(self, channel: ClientChannel) -> Client | None:
         return self._clients.get(channel)
 
     def begun(self, statement: Statement) -> bool:
@@ -53,10 +59,10 @@ class ClientTable:
             client.statements.pop(statement.query, None)
             client.cursors.pop(statement.query, None)
 
-    def all(self) -> list[tuple[Channel, Client]]:
+    def all(self) -> list[tuple[ClientChannel, Client]]:
         return list(self._clients.items())
 
-    def pid_of(self, channel: Channel) -> int:
+    def pid_of(self, channel: ClientChannel) -> int:
         """0: it is not connected here."""
         client = self._clients.get(channel)
         return 0 if client is None else client.pid

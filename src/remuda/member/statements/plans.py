@@ -66,9 +66,9 @@ class Plans:
         self._cache = PlanCache(statistics.any_stale)
         self._environments: dict[bool, Environment] = {}
 
-    def known(self, text: str) -> Planned | None:
+    def known(self, text: str, types: tuple[SqlType, ...] | None = None) -> Planned | None:
         """The cached plan of a statement that runs on the whole cluster."""
-        return self._cache.find((text, None, False), self._environment(local=False))
+        return self._cache.find((text, types, False), self._environment(local=False))
 
     async def fitting(
         self,

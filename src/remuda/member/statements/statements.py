@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from remuda.datatypes.schema import ViewDefinition
-from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     ConnectionBroken,
@@ -16,21 +15,18 @@ from remuda.errors import (
     RemudaError,
     TransientError,
 )
-from remuda.limits import PAGE_ROWS
 from remuda.member.base.core import Call, Core, bug
 from remuda.member.base.loop_handoff import Hop
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits
-from remuda.member.maps.point_reads import PointReads
+from remuda.member.maps.point_reads import PointReads, Row
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
 from remuda.member.queries.cursors import Cursor, Results
-from remuda.member.queries.own_partitions import own_partitions
-from remuda.member.queries.pauses import Pauses
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.keys import KeyReader
-from remuda.member.sessions.session import TransactionSessions
-from remuda.member.sessions.statement import Client, Statement, text_of
+from remuda.member.sessions.session import OpenTransaction, TransactionSessions
+from remuda.member.sessions.statement import Client, Statement
 from remuda.member.sessions.statements import TransactionStatements
 from remuda.member.statements.client_table import ClientTable
 from remuda.member.statements.control import Control
@@ -48,16 +44,12 @@ from remuda.member.statements.transaction_changes import TransactionChanges
 from remuda.member.statements.unique_checks import UniqueChecks
 from remuda.member.statements.write_statements import WriteStatements
 from remuda.query.ids import QueryId
-from remuda.query.wire import decode_query_id, encode_query_id
-from remuda.rpc import codec
-from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.query.wire import decode_query_id
+from remuda.rpc.client_channel import ClientChannel
+from remuda.rpc.messages import common_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.rpc.packing import packer
-from remuda.rpc.transport import Channel, Request
 from remuda.session.answers import Answer, shown
-from remuda.session.client_session import NO_SESSION, ClientSession, decode_session
-from remuda.session.dialect import postgres_text
-from remuda.session.parameters import fitted
+from remuda.session.client_session import NO_SESSION, ClientSession
 from remuda.session.planning import (
     Planned,
     PlannedChange,
@@ -66,7 +58,6 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.shape import ResultShape
-from remuda.session.spark_engine import chooses_engine
 from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
 from remuda.sql.cluster_trees import DrainTree
 from remuda.sql.session_trees import ExecuteTree, SessionTree, SetTree, ShowSettingTree
@@ -153,11 +144,20 @@ class Statements:
 
     # --- clients ------------------------------------------------------------------------------
 
-    def connected(self, channel: Channel) -> None:
-        self._clients.add(channel)
+    def connected(
+        self,
+        channel: ClientChannel,
+        *,
+        stock: bool = False,
+        kept: bool = False,
+        session: ClientSession = NO_SESSION,
+    ) -> Client:
+        """``session``: what a client begins with that does not send its session along."""
+        client = self._clients.add(channel, stock=stock, kept=kept, session=session)
         channel.on_closed.append(lambda error: self._disconnected(channel, error))
+        return client
 
-    def _disconnected(self, channel: Channel, cause: RemudaError) -> None:
+    def _disconnected(self, channel: ClientChannel, cause: RemudaError) -> None:
         client = self._clients.remove(channel)
         error = ConnectionBroken(f"the client is gone: {cause.message}")
         self._transactions.disconnected(channel, error)
@@ -191,6 +191,12 @@ class Statements:
         if cursor is not None:
             cursor.ended(error)
 
+    def interrupt(self, client: Client, error: RemudaError) -> None:
+        """End what a client has running, but for what is being committed."""
+        for statement in list(client.statements.values()):
+            if not statement.commits_now:
+                self.cancel(statement.query, error)
+
     def on_resume(self, call: Call) -> None:
         """Releases the test pauses of a statement; acknowledged always."""
         query = decode_query_id(common_pb2.QueryId.FromString(call.pbody))
@@ -200,143 +206,43 @@ class Statements:
             found[1].progress.pauses.release()
         call.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
-    # --- RUN_QUERY ----------------------------------------------------------------------------
+    # --- start to end -------------------------------------------------------------------------
 
-    def on_run_query(self, request: Request) -> None:
-        self._core.require_serving()
-        message = user_pb2.RunQuery.FromString(request.pbody)
-        client = self._clients.get(request.channel)
-        if client is not None and client.stock:
-            self._run_stock(request, message, client)
-            return
-        self._core.observe_client(message.context)
-        local = message.local_only or len(message.partitions) > 0
-        if not local and not message.transaction:  # who names partitions reads those kept here
-            self._core.departure.require_staying()
-        text = text_of(message)
-        types = codec.decode_types(message.parameter_types)
-        values = packer(types).unpack(message.parameters) if types else ()
-        alone = not local and not message.transaction
-        alone = alone and not chooses_engine(message.session, text)
-        if alone and self._read_point(request, message, text, types, values):
-            return
-        session = decode_session(message.session)
-        statement = self._statement(request, message, text, types, values, session=session)
-        self._accept(statement)
-        self._core.spawn(self._run(statement, local), "statement")
-
-    def _run_stock(self, request: Request, message: user_pb2.RunQuery, client: Client) -> None:
-        """Drill's clients hear of every error by QUERY_RESULT: some of them ignore that a request
-        has failed."""
-        problem: RemudaError | None = None
-        try:
-            text = text_of(message)
-            statement = self._statement(request, message, text, (), (), session=client.session)
-        except RemudaError as error:
-            problem = error
-            statement = self._statement(request, message, "", (), (), session=NO_SESSION)
-        self._accept(statement)
-        self._core.spawn(self._run_after_handle(statement, problem), "statement")
-
-    async def _run_after_handle(self, statement: Statement, problem: RemudaError | None) -> None:
-        await asyncio.sleep(HANDLE_LEAD)
-        if problem is None:
-            await self._run(statement, local=False)
-        else:
-            self._failed(statement, problem)
-
-    def _read_point(
-        self,
-        request: Request,
-        message: user_pb2.RunQuery,
-        text: str,
-        types: tuple[SqlType, ...],
-        values: tuple[PhysicalValue, ...],
-    ) -> bool:
-        """Answer a read by key whose plan is cached, without any task; False: it is not one."""
-        found = self._plans.known(text)
-        if (
-            not isinstance(found, PlannedQuery)
-            or found.point is None
-            or len(found.parameter_types) != len(types)
-            or message.HasField("read_timestamp")
-        ):
-            return False
-        wanted = values if types == found.parameter_types else None
-        if wanted is None:
-            wanted = fitted(values, types, found.parameter_types)
-        if wanted is None:
-            return False
-        if self._core.access.active:
-            self._core.access.check(request.user, found)
-        form = message.known_form if message.accept_answer else None
-        return self._points.run(request, self._queries.new_id(), found, wanted, form, text=text)
-
-    def _statement(
-        self,
-        request: Request,
-        message: user_pb2.RunQuery,
-        text: str,
-        types: tuple[SqlType, ...],
-        values: tuple[PhysicalValue, ...],
-        *,
-        session: ClientSession,
-    ) -> Statement:
-        """Raises what is wrong with a text in Drill's dialect."""
-        client = self._clients.get(request.channel)
-        stock = client is not None and client.stock
-        name = client.transaction if client is not None and stock else message.transaction
-        transaction, lost = self._transactions.find(name, request)
-        sent, session = session, session if transaction is None else transaction.session(session)
-        timeout = session.timeout or self._core.config.query_timeout
-        if message.HasField("timeout"):
-            timeout = message.timeout
-        limited = own_partitions(self._core, message.partitions)
-        user = request.user or session.user
-        found = Statement(
-            request=request,
-            query=self._queries.new_id(),
-            text=postgres_text(text, session, self._core.access.catalog(request.user)),
-            values=values,
-            types=types,
-            started=self._core.world.clock.wall_micros(),
-            timeout=timeout or None,
-            read_timestamp=message.read_timestamp if message.HasField("read_timestamp") else None,
-            partitions=limited,
-            local=message.local_only,
-            page_rows=message.page_rows or PAGE_ROWS,
-            row_limit=max(message.autolimit_rowcount, 0) or session.rows_max,
-            session=replace(session, user=user, pid=self._clients.pid_of(request.channel)),
-            transaction=transaction,
-            lost=lost,
-            takes_transactions=stock or message.HasField("transaction"),
-            sent=sent,
-        )
-        if session.pauses:
-            found.progress.pauses = Pauses(session.pauses)
-        return found
-
-    def _accept(self, statement: Statement) -> None:
-        statement.request.reply(RpcType.QUERY_HANDLE, encode_query_id(statement.query))
+    def accept(self, statement: Statement) -> None:
+        """From now on its client has it running."""
         if self._clients.begun(statement):
             self._transactions.accepted(statement)
         else:
             statement.error = ConnectionBroken("the client is gone")
 
-    async def _run(self, statement: Statement, local: bool) -> None:
+    def transaction(
+        self, name: str, channel: ClientChannel, user: str
+    ) -> tuple[OpenTransaction | None, RemudaError | None]:
+        """The open transaction of this name, or why there is none."""
+        return self._transactions.find(name, channel, user)
+
+    def read_point(
+        self,
+        found: PlannedQuery,
+        values: tuple[PhysicalValue, ...],
+        answer: Callable[[list[Row] | RemudaError], None],
+        *,
+        text: str,
+        user: str,
+    ) -> bool:
+        """``PointReads.run``, for who has the role. Raises InsufficientPrivilege as well."""
+        if self._core.access.active:
+            self._core.access.check(user, found)
+        return self._points.run(found, values, answer, text=text, user=user)
+
+    async def run(self, statement: Statement, *, local: bool = False) -> None:
         """A statement that meets a map that was altered, or another view, is planned again, and so
         is a write that loses a member: it has changed nothing and told the client nothing."""
         try:
             await statement.pause("before_plan")
             while True:
                 began = self._core.world.clock.monotonic()
-                found, values = await self._plans.fitting(
-                    statement.text,
-                    statement.values,
-                    statement.types,
-                    local=local,
-                    user=statement.user,
-                )
+                found, values = await self._planned(statement, local)
                 statement.progress.planning += self._core.world.clock.monotonic() - began
                 try:
                     await self._dispatch(statement, found, values)
@@ -348,9 +254,18 @@ class Statements:
                 else:
                     return
         except RemudaError as error:
-            self._failed(statement, error)
+            self.failed(statement, error)
         except Exception as error:  # noqa: BLE001 (the boundary, see bug)
-            self._failed(statement, bug(error, f"statement {statement.text[:200]!r}"))
+            self.failed(statement, bug(error, f"statement {statement.text[:200]!r}"))
+
+    async def _planned(
+        self, statement: Statement, local: bool
+    ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
+        text, values, types = statement.text, statement.values, statement.types
+        if statement.planned_by is None:
+            return await self._plans.fitting(text, values, types, local=local, user=statement.user)
+        types_of_plan = statement.planned_by.types
+        return await self._plans.plan(text, types_of_plan, local=local, user=statement.user), values
 
     def _fresh(self, statement: Statement) -> Statement:
         """What runs the queries of a statement: a query id serves once."""
@@ -360,7 +275,7 @@ class Statements:
         statement.attempt = again.query
         return again
 
-    def _failed(self, statement: Statement, error: RemudaError) -> None:
+    def failed(self, statement: Statement, error: RemudaError) -> None:
         if not isinstance(error, OutcomeUnknown):
             error = statement.error or error
         if statement.progress.undone:
@@ -374,8 +289,7 @@ class Statements:
         self._clients.ended(statement)
 
     def _results(self, statement: Statement, shape: ResultShape = NOTHING) -> Results:
-        limit = statement.row_limit
-        results = Results(self._core, statement.channel, statement.query, shape, limit)
+        results = Results(statement.wire(shape), statement.row_limit)
         watched = self.history.watch(statement)
 
         def finished(error: RemudaError | None, rows: int, size: int) -> None:
@@ -480,7 +394,7 @@ class Statements:
     def _kept(self, statement: Statement, session: ClientSession | None) -> bytes | None:
         """None: it is as it was."""
         client = self._clients.get(statement.channel)
-        if client is not None and client.stock and session is not None:
+        if client is not None and client.kept and session is not None:
             client.session = session
         return None if session is None else session.encode()
 
@@ -552,7 +466,7 @@ class Statements:
 
     async def _after_pause(self, statement: Statement, pause: float) -> None:
         await asyncio.sleep(pause)
-        await self._run(statement, statement.local or statement.partitions is not None)
+        await self.run(statement, local=statement.local or statement.partitions is not None)
 
     def _monotonic(self) -> float:
         return self._core.world.clock.monotonic()

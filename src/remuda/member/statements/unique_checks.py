@@ -31,14 +31,16 @@ from remuda.errors import SchemaChanged, SerializationFailure
 from remuda.member.base.core import Core
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
+from remuda.member.queries.cursors import Wire
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.transaction_sets import ReadSet, Write, WriteSet
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.replanning import PLANNED_AGAIN
-from remuda.rpc.transport import Request
+from remuda.rpc.client_channel import NoClient
 from remuda.session.planning import PlannedQuery
+from remuda.session.shape import ResultShape
 from remuda.transaction.own_writes import Key, Row, canonical_key
 
 Entries: TypeAlias = Mapping[Key, Row | None]
@@ -51,16 +53,8 @@ SOUGHT_MAX: Final = 512
 ATTEMPTS: Final = 5
 
 
-class _Unasked(Request):
-    """Of a query that no client has asked for."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None: ...
-
-    @property
-    def user(self) -> str:
-        return ""
+def _no_wire(_: ResultShape) -> Wire:
+    raise AssertionError("the rows of this query are sent to nobody")
 
 
 @dataclass(slots=True)
@@ -196,7 +190,9 @@ class UniqueChecks:
         if all(d.map_id != schema.map_id for d in planned.plan.dependencies):
             raise SchemaChanged(f'map "{schema.name}" has changed')
         statement = Statement(
-            request=_Unasked(),
+            channel=NoClient(),
+            user="",
+            wire=_no_wire,
             query=self._queries.new_id(),
             text=text,
             values=values,

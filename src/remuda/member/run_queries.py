@@ -1,0 +1,175 @@
+"""RUN_QUERY: a statement as Remuda's own clients and Drill's send it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import RemudaError
+from remuda.limits import PAGE_ROWS
+from remuda.member.base.core import Core
+from remuda.member.maps.point_reads import PointAnswer
+from remuda.member.queries.cursors import RpcWire
+from remuda.member.queries.own_partitions import own_partitions
+from remuda.member.queries.page_forms import is_stock
+from remuda.member.queries.pauses import Pauses
+from remuda.member.queries.queries import Queries
+from remuda.member.sessions.statement import Client, Statement, text_of
+from remuda.member.statements.plans import Plans
+from remuda.member.statements.statements import Statements
+from remuda.query.wire import encode_query_id
+from remuda.rpc import codec
+from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.rpc.packing import packer
+from remuda.rpc.transport import Channel, Request
+from remuda.session.client_session import NO_SESSION, ClientSession, decode_session
+from remuda.session.dialect import STOCK_SESSION, postgres_text
+from remuda.session.parameters import fitted
+from remuda.session.planning import PlannedQuery
+from remuda.session.spark_engine import chooses_engine
+
+HANDLE_LEAD = 0.005
+"""Seconds between QUERY_HANDLE and what follows it, for Drill's clients: go-drill breaks off when
+a result comes before it has filed the handle, and Drill itself takes longer than that to plan."""
+
+
+class RunQueries:
+    """The user channel's way into ``Statements``."""
+
+    def __init__(self, core: Core, statements: Statements, plans: Plans, queries: Queries) -> None:
+        self._core = core
+        self._statements = statements
+        self._clients = statements.clients
+        self._plans = plans
+        self._queries = queries
+
+    def connected(self, channel: Channel) -> None:
+        stock = is_stock(channel)
+        session = STOCK_SESSION if stock else NO_SESSION
+        self._statements.connected(channel, stock=stock, kept=stock, session=session)
+
+    def on_run_query(self, request: Request) -> None:
+        self._core.require_serving()
+        message = user_pb2.RunQuery.FromString(request.pbody)
+        client = self._clients.get(request.channel)
+        if client is not None and client.stock:
+            self._run_stock(request, message, client)
+            return
+        self._core.observe_client(message.context)
+        local = message.local_only or len(message.partitions) > 0
+        if not local and not message.transaction:  # who names partitions reads those kept here
+            self._core.departure.require_staying()
+        text = text_of(message)
+        types = codec.decode_types(message.parameter_types)
+        values = packer(types).unpack(message.parameters) if types else ()
+        alone = not local and not message.transaction
+        alone = alone and not chooses_engine(message.session, text)
+        if alone and self._read_point(request, message, text, types, values):
+            return
+        session = decode_session(message.session)
+        statement = self._statement(request, message, text, types, values, session=session)
+        self._accept(request, statement)
+        self._core.spawn(self._statements.run(statement, local=local), "statement")
+
+    def _run_stock(self, request: Request, message: user_pb2.RunQuery, client: Client) -> None:
+        """Drill's clients hear of every error by QUERY_RESULT: some of them ignore that a request
+        has failed."""
+        problem: RemudaError | None = None
+        try:
+            text = text_of(message)
+            statement = self._statement(request, message, text, (), (), session=client.session)
+        except RemudaError as error:
+            problem = error
+            statement = self._statement(request, message, "", (), (), session=NO_SESSION)
+        self._accept(request, statement)
+        self._core.spawn(self._run_after_handle(statement, problem), "statement")
+
+    async def _run_after_handle(self, statement: Statement, problem: RemudaError | None) -> None:
+        await asyncio.sleep(HANDLE_LEAD)
+        if problem is None:
+            await self._statements.run(statement)
+        else:
+            self._statements.failed(statement, problem)
+
+    def _read_point(
+        self,
+        request: Request,
+        message: user_pb2.RunQuery,
+        text: str,
+        types: tuple[SqlType, ...],
+        values: tuple[PhysicalValue, ...],
+    ) -> bool:
+        """Answer a read by key whose plan is cached, without any task; False: it is not one."""
+        found = self._plans.known(text)
+        if (
+            not isinstance(found, PlannedQuery)
+            or found.point is None
+            or len(found.parameter_types) != len(types)
+            or message.HasField("read_timestamp")
+        ):
+            return False
+        wanted = values if types == found.parameter_types else None
+        if wanted is None:
+            wanted = fitted(values, types, found.parameter_types)
+        if wanted is None:
+            return False
+        form = message.known_form if message.accept_answer else None
+        assert found.point is not None
+        answer = PointAnswer(
+            self._core, found, found.point, wanted, request, self._queries.new_id(), form
+        )
+        return self._statements.read_point(found, wanted, answer.send, text=text, user=request.user)
+
+    def _statement(
+        self,
+        request: Request,
+        message: user_pb2.RunQuery,
+        text: str,
+        types: tuple[SqlType, ...],
+        values: tuple[PhysicalValue, ...],
+        *,
+        session: ClientSession,
+    ) -> Statement:
+        """Raises what is wrong with a text in Drill's dialect."""
+        client = self._clients.get(request.channel)
+        stock = client is not None and client.stock
+        name = client.transaction if client is not None and stock else message.transaction
+        transaction, lost = self._statements.transaction(name, request.channel, request.user)
+        sent, session = session, session if transaction is None else transaction.session(session)
+        timeout = session.timeout or self._core.config.query_timeout
+        if message.HasField("timeout"):
+            timeout = message.timeout
+        limited = own_partitions(self._core, message.partitions)
+        user = request.user or session.user
+        core, channel, query = self._core, request.channel, self._queries.new_id()
+        found = Statement(
+            channel=channel,
+            user=request.user,
+            wire=lambda shape: RpcWire(core, channel, query, shape),
+            query=query,
+            text=postgres_text(text, session, self._core.access.catalog(request.user)),
+            values=values,
+            types=types,
+            started=self._core.world.clock.wall_micros(),
+            timeout=timeout or None,
+            read_timestamp=message.read_timestamp if message.HasField("read_timestamp") else None,
+            partitions=limited,
+            local=message.local_only,
+            page_rows=message.page_rows or PAGE_ROWS,
+            row_limit=max(message.autolimit_rowcount, 0) or session.rows_max,
+            session=replace(session, user=user, pid=self._clients.pid_of(request.channel)),
+            transaction=transaction,
+            lost=lost,
+            takes_transactions=stock or message.HasField("transaction"),
+            sent=sent,
+        )
+        if session.pauses:
+            found.progress.pauses = Pauses(session.pauses)
+        return found
+
+    def _accept(self, request: Request, statement: Statement) -> None:
+        request.reply(RpcType.QUERY_HANDLE, encode_query_id(statement.query))
+        self._statements.accept(statement)
