@@ -43,6 +43,12 @@ class MemberConfig:
     user_port: int = _setting(0, "port of the user channel; 0 = any free")
     control_port: int = _setting(0, "port of the control channel; 0 = any free")
     data_port: int = _setting(0, "port of the data channel; 0 = any free")
+    postgres_port: int = _setting(0, "port for PostgreSQL's clients; 0 = any free, -1 = none")
+    postgres_authentication: str = _setting(
+        "scram-sha-256",
+        "how PostgreSQL's clients show their password: without sending it, or as it is over TLS",
+        ("scram-sha-256", "password"),
+    )
     metrics_port: int = _setting(
         0, "port of the pages /metrics, /health and /ready; 0 = any free, -1 = none"
     )
@@ -201,11 +207,7 @@ class MemberConfig:
     def __post_init__(self) -> None:
         if not 1 <= self.cluster_size <= MEMBERS_MAX:
             raise InputError(f"cluster_size must be 1 to {MEMBERS_MAX}, not {self.cluster_size}")
-        for name in ("user_port", "control_port", "data_port"):
-            if not 0 <= getattr(self, name) <= 65535:
-                raise InputError(f"{name} must be 0 to 65535, not {getattr(self, name)}")
-        if not -1 <= self.metrics_port <= 65535:
-            raise InputError(f"metrics_port must be -1 to 65535, not {self.metrics_port}")
+        self._check_ports()
         for name in (
             "join_timeout",
             "heartbeat_interval",
@@ -258,6 +260,17 @@ class MemberConfig:
         self._check_membership()
         self._check_protection()
         read_labels(self.labels)
+
+    def _check_ports(self) -> None:
+        for name, least in (
+            ("user_port", 0),
+            ("control_port", 0),
+            ("data_port", 0),
+            ("postgres_port", -1),
+            ("metrics_port", -1),
+        ):
+            if not least <= getattr(self, name) <= 65535:
+                raise InputError(f"{name} must be {least} to 65535, not {getattr(self, name)}")
 
     @property
     def lease_seconds(self) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 from remuda.client.embedded import START_TIMEOUT, Cluster, start
 from remuda.config import member_config
 from remuda.errors import NotSupported
-from remuda.limits import CONTROL_PORT, DATA_PORT, METRICS_PORT, USER_PORT
+from remuda.limits import CONTROL_PORT, DATA_PORT, METRICS_PORT, POSTGRES_PORT, USER_PORT
 
 _WATCH_INTERVAL = 0.5
 _DEFAULTS: dict[str, Any] = {
@@ -26,6 +26,7 @@ _DEFAULTS: dict[str, Any] = {
     "control_port": CONTROL_PORT,
     "data_port": DATA_PORT,
     "metrics_port": METRICS_PORT,
+    "postgres_port": POSTGRES_PORT,
 }
 
 
@@ -49,6 +50,12 @@ def add_to(commands: Any) -> None:
         type=int,
         metavar="PORT",
         help=f"/metrics, /health and /ready of each member ({METRICS_PORT}); -1 = none",
+    )
+    parser.add_argument(
+        "--postgres-port",
+        type=int,
+        metavar="PORT",
+        help=f"PostgreSQL's clients ({POSTGRES_PORT}); -1 = none",
     )
     parser.add_argument(
         "--http-port",
@@ -185,7 +192,9 @@ def _announce(cluster: Cluster, http: str) -> None:
     for member in cluster.members:
         print(
             f"member {member.number}: clients {member.user}, members {member.control}, "
-            f"data {member.data}" + (f", metrics {member.metrics}" if member.metrics else "")
+            f"data {member.data}"
+            + (f", metrics {member.metrics}" if member.metrics else "")
+            + (f", PostgreSQL {member.postgres}" if member.postgres else "")
         )
     if http:
         print(f"REST: http://{http}/query.json")

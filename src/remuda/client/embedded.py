@@ -93,6 +93,7 @@ def start(
     control_port: int = 0,
     data_port: int = 0,
     metrics_port: int = 0,
+    postgres_port: int = 0,
     log_dir: str | os.PathLike[str] | None = None,
     config: str | os.PathLike[str] | None = None,
     settings: Mapping[str, object] | None = None,
@@ -101,10 +102,11 @@ def start(
     """Start member processes on this machine that form one cluster; returns when all serve.
 
     Ports of 0 are any free ones; else member 1 gets the given ports, member 2 each port plus 10,
-    and so on. With a ``metrics_port`` of -1 they have no pages for operators. ``log_dir`` keeps the
-    members' logs (``member-1.log``, ...); without it they are removed with the cluster. ``config``
-    is a TOML file, and ``settings`` are values by name, with settings for all members (``remuda
-    member --help`` lists them). A member that does not start within ``timeout`` seconds raises
+    and so on. With a ``metrics_port`` of -1 they have no pages for operators, with a
+    ``postgres_port`` of -1 they serve no clients of PostgreSQL. ``log_dir`` keeps the members' logs
+    (``member-1.log``, ...); without it they are removed with the cluster. ``config`` is a TOML
+    file, and ``settings`` are values by name, with settings for all members (``remuda member
+    --help`` lists them). A member that does not start within ``timeout`` seconds raises
     MemberUnavailable with the end of its log, and leaves no process behind; wrong settings raise
     InputError.
     """
@@ -112,7 +114,7 @@ def start(
         raise InputError(f"a cluster has 1 to {MEMBERS_MAX} members, not {members!r}")
     if not timeout > 0:
         raise InputError(f"timeout must be above 0 seconds, not {timeout:g}")
-    ports = user_port, control_port, data_port, metrics_port
+    ports = user_port, control_port, data_port, metrics_port, postgres_port
     merged = _check_settings(config, settings, members, ports, host)
     logs, scratch = _log_directory(log_dir)
     deadline = time.monotonic() + timeout
@@ -142,14 +144,14 @@ def start(
     return Cluster(processes, ready, _client_options(merged))
 
 
-Ports: TypeAlias = tuple[int, int, int, int]
-"""Of users, control, data and metrics."""
+Ports: TypeAlias = tuple[int, int, int, int, int]
+"""Of users, control, data, metrics and PostgreSQL's clients."""
 
 
 def ports_of(first: Ports, index: int) -> Ports:
     """Those of the member after ``index`` others: 0 stays any free one, -1 none."""
-    user, control, data, metrics = (p + _PORT_STEP * index if p > 0 else p for p in first)
-    return user, control, data, metrics
+    user, control, data, metrics, postgres = (p + _PORT_STEP * index if p > 0 else p for p in first)
+    return user, control, data, metrics, postgres
 
 
 class _MemberProcess:
@@ -226,7 +228,7 @@ class _Plan:
 
     def command(self, index: int, log: Path, lifeline: int) -> list[str]:
         """The first member gets the bound control socket that the others join."""
-        user, control, data, metrics = ports_of(self.ports, index)
+        user, control, data, metrics, postgres = ports_of(self.ports, index)
         if index == 0:
             place = ["--control-fd", str(self.control.fileno())]
         else:
@@ -241,6 +243,7 @@ class _Plan:
             "--user-port", str(user),
             "--data-port", str(data),
             "--metrics-port", str(metrics),
+            "--postgres-port", str(postgres),
             "--parent-pipe", str(lifeline),
             "--log-file", str(log),
             *place,
@@ -257,7 +260,7 @@ def _check_settings(
 ) -> MemberConfig:
     """Tell what is wrong with the settings here: a member could only fail to start."""
     highest = ports_of(ports, members - 1)
-    names = ("user_port", "control_port", "data_port", "metrics_port")
+    names = ("user_port", "control_port", "data_port", "metrics_port", "postgres_port")
     merged = member_config(
         flags=dict(settings or {})
         | dict(zip(names, highest, strict=True))

@@ -16,13 +16,15 @@ _LINE_MAX = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A member that serves; addresses are host:port, ``metrics`` empty if it has no such pages."""
+    """A member that serves. Addresses are host:port; ``metrics`` and ``postgres`` are empty for one
+    without such a port."""
 
     number: int
     user: str
     control: str
     data: str
     metrics: str = ""
+    postgres: str = ""
 
 
 def parse_ready(line: bytes) -> tuple[Ready | None, str]:
@@ -31,7 +33,8 @@ def parse_ready(line: bytes) -> tuple[Ready | None, str]:
         message = json.loads(line)
         if message["ready"]:
             user, control, data = (message[kind] for kind in ("user", "control", "data"))
-            return Ready(message["member"], user, control, data, message.get("metrics", "")), ""
+            others = (message.get(kind, "") for kind in ("metrics", "postgres"))
+            return Ready(message["member"], user, control, data, *others), ""
         return None, str(message["error"])
     except (ValueError, KeyError, TypeError):
         return None, f"it printed {line[:200]!r} instead of its ready line"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from remuda.cluster import leaving as lv
 from remuda.cluster import movement
@@ -13,6 +13,7 @@ from remuda.member.base.core import Core
 from remuda.member.membership.membership import Membership
 from remuda.member.open_work import OpenWork
 from remuda.member.state.log import fields
+from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.transport import Server
@@ -31,11 +32,14 @@ class Leaving:
         membership: Membership,
         work: OpenWork,
         servers: Mapping[ChannelKind, Server],
+        close_idle: Callable[[Collection[ClientChannel]], None],
     ) -> None:
+        """``close_idle`` closes the connections of other protocols, but for the busy ones."""
         self._core = core
         self._membership = membership
         self._work = work
         self._servers = servers
+        self._close_idle = close_idle
         self._machine: lv.Leaving | None = None
 
     async def leave(self) -> None:
@@ -56,6 +60,8 @@ class Leaving:
                 self._membership.tell_view()
             for channel in self._work.idle(list(self._servers[ChannelKind.USER].channels)):
                 channel.close()
+            if core.departure.refusing:
+                self._close_idle(self._work.busy())
             if machine.phase is not phase:
                 log.info("leaving: the member %s", machine.phase.value, extra=fields())
             await asyncio.sleep(LOOK_EVERY)

@@ -14,10 +14,11 @@ from google.protobuf.message import Message
 from remuda.cluster.membership import Reached
 from remuda.config import MemberConfig, check_exposure
 from remuda.datatypes.view import MemberInfo, View
-from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError
+from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError, SessionTerminated
 from remuda.execution.pool import Pool
 from remuda.member.base.core import Call, Core
 from remuda.member.base.forwarding import Forwarding
+from remuda.member.base.logins import known_users
 from remuda.member.base.loop_handoff import Hop
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
@@ -35,9 +36,9 @@ from remuda.member.copies.giving import Giving
 from remuda.member.copies.receiving import Receiving
 from remuda.member.drill.metadata import DrillMetadata
 from remuda.member.drill.plans import DrillPlans
+from remuda.member.drill.run_queries import RunQueries
 from remuda.member.drill.server import on_server_meta, server_infos
 from remuda.member.leaving import Leaving
-from remuda.member.logins import known_users
 from remuda.member.maps.changes import MapChanges
 from remuda.member.maps.eviction import MapEviction
 from remuda.member.maps.expiry import MapExpiry
@@ -50,8 +51,8 @@ from remuda.member.membership.membership import Membership
 from remuda.member.membership.recovery import Recovery
 from remuda.member.monitoring.wing import Metrics
 from remuda.member.open_work import OpenWork
+from remuda.member.postgres.wing import PostgresWing
 from remuda.member.queries.queries import Queries
-from remuda.member.run_queries import RunQueries
 from remuda.member.security.defences import defences
 from remuda.member.sessions.service import TransactionService
 from remuda.member.snapshots.snapshots import Snapshots, witness_of
@@ -91,6 +92,7 @@ class Member:
         self._planner = Offload(world.workers, "planner")
         self._password_checks = Offload(world.workers, "passwords")
         self.metrics = Metrics(self.core)
+        self.postgres = PostgresWing(self.core)
         self.peers = Peers(self.core)
         self.membership = Membership(self.core, self.peers)
         self.catalog = CatalogService(self.core, self.peers)
@@ -227,16 +229,16 @@ class Member:
         self.snapshots.start(self.statements, self.open.pins)
         served = (self.statements, self.queries, self.jobs, self.transactions, self.commits)
         work = OpenWork(self.open.sessions, *served)
-        self._leaving = Leaving(self.core, self.membership, work, self._servers)
+        reached = (self.core, self.membership, work, self._servers)
+        self._leaving = Leaving(*reached, self.postgres.close_idle)
         for channel in self._servers[ChannelKind.USER].channels:
             self.run_queries.connected(channel)
+        self.postgres.serve(self.statements, self.queries, plans)
         self._route()
         self._listen_to_each_other()
         self.open.pins.others.append(self.read_leases.oldest_read)
         self.open.pins.others.append(self.statements.spark.services.oldest_read)
         self.open.pins.start()
-        self.receiving.begin()
-        self.giving.begin()
         self._keep_up()
         self._evicting = self.core.spawn(self.eviction.run(), "eviction")
         log.info("serving", extra=fields(**self.addresses()))
@@ -248,6 +250,8 @@ class Member:
 
     def _keep_up(self) -> None:
         """From now on, for what is stored."""
+        self.receiving.begin()
+        self.giving.begin()
         reads = self.statements.oldest_read, self.queries.oldest_read, self.open.pins.oldest_read
         self.upkeep = Upkeep(
             self.core,
@@ -261,9 +265,10 @@ class Member:
     async def _listen(self) -> None:
         config, network = self.core.config, self.core.world.network
         protection = self.core.defences = defences(config, self.core.world)
-        _, verifier = known_users(self.core, self._password_checks)
+        users, verifier = known_users(self.core, self._password_checks)
         tls = protection.listening.get(ChannelKind.USER)
         await self.metrics.start(tls, verifier)
+        await self.postgres.listen(tls, users, verifier)
         greeted = {
             ChannelKind.USER: self._user_connected,
             ChannelKind.DATA: self._data_connected,
@@ -304,7 +309,8 @@ class Member:
         """Of its channels and of its pages for operators, as HOST:PORT; of what is served."""
         places = self._servers.items()
         found = {kind.value: f"{each.address[0]}:{each.address[1]}" for kind, each in places}
-        return found | ({"metrics": self.metrics.address} if self.metrics.address else {})
+        more = {"metrics": self.metrics.address, "postgres": self.postgres.address}
+        return found | {name: address for name, address in more.items() if address}
 
     async def leave(self) -> None:
         """Leave the cluster in order (``cluster.leaving``); ``stop`` comes after it."""
@@ -359,6 +365,7 @@ class Member:
             if task is not None:
                 task.cancel()
         self.peers.close()
+        self.postgres.close(SessionTerminated(f"terminating connection: {error.message}"))
         servers = dict(self._servers)
         if donor and hasattr(self, "queries"):
             # Users and load balancers that ask a donor are told what it is.

@@ -58,7 +58,7 @@ class OpenWork:
         return found
 
     def idle(self, channels: Iterable[Channel]) -> list[Channel]:
-        """Those of Drill's own clients on which nothing is open: what they ask next cannot be
-        refused in a way that makes them ask another member."""
+        """Those of Drill's own clients on which nothing is open: no refusal of their next request
+        makes them ask another member."""
         busy = self.busy()
         return [channel for channel in channels if is_stock(channel) and channel not in busy]

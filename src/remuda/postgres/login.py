@@ -175,7 +175,7 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Close the connection; what was written is sent first."""
+    """Send all that was written, and close the connection."""
 
     error: RemudaError | None
 
@@ -185,7 +185,7 @@ Effect: TypeAlias = Write | Encrypt | Identify | Verify | Open | CancelWork | De
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the shell answers to ``Identify``: the keys of a user. ``exists``: whether they are
+    """The answer of the shell to ``Identify``: the keys of a user. ``exists``: whether they are
     those of a user. ``clear``: the user's password is asked for as it is, over TLS."""
 
     password: PasswordHash
@@ -201,7 +201,7 @@ class Login:
         self._tls = tls
         self.state: State = Starting(encrypted=False)
         self.user = ""
-        """Who the client says it is."""
+        """The name that the client has given."""
 
     def step(self, reader: Reader) -> list[Effect] | None:
         """Take one packet from the reader; None: nothing can be done before more bytes come, or
@@ -338,7 +338,7 @@ class Login:
 
 
 def read_startup(body: bytes) -> tuple[Startup, list[str]]:
-    """What the packet says, and the names of protocol options that it asks for. Raises
+    """The content of the packet, and the names of protocol options that it asks for. Raises
     ProtocolError."""
     if not body.endswith(b"\0\0") and body != b"\0":
         raise ProtocolError("invalid startup packet layout: expected terminator as last byte")

@@ -67,7 +67,7 @@ class ScramExchange:
         return answer.encode()
 
     def last(self, data: bytes) -> bytes:
-        """What proves to the client that the server knows the user. Raises ProtocolError,
+        """The proof for the client that the server knows the user. Raises ProtocolError,
         WrongPassword."""
         match = _CLIENT_FINAL.fullmatch(_text(data))
         if match is None:

@@ -111,7 +111,7 @@ class RunPortal:
 
 @dataclass(frozen=True, slots=True)
 class DropPortal:
-    """The portal is closed: what it still runs ends."""
+    """The portal is closed: its query ends."""
 
     portal: Portal
 
@@ -462,7 +462,7 @@ class Session:
         return [done.then]
 
     def failed(self, error: RemudaError, status: bytes) -> Effects:
-        """What was asked last has failed: of a query the rest is given up, in the extended protocol
+        """The last effect has failed: of a query the rest is given up, in the extended protocol
         everything before the next Sync."""
         awaited = self._answered()
         self.status = status

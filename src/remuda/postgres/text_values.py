@@ -13,7 +13,7 @@ from remuda.postgres.binary_values import Encoder
 
 @lru_cache(maxsize=1024)
 def text_encoder(sql_type: SqlType) -> Encoder:
-    """As PostgreSQL's output functions write a value: what CAST to text gives, but for BOOLEAN."""
+    """As PostgreSQL's output functions write a value: like CAST to text, but for BOOLEAN."""
     match sql_type.kind:
         case Kind.BOOLEAN:
             return lambda value: b"t" if value else b"f"

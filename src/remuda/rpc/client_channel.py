@@ -21,7 +21,7 @@ class ClientChannel(Protocol):
 
     @property
     def user(self) -> str:
-        """Who the client has shown to be; "" where nobody asked."""
+        """The user that the client has shown to be; "" where nobody asked."""
 
     @property
     def application(self) -> str:

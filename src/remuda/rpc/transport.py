@@ -104,8 +104,8 @@ class Channel(asyncio.BufferedProtocol):
         self.kind = kind
         self.peer = peer
         self.user = self.application = ""
-        """On the accepting side: who the client has shown to be, where it was asked, and the name
-        that it gives itself."""
+        """On the accepting side: the user that the client has shown to be, if it was asked, and
+        the name that it gives itself."""
         self.connected = False
         """TCP has connected; the handshake may still be under way."""
         self.closed = False

@@ -139,7 +139,7 @@ class PointRows:
 
 @dataclass(slots=True)
 class PointAnswer(PointRows):
-    """What is needed to turn the rows that were found into the answer of a RUN_QUERY.
+    """Turns the rows that were found into the answer of a RUN_QUERY.
     ``known_form``: the form of answers that the client knows already, None for one that wants
     QUERY_HANDLE, QUERY_DATA and QUERY_RESULT."""
 

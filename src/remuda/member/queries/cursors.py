@@ -42,7 +42,7 @@ Acknowledged = Callable[[RemudaError | None], None]
 @dataclass(frozen=True, slots=True)
 class End:
     """How a statement has ended. ``rows`` were sent; ``affected_rows`` is None for a statement that
-    counts none. ``session``: what the client's session is from now on, encoded."""
+    counts none. ``session`` is the client's session from now on, encoded."""
 
     error: RemudaError | None
     tag: str
@@ -115,7 +115,7 @@ class RpcWire:
 
 
 class Results:
-    """What is sent of one result, and its end. ``limit``: no more rows than these are sent."""
+    """Counts the pages of one result and tells its end. ``limit``: no more rows are sent."""
 
     def __init__(self, wire: Wire, limit: int | None = None) -> None:
         self._wire = wire
@@ -195,7 +195,7 @@ class Results:
         affected_rows: int | None = None,
         session: bytes | None = None,
     ) -> None:
-        """The final state. ``session``: what the client is to send along from now on."""
+        """The final state. ``session``: the client sends it along from now on."""
         if self.finished:
             return
         self.finished = True

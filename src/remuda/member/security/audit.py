@@ -69,6 +69,11 @@ class Audit:
 
         return verify
 
+    def login(self, user: str, host: str, error: RemudaError | None) -> None:
+        """An attempt that was not made by way of a verifier."""
+        if self.active:
+            self._note("login", error, user=user, host=host)
+
     def request(self, request: Request, answered: OnAnswer) -> OnAnswer:
         """``answered``, with a line for a request that defines something, or is refused."""
 

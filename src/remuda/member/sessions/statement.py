@@ -1,4 +1,4 @@
-"""One statement of a client, and what its messages say."""
+"""One statement of a client, and the content of its messages."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def _cancel(task: asyncio.Future[Any]) -> None:
 
 @dataclass
 class Client:
-    """What a connection has running here."""
+    """The work of one connection."""
 
     stock: bool = False
     """Drill's own client."""

@@ -61,7 +61,7 @@ _LEVELS: Final = {level.value: level for level in Isolation} | {
 
 
 def status_of(transaction: OpenTransaction | None) -> user_pb2.TransactionStatus:
-    """What the client is to know of its transaction."""
+    """The status of a transaction, as its client is told."""
     if transaction is None or transaction.state not in _STATES:
         return user_pb2.TransactionStatus(state=user_pb2.NO_TRANSACTION)
     return user_pb2.TransactionStatus(
@@ -79,7 +79,7 @@ def default_modes(session: ClientSession) -> Modes:
 
 @dataclass(frozen=True)
 class Ended:
-    """What a statement about transactions answers. ``session``: None leaves it."""
+    """The answer to a statement about transactions. ``session``: None leaves it."""
 
     tag: str
     session: ClientSession | None = None
@@ -135,7 +135,7 @@ class TransactionStatements:
 
     @staticmethod
     def status(statement: Statement) -> user_pb2.TransactionStatus | None:
-        """None: what the client knows is right."""
+        """None: the client knows it."""
         transaction = statement.transaction
         if statement.given_up or (transaction is not None and transaction.state in _STATES):
             return status_of(transaction)

@@ -31,9 +31,10 @@ from remuda.member.base.peers import Peers
 from remuda.member.state.clients import member_of
 from remuda.query import ending
 from remuda.query.ids import QueryId, parse_query_id
+from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
-from remuda.rpc.transport import Channel, Request
+from remuda.rpc.transport import Request
 from remuda.session.planning import PlannedQuery
 from remuda.session.shape import ResultShape
 from remuda.sql.cluster_statements import TAG
@@ -281,7 +282,7 @@ class Control:
             return self._statements.history.state(name)
         return "ended" if self._sessions.has_ended(name) else ""
 
-    async def _close(self, channel: Channel, error: RemudaError) -> None:
+    async def _close(self, channel: ClientChannel, error: RemudaError) -> None:
         """When its statements have told their client how they ended, or after a moment: it may not
         listen any more."""
         clock = self._core.world.clock

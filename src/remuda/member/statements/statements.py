@@ -152,7 +152,7 @@ class Statements:
         kept: bool = False,
         session: ClientSession = NO_SESSION,
     ) -> Client:
-        """``session``: what a client begins with that does not send its session along."""
+        """``session``: the first one of a client that does not send its session along."""
         client = self._clients.add(channel, stock=stock, kept=kept, session=session)
         channel.on_closed.append(lambda error: self._disconnected(channel, error))
         return client

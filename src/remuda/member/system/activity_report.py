@@ -21,9 +21,10 @@ from remuda.member.statements.statements import Statements
 from remuda.member.system.lock_pages import IDLE_MAX, LockPages
 from remuda.member.system.system_state import SystemState
 from remuda.member.transactions.transactions import Transactions
+from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
-from remuda.rpc.transport import Channel, Request
+from remuda.rpc.transport import Request
 
 
 class ActivityReport:
@@ -158,7 +159,7 @@ class ActivityReport:
     def _serves(self, partition: int) -> bool:
         return partition >= PARTITIONS or self._core.view.owners[partition] == self._core.number
 
-    def _held(self, row: LockRow, pids: dict[Channel, int]) -> control_pb2.HeldLock:
+    def _held(self, row: LockRow, pids: dict[ClientChannel, int]) -> control_pb2.HeldLock:
         store = self._core.stores.get(row.map_id)
         name = store.schema.name if store is not None else self._core.dropped.get(row.map_id, "")
         message = control_pb2.HeldLock(

@@ -13,7 +13,7 @@ from remuda.rpc.strangers import Verifier
 
 
 def known_users(core: Core, checks: Offload) -> tuple[UsersFile | None, Verifier | None]:
-    """The users' file, which is read again when it changes, and what checks a password against it;
+    """The users' file, which is read again when it changes, and the check of passwords against it;
     None where the settings name no file. Raises InputError and ResourceError."""
     if not core.config.users_file:
         return None, None

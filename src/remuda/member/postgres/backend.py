@@ -1,0 +1,502 @@
+"""One session of a PostgreSQL client: performs the effects of its session machine."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import QueryCanceled, RemudaError
+from remuda.limits import PAGE_ROWS
+from remuda.member.base.core import Core, bug
+from remuda.member.maps.point_reads import PointRows, Row
+from remuda.member.postgres.portals import ResultRun
+from remuda.member.postgres.preparing import Bound, Planning, Preparing
+from remuda.member.queries.cursors import Acknowledged, End
+from remuda.member.queries.queries import Queries
+from remuda.member.sessions.statement import Client, PlanTypes, Statement
+from remuda.member.statements.plans import Plans
+from remuda.member.statements.statements import Statements
+from remuda.postgres import session as ps
+from remuda.postgres.login import Startup
+from remuda.postgres.messages import (
+    AUTHENTICATION_OK,
+    backend_key,
+    parameter_status,
+    ready_for_query,
+)
+from remuda.postgres.reader import Reader
+from remuda.postgres.reports import warning_message
+from remuda.postgres.rows import RowForm
+from remuda.rpc.client_channel import ClientChannel
+from remuda.session.client_session import ClientSession, PreparedText
+from remuda.session.planning import PlannedQuery
+from remuda.session.settings import SETTINGS, checked, setting_of
+from remuda.session.shape import ResultShape
+from remuda.sql.parser import parse, split_script
+from remuda.transaction.states import State
+
+REPORTED: Final = (
+    "server_version",
+    "server_encoding",
+    "client_encoding",
+    "application_name",
+    "default_transaction_read_only",
+    "DateStyle",
+    "IntervalStyle",
+    "TimeZone",
+    "integer_datetimes",
+    "standard_conforming_strings",
+)
+"""Settings that clients are told of, when they connect and when they change."""
+_NOTHING: Final = ResultShape(())
+_NAMES_PREPARED: Final = re.compile(r"\s*(deallocate|execute|discard)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts of a member that sessions use."""
+
+    core: Core
+    statements: Statements
+    queries: Queries
+    plans: Plans
+    preparing: Preparing
+
+
+class Outlet(ClientChannel, Protocol):
+    """The connection, as its session sees it."""
+
+    def write(self, data: bytes | memoryview) -> None: ...
+
+    def when_taken(self, acknowledged: Acknowledged) -> None:
+        """Acknowledge a page when the client has taken enough of what was written."""
+
+    def advance(self) -> None:
+        """Take further messages."""
+
+    def end(self, error: RemudaError | None) -> None:
+        """Send all that was written, and close the connection."""
+
+
+class Backend:
+    def __init__(
+        self, services: Services, outlet: Outlet, startup: Startup, client: Client, secret: int
+    ) -> None:
+        """Raises what is wrong with the settings of the startup packet."""
+        self._services = services
+        self._core = services.core
+        self._outlet = outlet
+        self._client = client
+        self._machine = ps.Session()
+        self._warnings: list[bytes] = []
+        self._told: dict[str, str] = {}
+        self._database = startup.database
+        self.secret = secret
+        self._named: ClientSession | None = None
+        """The session of a statement that knew the prepared statements of messages."""
+        client.session = self._started_with(startup)
+
+    @property
+    def application(self) -> str:
+        return self._client.session.values.get("application_name", "")
+
+    @property
+    def client(self) -> Client:
+        return self._client
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs, no transaction is open, and no answer is owed."""
+        return not self._machine.busy and not self._client.transaction
+
+    # --- the beginning ------------------------------------------------------------------------
+
+    def _started_with(self, startup: Startup) -> ClientSession:
+        session = self._client.session
+        for name, value in startup.settings:
+            setting = setting_of(name)
+            try:
+                session = session.with_value(setting, checked(setting, value))
+            except RemudaError:
+                if setting.name != "TimeZone":
+                    raise
+                # Drivers send the zone of their machine without being asked.
+                self._warnings.append(
+                    warning_message(
+                        f'time zone "{value}" is not used: this session is in UTC',
+                        hint="Times with a zone are shown with +00, and mean the same.",
+                    )
+                )
+        return session
+
+    def greet(self) -> None:
+        """Tell the client that it may begin."""
+        parts = [AUTHENTICATION_OK, *self._changed_settings()]
+        user = self._outlet.user or self._client.session.user
+        for name, value in (
+            ("is_superuser", "on" if self._core.access.is_admin(self._outlet.user) else "off"),
+            ("session_authorization", user),
+            ("in_hot_standby", "off"),
+        ):
+            parts.append(parameter_status(name, value))
+        parts.append(backend_key(self._client.pid, self.secret))
+        parts += self._warnings
+        parts.append(ready_for_query(ps.IDLE))
+        self._outlet.write(b"".join(parts))
+
+    def _changed_settings(self) -> list[bytes]:
+        session, parts = self._client.session, []
+        for name in REPORTED:
+            value = session.value(SETTINGS[name.lower()])
+            if self._told.get(name) != value:
+                self._told[name] = value
+                parts.append(parameter_status(name, value))
+        return parts
+
+    # --- messages -----------------------------------------------------------------------------
+
+    @property
+    def busy(self) -> bool:
+        return self._machine.busy
+
+    def step(self, reader: Reader) -> bool:
+        """Take one message; False: none can be taken now."""
+        effects = self._machine.step(reader)
+        if effects is None:
+            return False
+        self._perform(effects)
+        return True
+
+    def _perform(self, effects: ps.Effects) -> None:
+        for effect in effects:
+            match effect:
+                case ps.Write(data):
+                    self._outlet.write(data)
+                case ps.RunPortal(portal, limit):
+                    self._run_portal(portal, limit)
+                case ps.BindValues(prepared, message):
+                    self._bind(prepared, message)
+                case ps.Ready(status):
+                    self._ready(status)
+                case _:
+                    self._perform_other(effect)
+
+    def _perform_other(self, effect: ps.Effect) -> None:
+        match effect:
+            case ps.Prepare(text, types):
+                self._work(self._prepare(text, types), "preparing a statement")
+            case ps.Split(text):
+                self._split(text)
+            case ps.Look(text):
+                self._work(self._look(text), "planning a statement")
+            case ps.RunText(text):
+                self._run_text(text)
+            case ps.Control(what):
+                self._run(what, run=self._new_run(silent=True))
+            case ps.DropPortal(portal):
+                self._drop(portal)
+            case ps.FailTransaction(error):
+                self._fail_transaction(error)
+            case ps.End(error):
+                self._outlet.end(error)
+
+    def _ready(self, status: bytes) -> None:
+        self._outlet.write(b"".join([*self._changed_settings(), ready_for_query(status)]))
+
+    def _work(self, work: Coroutine[Any, Any, None], what: str) -> None:
+        self._core.spawn(work, what, self._failed)
+
+    def _failed(self, error: RemudaError) -> None:
+        self._perform(self._machine.failed(error, self._status()))
+        self._outlet.advance()
+
+    # --- statements ---------------------------------------------------------------------------
+
+    async def _prepare(self, text: str, types: tuple[int, ...]) -> None:
+        self._core.require_serving()
+        services, client = self._services, self._client
+        prepared = await services.preparing.prepare(text, types, client.session, self._outlet.user)
+        self._perform(self._machine.prepared(prepared))
+        self._outlet.advance()
+
+    async def _look(self, text: str) -> None:
+        manner = await self._services.preparing.manner(text, self._outlet.user)
+        self._perform(self._machine.looked(manner))
+        self._outlet.advance()
+
+    def _split(self, text: str) -> None:
+        """A syntax error in one statement keeps all of them from running."""
+        try:
+            statements = split_script(text)
+            if len(statements) > 1:
+                for place, statement in statements:
+                    _check_grammar(statement, place)
+        except RemudaError as error:
+            self._perform(self._machine.failed(error, self._status()))
+            return
+        self._perform(self._machine.split(statements))
+
+    def _bind(self, prepared: ps.Prepared, message: Any) -> None:
+        try:
+            bound = self._services.preparing.bind(prepared, message)
+        except RemudaError as error:
+            self._perform(self._machine.failed(error, self._status()))
+            return
+        self._perform(self._machine.bound(_Running(bound)))
+
+    def _run_portal(self, portal: ps.Portal, limit: int) -> None:
+        running: _Running = portal.token
+        if running.run is not None:
+            self._resume(running.run, limit)
+            return
+        bound = running.bound
+        if not limit and self._read_point(portal, bound):
+            return
+        running.run = run = self._new_run(
+            formats=portal.formats, fields=portal.prepared.fields, described=True, limit=limit
+        )
+        running.statement = self._run(
+            bound.planning.text, bound.values, bound.types, bound.by, run=run
+        )
+
+    def _resume(self, run: ResultRun, limit: int) -> None:
+        if run.over:
+            self._perform(self._machine.completed("SELECT", 0, self._status()))
+        else:
+            run.go_on(limit)
+
+    def _run_text(self, text: str) -> None:
+        self._run(text, run=self._new_run())
+
+    def _new_run(self, **options: Any) -> ResultRun:
+        run = ResultRun(
+            write=self._outlet.write,
+            when_taken=self._outlet.when_taken,
+            suspended=self._suspended,
+            ended=lambda end: self._later(lambda: self._statement_ended(run, end)),
+            **options,
+        )
+        return run
+
+    def _later(self, what: Callable[[], None]) -> None:
+        """In the next step of the loop: a statement is over a little after its result is."""
+        asyncio.get_running_loop().call_soon(what)
+
+    def _suspended(self) -> None:
+        self._perform(self._machine.suspended())
+        self._later(self._outlet.advance)
+
+    # --- reads by key -------------------------------------------------------------------------
+
+    def _read_point(self, portal: ps.Portal, bound: Bound) -> bool:
+        """The short way of reads by key; False: it is not for this statement."""
+        session = self._client.session
+        if self._client.transaction or self._core.departure.refusing or not self._core.serving:
+            return False
+        if session.engine != "grid" or session.drill or session.pauses:
+            return False
+        text = bound.planning.text
+        found = self._services.plans.known(text, bound.by.types)
+        if not isinstance(found, PlannedQuery) or found.point is None or found.locking:
+            return False
+        if found.parameter_types != bound.types or len(found.columns) != len(portal.formats):
+            return False
+        rows = PointRows(self._core, found, found.point, bound.values)
+        answered = False
+
+        def answer(entries: list[Row] | RemudaError) -> None:
+            nonlocal answered
+            answered = True
+            if not self._outlet.closed:
+                self._answer_point(portal, rows, entries)
+
+        try:
+            return self._services.statements.read_point(
+                found, bound.values, answer, text=text, user=self._outlet.user
+            )
+        except RemudaError as error:
+            if not answered:
+                self._perform(self._machine.failed(error, self._status()))
+            return True
+
+    def _answer_point(
+        self, portal: ps.Portal, rows: PointRows, entries: list[Row] | RemudaError
+    ) -> None:
+        try:
+            if isinstance(entries, RemudaError):
+                raise entries
+            row = RowForm(rows.query.shape.types, portal.formats).row
+            found = [row(values) for values in rows.output(entries)]
+        except RemudaError as error:
+            self._failed(error)
+            return
+        except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
+            self._failed(bug(error, "a read by key"))
+            return
+        self._outlet.write(b"".join(found))
+        portal.token.run = _OVER
+        self._perform(self._machine.completed("SELECT", len(found), ps.IDLE))
+        self._outlet.advance()
+
+    # --- running ------------------------------------------------------------------------------
+
+    def _run(
+        self,
+        text: str,
+        values: tuple[PhysicalValue, ...] = (),
+        types: tuple[SqlType, ...] = (),
+        by: PlanTypes | None = None,
+        *,
+        run: ResultRun,
+    ) -> Statement | None:
+        """Start a statement; ``run`` hears of its end."""
+        try:
+            self._core.require_serving()
+            if not self._client.transaction:
+                self._core.departure.require_staying()
+            statement = self._made(text, values, types, by, run)
+        except RemudaError as error:
+            run.wire(_NOTHING).finish(_end_with(error))
+            return None
+        self._services.statements.accept(statement)
+        self._core.spawn(self._services.statements.run(statement), "statement")
+        return statement
+
+    def _made(
+        self,
+        text: str,
+        values: tuple[PhysicalValue, ...],
+        types: tuple[SqlType, ...],
+        by: PlanTypes | None,
+        run: ResultRun,
+    ) -> Statement:
+        core, client, outlet = self._core, self._client, self._outlet
+        services, user = self._services, outlet.user
+        sent = self._with_prepared(text, client.session)
+        transaction, lost = services.statements.transaction(client.transaction, outlet, user)
+        session = sent if transaction is None else transaction.session(sent)
+        return Statement(
+            channel=outlet,
+            user=user,
+            wire=run.wire,
+            query=services.queries.new_id(),
+            text=text,
+            values=values,
+            types=types,
+            started=core.world.clock.wall_micros(),
+            timeout=session.timeout or core.config.query_timeout or None,
+            read_timestamp=None,
+            partitions=None,
+            local=False,
+            page_rows=PAGE_ROWS,
+            session=replace(session, user=user or session.user, pid=client.pid),
+            transaction=transaction,
+            lost=lost,
+            takes_transactions=True,
+            sent=sent,
+            planned_by=by,
+        )
+
+    def _with_prepared(self, text: str, session: ClientSession) -> ClientSession:
+        """EXECUTE and DEALLOCATE know what was prepared by a message, too."""
+        if _NAMES_PREPARED.match(text) is None:
+            return session
+        self._named = None
+        for name, prepared in self._machine.statements.items():
+            if name and isinstance(prepared.token, Planning):
+                known = PreparedText(prepared.text, prepared.token.by.types)
+                self._named = session = session.with_prepared(name, known)
+        return session
+
+    def _forget_prepared(self, before: ClientSession) -> None:
+        """A DEALLOCATE has removed some of the prepared statements of messages."""
+        session = self._client.session
+        names = self._machine.statements.keys() & before.prepared.keys()
+        self._machine.deallocated([name for name in names if name not in session.prepared])
+        for name in names & session.prepared.keys():
+            session = session.with_prepared(name, None)
+        self._client.session = session
+
+    def _statement_ended(self, run: ResultRun, end: End) -> None:
+        named, self._named = self._named, None
+        if named is not None and end.session is not None:
+            self._forget_prepared(named)
+        if end.error is not None:
+            self._failed(end.error)
+            return
+        rows = run.rows if end.affected_rows is None else end.affected_rows
+        self._perform(self._machine.completed(end.tag, rows, self._status()))
+        self._outlet.advance()
+
+    # --- transactions -------------------------------------------------------------------------
+
+    def _status(self) -> bytes:
+        name = self._client.transaction
+        if not name:
+            return ps.IDLE
+        transaction, _ = self._services.statements.transaction(
+            name, self._outlet, self._outlet.user
+        )
+        active = transaction is not None and transaction.state is State.ACTIVE
+        return ps.IN_TRANSACTION if active else ps.FAILED
+
+    def _fail_transaction(self, error: RemudaError) -> None:
+        transaction, _ = self._services.statements.transaction(
+            self._client.transaction, self._outlet, self._outlet.user
+        )
+        if transaction is not None:
+            transaction.failed(error)
+
+    # --- ends ---------------------------------------------------------------------------------
+
+    def _drop(self, portal: ps.Portal) -> None:
+        """Its query ends; the client has heard of it all that it wanted."""
+        running: _Running = portal.token
+        if running.statement is not None and running.run is not None and not running.run.over:
+            running.run.over = True
+            error = QueryCanceled("the portal was closed")
+            self._services.statements.cancel(running.statement.query, error)
+
+    def cancel(self) -> None:
+        """End what runs, for a CancelRequest."""
+        self._services.statements.interrupt(
+            self._client, QueryCanceled("canceling statement due to user request")
+        )
+
+
+class _Over:
+    over = True
+
+
+_OVER: Final[Any] = _Over()
+
+
+class _Running:
+    """The shell's part of a portal."""
+
+    __slots__ = ("bound", "run", "statement")
+
+    def __init__(self, bound: Bound) -> None:
+        self.bound = bound
+        self.run: ResultRun | None = None
+        self.statement: Statement | None = None
+
+
+def _end_with(error: RemudaError) -> End:
+    return End(error, "", 0, None, None, None)
+
+
+def _check_grammar(statement: str, place: int) -> None:
+    """Raises what is wrong, with its place in the whole text."""
+    try:
+        parse(statement)
+    except RemudaError as error:
+        if error.position is not None:
+            offset = error.position.offset + place
+            error.position = replace(error.position, offset=offset)
+        raise

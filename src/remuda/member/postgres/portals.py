@@ -1,0 +1,176 @@
+"""Results on their way to one of PostgreSQL's clients, as far as the client wants rows."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from remuda.catalog.pg_types import modifier, pg_type, type_oid
+from remuda.datatypes.arrow import to_engine
+from remuda.datatypes.schema import Column
+from remuda.datatypes.sql import SqlType
+from remuda.errors import NotSupported
+from remuda.member.queries.cursors import Acknowledged, End
+from remuda.postgres.messages import Field, row_description
+from remuda.postgres.rows import RowForm
+from remuda.session.explaining import PLAN_COLUMNS
+from remuda.session.shape import ResultShape
+
+QUERY_PLAN: Final = tuple(replace(column, name="QUERY PLAN") for column in PLAN_COLUMNS)
+"""PostgreSQL's name of what EXPLAIN gives."""
+
+
+def fields_of(columns: Sequence[Column]) -> tuple[Field, ...]:
+    """How RowDescription tells these columns."""
+    if columns is PLAN_COLUMNS:
+        columns = QUERY_PLAN
+    return tuple(
+        Field(c.name, type_oid(c.type), _length(c.type), modifier(c.type)) for c in columns
+    )
+
+
+def _length(sql_type: SqlType) -> int:
+    return -1 if sql_type.element is not None else pg_type(sql_type).length
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Rows that the client has not asked for yet."""
+
+    columns: Sequence[pa.Array]
+    rows: int
+    acknowledged: Acknowledged
+
+
+class ResultRun:
+    """One statement that runs, and its rows: a ``Wire`` for each shape that its result may have.
+
+    Rows beyond the limit of an Execute stay here. They are not acknowledged, so the query behind
+    them stops when a few pages wait; ``go_on`` sends more.
+    """
+
+    def __init__(
+        self,
+        *,
+        write: Callable[[bytes | memoryview], None],
+        when_taken: Callable[[Acknowledged], None],
+        suspended: Callable[[], None],
+        ended: Callable[[End], None],
+        formats: Sequence[int] = (),
+        fields: Sequence[Field] | None = None,
+        described: bool = False,
+        silent: bool = False,
+        limit: int = 0,
+    ) -> None:
+        """``when_taken`` acknowledges a page when the client has taken enough of what was written.
+        ``fields`` are those that the client was told of (``described``); otherwise they are sent
+        in front of the rows, unless it is ``silent``. ``limit``: 0 for all rows."""
+        self._write = write
+        self._when_taken = when_taken
+        self._suspended = suspended
+        self._ended = ended
+        self._formats = formats
+        self._fields = fields
+        self._described = described
+        self._silent = silent
+        self._limit = limit
+        self._sent = 0
+        """Since the last Execute."""
+        self._waiting = False
+        """Suspended: nothing is sent before the next Execute."""
+        self._held: deque[_Held] = deque()
+        self._end: End | None = None
+        self._form: RowForm | None = None
+        self._shape: ResultShape | None = None
+        self.over = False
+
+    def wire(self, shape: ResultShape) -> ResultRun:
+        """For a result of this shape. Raises NotSupported when the client was told of another."""
+        if shape.columns and self._described and not self._same(shape):
+            raise NotSupported(
+                "cached plan must not change result type",
+                hint="Prepare the statement again: a table has been altered.",
+            )
+        self._shape = shape
+        self._form = None
+        return self
+
+    def _same(self, shape: ResultShape) -> bool:
+        told = [field.type for field in self._fields or ()]
+        return told == [type_oid(column.type) for column in shape.columns]
+
+    # --- the wire -----------------------------------------------------------------------------
+
+    def page(self, columns: Sequence[pa.Array], rows: int, on_acknowledged: Acknowledged) -> None:
+        self._held.append(_Held(columns, rows, on_acknowledged))
+        self._send()
+
+    def external_page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
+        assert self._shape is not None
+        pairs = zip(batch.columns, self._shape.types, strict=True)
+        columns = [to_engine(array, sql_type) for array, sql_type in pairs]
+        self.page(columns, batch.num_rows, on_acknowledged)
+
+    def finish(self, end: End) -> None:
+        self._end = end
+        if end.error is not None:
+            self._held.clear()
+            self._waiting = False
+        self._send()
+
+    # --- rows ---------------------------------------------------------------------------------
+
+    def go_on(self, limit: int) -> None:
+        """The next Execute of a portal."""
+        self._limit, self._sent, self._waiting = limit, 0, False
+        self._send()
+
+    def _send(self) -> None:
+        while self._held and not self._waiting:
+            self._send_page(self._held.popleft())
+        if self._end is not None and not self._held and not self._waiting and not self.over:
+            self._finish(self._end)
+
+    def _send_page(self, page: _Held) -> None:
+        form = self._described_form()
+        wanted = page.rows if not self._limit else min(page.rows, self._limit - self._sent)
+        columns = page.columns
+        if wanted < page.rows:
+            rest = [array.slice(wanted) for array in columns]
+            self._held.appendleft(_Held(rest, page.rows - wanted, page.acknowledged))
+            columns = [array.slice(0, wanted) for array in columns]
+        if wanted and not self._silent:
+            self._write(form.rows(columns, wanted))
+        self._sent += wanted
+        if wanted == page.rows:
+            self._when_taken(page.acknowledged)
+        if self._limit and self._sent == self._limit:
+            self._waiting = True
+            self._suspended()
+
+    def _described_form(self) -> RowForm:
+        """The client is told of the columns before the first row, if it was not yet."""
+        if self._form is not None:
+            return self._form
+        assert self._shape is not None
+        columns = self._shape.columns
+        formats = self._formats if self._described else (0,) * len(columns)
+        self._form = RowForm(self._shape.types, formats)
+        if columns and not self._described and not self._silent:
+            self._write(row_description(fields_of(columns), formats))
+        return self._form
+
+    def _finish(self, end: End) -> None:
+        if end.error is None:
+            self._described_form()
+        self.over = True
+        self._ended(end)
+
+    @property
+    def rows(self) -> int:
+        """Those that the last Execute has sent."""
+        return self._sent

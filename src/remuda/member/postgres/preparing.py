@@ -1,0 +1,246 @@
+"""Statements as PostgreSQL's clients prepare them: planned, with the types of their parameters and
+the columns of their results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from remuda.catalog.pg_types import type_oid
+from remuda.datatypes.schema import Column
+from remuda.datatypes.sql import INTEGER_KINDS, NULL, VARCHAR, Kind, SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import (
+    AmbiguousFunction,
+    IndeterminateType,
+    RemudaError,
+    TypeMismatch,
+    UndefinedFunction,
+    WrongParameters,
+)
+from remuda.member.base.core import Core
+from remuda.member.postgres.portals import QUERY_PLAN, fields_of
+from remuda.member.sessions.statement import PlanTypes, parameter_types
+from remuda.member.statements.plans import Plans
+from remuda.postgres.messages import Bind
+from remuda.postgres.parameters import check_declared, declared_type, decode
+from remuda.postgres.session import Manner, Prepared
+from remuda.session.answers import shown
+from remuda.session.client_session import ClientSession
+from remuda.session.index_answers import COLUMNS as INDEX_COLUMNS
+from remuda.session.parameters import fitted
+from remuda.session.planning import (
+    Planned,
+    PlannedChange,
+    PlannedExplain,
+    PlannedInsert,
+    PlannedQuery,
+)
+from remuda.session.settings import setting_of
+from remuda.sql.session_trees import DiscardTree, ExecuteTree, ShowSettingTree
+from remuda.sql.statements import (
+    AnalyzeStatement,
+    CancelStatement,
+    SessionStatement,
+    ShowKind,
+    ShowStatement,
+)
+from remuda.sql.tokens import is_blank
+from remuda.sql.transaction_trees import BeginTree, SetTransactionTree, TransactionTree
+
+_BY_TYPES: Final = (
+    AmbiguousFunction,
+    IndeterminateType,
+    TypeMismatch,
+    UndefinedFunction,
+    WrongParameters,
+)
+"""Errors of a statement that may be right once its parameters have types."""
+_SETTINGS: Final = tuple(Column(name, VARCHAR) for name in ("name", "setting", "description"))
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """The plan of a prepared statement. ``types`` are those of the parameters of its plan,
+    ``oids`` what the client has declared for them."""
+
+    text: str
+    by: PlanTypes
+    types: tuple[SqlType, ...]
+    oids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A statement with its values, which have the types ``types``."""
+
+    planning: Planning
+    by: PlanTypes
+    types: tuple[SqlType, ...]
+    values: tuple[PhysicalValue, ...]
+
+
+class Preparing:
+    def __init__(self, core: Core, plans: Plans) -> None:
+        self._core = core
+        self._plans = plans
+
+    async def prepare(
+        self, text: str, oids: tuple[int, ...], session: ClientSession, user: str
+    ) -> Prepared:
+        """Raises what planning raises, UndefinedType for parameters of unknown types, and
+        InsufficientPrivilege."""
+        check_declared(oids)
+        if is_blank(text):
+            return Prepared("", Manner.SESSION, oids, None, None)
+        found, by = await self._planned(text, oids, user)
+        self._core.access.check(user, found)
+        types = parameter_types(found)
+        declared = (*oids, *[0] * len(types))[: max(len(types), len(oids))]
+        shown_oids = tuple(
+            oid or (type_oid(types[place]) if place < len(types) else 0)
+            for place, oid in enumerate(declared)
+        )
+        columns = await self._columns(found, session, user)
+        fields = None if columns is None else fields_of(columns)
+        planning = Planning(text, by, types, declared)
+        return Prepared(text, manner_of(found), shown_oids, fields, planning)
+
+    async def manner(self, text: str, user: str) -> Manner:
+        """Raises what planning raises."""
+        if is_blank(text):
+            return Manner.SESSION
+        return manner_of(await self._plans.plan(text, None, local=False, user=user))
+
+    async def _planned(
+        self, text: str, oids: Sequence[int], user: str
+    ) -> tuple[Planned, PlanTypes]:
+        """By the types that the binder infers where the declared ones fit into them, so that one
+        plan serves all clients (a read by key, above all); otherwise by the declared ones."""
+        declared = [declared_type(oid) for oid in oids]
+        inferred: tuple[SqlType, ...] = ()
+        problem: RemudaError | None = None
+        try:
+            found = await self._plans.plan(text, None, local=False, user=user)
+            inferred = parameter_types(found)
+            if all(_fits(*pair) for pair in zip(declared, inferred, strict=False)):
+                return found, PlanTypes(None)
+        except _BY_TYPES as error:
+            problem = error
+        count = len(inferred) or await self._plans.parameters(text)
+        if not count and problem is not None:
+            raise problem
+        declared = (declared + [None] * count)[:count]
+        for unknown in (NULL, VARCHAR):
+            types = tuple(
+                _declared(t, inferred[place] if inferred else None, unknown)
+                for place, t in enumerate(declared)
+            )
+            try:
+                found = await self._plans.plan(text, types, local=False, user=user)
+            except _BY_TYPES as error:
+                problem = problem or error
+                continue
+            return found, PlanTypes(types)
+        assert problem is not None
+        raise problem
+
+    # --- values -------------------------------------------------------------------------------
+
+    @staticmethod
+    def bind(prepared: Prepared, message: Bind) -> Bound:
+        """Raises the DataErrors of values."""
+        planning = prepared.token
+        if planning is None:
+            return Bound(Planning("", PlanTypes(None), (), ()), PlanTypes(None), (), ())
+        assert isinstance(planning, Planning)
+        formats = message.formats
+        if len(formats) < 2:
+            formats = (formats or (0,)) * len(message.values)
+        found = [
+            decode(value, form, oid, wanted)
+            for value, form, oid, wanted in zip(
+                message.values, formats, planning.oids, planning.types, strict=False
+            )
+        ]
+        values = tuple([parameter.value for parameter in found])
+        types = tuple([parameter.type for parameter in found])
+        if types == planning.types:
+            return Bound(planning, planning.by, types, values)
+        suitable = fitted(values, types, planning.types)
+        if suitable is not None:
+            return Bound(planning, planning.by, planning.types, suitable)
+        return Bound(planning, PlanTypes(types), types, values)
+
+    # --- columns ------------------------------------------------------------------------------
+
+    async def _columns(
+        self, found: Planned, session: ClientSession, user: str
+    ) -> Sequence[Column] | None:
+        """None: the statement gives no rows."""
+        columns: Sequence[Column] = ()
+        match found:
+            case PlannedQuery(columns=columns) | PlannedChange(columns=columns):
+                if isinstance(found, PlannedQuery):
+                    return columns
+            case PlannedExplain():
+                return QUERY_PLAN
+            case ShowStatement(kind=ShowKind.INDEXES):
+                return INDEX_COLUMNS
+            case ShowStatement():
+                columns, _ = shown(found, self._core.access.catalog(user))
+            case SessionStatement(ShowSettingTree(name=None)):
+                return _SETTINGS
+            case SessionStatement(ShowSettingTree(name=str(name))):
+                return (Column(setting_of(name).name, VARCHAR),)
+            case SessionStatement(ExecuteTree() as tree):
+                named = session.prepared.get(tree.name)
+                if named is not None:
+                    inner = await self._plans.plan(named.text, named.types, local=False, user=user)
+                    return await self._columns(inner, session, user)
+            case _:
+                return None
+        return columns or None
+
+
+def _declared(t: SqlType | None, inferred: SqlType | None, unknown: SqlType) -> SqlType:
+    """The type to plan a parameter by. A declared NUMERIC says nothing of digits."""
+    if t is None:
+        return inferred or unknown
+    if t.kind is Kind.DECIMAL and inferred is not None and inferred.kind is Kind.DECIMAL:
+        return inferred
+    return t
+
+
+def _fits(declared: SqlType | None, inferred: SqlType) -> bool:
+    """Whether values of the declared type are values of the inferred one, and mean the same."""
+    if declared is None or declared == inferred:
+        return True
+    if declared.kind in INTEGER_KINDS and inferred.kind in INTEGER_KINDS:
+        return INTEGER_KINDS.index(declared.kind) <= INTEGER_KINDS.index(inferred.kind)
+    if declared.kind in INTEGER_KINDS or declared.kind is Kind.REAL:
+        return inferred.kind is Kind.DECIMAL and declared.kind is not Kind.REAL
+    if declared.element is not None and inferred.element is not None:
+        return _fits(declared.element, inferred.element)
+    return declared.kind is inferred.kind or (declared.is_text and inferred.is_text)
+
+
+def manner_of(found: Planned) -> Manner:
+    match found:
+        case PlannedQuery() | PlannedInsert() | PlannedChange() | PlannedExplain():
+            return Manner.ROWS
+        case SessionStatement(BeginTree()):
+            return Manner.BEGIN
+        case SessionStatement(SetTransactionTree()):
+            return Manner.SESSION
+        case SessionStatement(tree) if isinstance(tree, TransactionTree):
+            return Manner.CONTROL
+        case SessionStatement(ExecuteTree()):
+            return Manner.ROWS
+        case SessionStatement(DiscardTree()):
+            return Manner.OUTSIDE
+        case SessionStatement() | ShowStatement() | AnalyzeStatement() | CancelStatement():
+            return Manner.SESSION
+        case _:
+            return Manner.OUTSIDE
