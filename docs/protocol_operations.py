@@ -181,6 +181,10 @@ CONTROL: Final = {
         "EndWork", "WorkEnded", "cancel a statement or a transaction, or end a connection"
     ),
     "DRAIN": _request("DrainRequest", "Ack", "the receiver begins to leave in order"),
+    "RESET_STATEMENTS": _request(
+        "ResetStatements", "Tuned", "forget what sys.statement_statistics has"
+    ),
+    "SET_LOG_LEVEL": _request("SetLogLevel", "Tuned", "change the level of a part of the log"),
     "SYSTEM_STATE": _request("SystemStateRequest", "SystemState", "what the relations of sys show"),
     "STATEMENT_STATISTICS": _request(
         "StatementStatisticsRequest", "StatementStatistics", "statements that ended, by fingerprint"

@@ -17,7 +17,7 @@ from remuda.member.base.round import PATIENCE
 SILENT = 3
 PER_MEMBER = {
     "queries", "query_history", "query_profiles", "fragments", "operators", "logs", "map_parts",
-    "snapshot_tasks", "transactions", "clients", "locks", "subscriptions",
+    "snapshot_tasks", "log_levels", "transactions", "clients", "locks", "subscriptions",
 }  # fmt: skip
 """A silent member has a row of its own there."""
 SUMMED = {"maps", "indexes", "statement_statistics"}

@@ -165,6 +165,7 @@ operators: query text, member int, fragment int, instance int, operator int, nam
 logs: member int, sync text, records bigint, durable bigint, waiting bigint, bytes bigint,
     groups bigint, checkpoint bigint, archived bigint, archived_bytes bigint,
     archive_failures bigint
+log_levels: member int, part text, level text
 indexes: name text, map text, kind text, columns text, state text, bytes bigint,
     no_answer text
 snapshots: snapshot text, cut bigint, kind text, created moment, timestamp bigint, maps int,

@@ -14,6 +14,7 @@ import remuda
 from remuda.cli import (
     cluster_command,
     drain_command,
+    log_level_command,
     queries_command,
     snapshot_command,
     sql_command,
@@ -123,6 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     queries_command.add_to(commands)
     cluster_command.add_to(commands)
     drain_command.add_to(commands)
+    log_level_command.add_to(commands)
     snapshot_command.add_to(commands)
     for name, (_, text) in _LATER.items():
         commands.add_parser(name, help=text, add_help=False)

@@ -18,6 +18,9 @@ QUERIES: Final = "SELECT * FROM sys.queries ORDER BY started"
 TRANSACTIONS: Final = "SELECT * FROM sys.transactions ORDER BY started"
 CLIENTS: Final = "SELECT * FROM sys.clients ORDER BY member, since"
 LOCKS: Final = "SELECT * FROM sys.locks ORDER BY map, key, granted DESC, since"
+LOG_LEVELS: Final = "SELECT * FROM sys.log_levels ORDER BY member, part"
+LEVELS: Final = ("debug", "info", "warning", "error", "default")
+RESET_STATEMENTS: Final = "ALTER CLUSTER RESET STATEMENT STATISTICS"
 LOCK_WAITS: Final = "SELECT * FROM sys.lock_waits ORDER BY since"
 
 
@@ -64,6 +67,23 @@ class Activity:
         no such connection. InsufficientPrivilege."""
         return bool(self._rows(terminate_text(pid))[0][0])
 
+    def reset_statement_statistics(self) -> None:
+        """Have all members forget the sums of ``sys.statement_statistics``.
+        InsufficientPrivilege; MemberUnavailable when all others have done so."""
+        self._rows(RESET_STATEMENTS)
+
+    def log_levels(self) -> Rows:
+        """The parts of the members' logs that have a level of their own: ``sys.log_levels``."""
+        return self._rows(LOG_LEVELS)
+
+    def set_log_level(self, level: str, part: str = "", member: int | None = None) -> None:
+        """Change the least level that a part of the log tells, until the process ends: "debug",
+        "info", "warning", "error", or "default" for what it was. ``part`` is named as in the log
+        ("member.membership"); "": all parts that have no level of their own. ``member`` None: all
+        members. UndefinedObject for a part or a member that is not there, InsufficientPrivilege,
+        MemberUnavailable when all others have done so."""
+        self._rows(log_level_text(level, part, member))
+
     def drain(self, member: int) -> None:
         """Have a member give everything away and leave, by its number; returns when it has begun
         to. It has left when ``sys.members`` does not show it any more. UndefinedObject, WrongState
@@ -83,13 +103,22 @@ def terminate_text(pid: int) -> str:
     return f"SELECT pg_terminate_backend({_number(pid, 'pid')})"
 
 
+def log_level_text(level: str, part: str, member: int | None) -> str:
+    """Raises InputError."""
+    if level not in LEVELS:
+        raise InputError(f"there is no level {level!r}", hint=f"Levels are {', '.join(LEVELS)}.")
+    of = f" FOR {_quoted(part, 'part of the log')}" if part else ""
+    on = "" if member is None else f" ON MEMBER {_number(member, 'member')}"
+    return f"ALTER CLUSTER SET LOG LEVEL {level}{of}{on}"
+
+
 def drain_text(member: int) -> str:
     return f"ALTER CLUSTER DRAIN MEMBER {_number(member, 'member')}"
 
 
 def _quoted(text: str, what: str) -> str:
     if not isinstance(text, str):
-        raise InputError(f"the id of a {what} must be text, not {text!r}")
+        raise InputError(f"the name of a {what} must be text, not {text!r}")
     return "'" + text.replace("'", "''") + "'"
 
 

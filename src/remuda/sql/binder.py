@@ -15,7 +15,13 @@ from remuda.sql.alter import bind_alter
 from remuda.sql.analyze import bind_analyze
 from remuda.sql.changes import bind_insert
 from remuda.sql.changing_tables import bind_changing_query, changing_tables
-from remuda.sql.cluster_trees import AcceptLossTree, CancelTree, DrainTree
+from remuda.sql.cluster_trees import (
+    AcceptLossTree,
+    CancelTree,
+    DrainTree,
+    LogLevelTree,
+    ResetStatementsTree,
+)
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, Forbidding
 from remuda.sql.index_definitions import bind_create_index, bind_drop_index
@@ -172,7 +178,7 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return SnapshotStatement(tree)
         case RestoreSnapshotTree() | ExpireSnapshotTree() | DropSnapshotTree() as tree:
             return SnapshotStatement(tree)
-        case AcceptLossTree() | DrainTree() as tree:
+        case AcceptLossTree() | DrainTree() | ResetStatementsTree() | LogLevelTree() as tree:
             return ClusterStatement(tree)
         case CancelTree() as tree:
             return CancelStatement(tree)

@@ -25,7 +25,25 @@ class DrainTree:
     reads_only: Literal[False] = False
 
 
-ClusterTree: TypeAlias = AcceptLossTree | DrainTree
+@dataclass(frozen=True, slots=True)
+class ResetStatementsTree:
+    """All members forget what sys.statement_statistics has."""
+
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogLevelTree:
+    """``part`` "": all that have no level of their own; ``member`` None: all members."""
+
+    part: str
+    level: str
+    member: int | None
+    position: Position
+    reads_only: Literal[False] = False
+
+
+ClusterTree: TypeAlias = AcceptLossTree | DrainTree | ResetStatementsTree | LogLevelTree
 
 
 @dataclass(frozen=True, slots=True)

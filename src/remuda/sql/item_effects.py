@@ -1,5 +1,6 @@
 """Functions that act: ``pg_cancel_backend(pid)``, ``pg_terminate_backend(pid [, timeout])``,
-``set_config(name, value, local)`` and ``pg_sleep(seconds)``.
+``set_config(name, value, local)``, ``pg_sleep(seconds)`` and ``statement_statistics_reset()``, also
+as ``pg_stat_statements_reset()``.
 
 They are no functions of the engine, which may compute a call twice, elsewhere or not at all. A call
 is an item of the outermost SELECT: the query gives its argument in its place (the pid, the value,
@@ -18,19 +19,31 @@ from remuda.errors import NotSupported, UndefinedFunction
 from remuda.plan.expression import Expression
 from remuda.sql.context import Context
 from remuda.sql.expressions import ExpressionBinder, register_call
-from remuda.sql.statements import BackendSignal, ItemEffect, SettingChange, Sleep
+from remuda.sql.statements import BackendSignal, ItemEffect, SettingChange, SignalKind, Sleep
 from remuda.sql.tokens import CALL_MARK
 
 _CANCEL: Final = "pg_cancel_backend"
 _TERMINATE: Final = "pg_terminate_backend"
 _SET: Final = "set_config"
 _SLEEP: Final = "pg_sleep"
-_COUNTS: Final = {_CANCEL: (1,), _TERMINATE: (1, 2), _SET: (3,), _SLEEP: (1,)}
+_RESET: Final = "statement_statistics_reset"
+_PG_RESET: Final = "pg_stat_statements_reset"
+_COUNTS: Final = {
+    _CANCEL: (1,), _TERMINATE: (1, 2), _SET: (3,), _SLEEP: (1,), _RESET: (0,), _PG_RESET: (0,),
+}  # fmt: skip
+_KINDS: Final = {
+    _CANCEL: SignalKind.CANCEL,
+    _TERMINATE: SignalKind.TERMINATE,
+    _RESET: SignalKind.RESET_STATEMENTS,
+    _PG_RESET: SignalKind.RESET_STATEMENTS,
+}
 _EXAMPLES: Final = {
     _CANCEL: "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE ...",
     _TERMINATE: "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ...",
     _SET: "SELECT set_config('timezone', 'UTC', false)",
     _SLEEP: "SELECT pg_sleep(1.5)",
+    _RESET: "SELECT statement_statistics_reset()",
+    _PG_RESET: "SELECT pg_stat_statements_reset()",
 }
 
 
@@ -71,7 +84,10 @@ class EffectItems:
                 call,
             )
         alias = item.args["alias"] if isinstance(item, exp.Alias) else exp.to_identifier(name)
-        value = arguments[1] if name == _SET else arguments[0]
+        if not arguments:
+            value: exp.Expr = exp.Literal.number(0)
+        else:
+            value = arguments[1] if name == _SET else arguments[0]
         to = {_SET: "text", _SLEEP: "double precision"}.get(name, "int")
         given = exp.Cast(this=value, to=exp.DataType.build(to, dialect="postgres"))
         return exp.Alias(this=given, alias=alias)
@@ -100,7 +116,7 @@ class EffectItems:
         if name == _SLEEP:
             return Sleep(column)
         if name != _SET:
-            return BackendSignal(column, name == _TERMINATE)
+            return BackendSignal(column, _KINDS[name])
         setting, _, local = call.expressions
         if not (isinstance(setting, exp.Literal) and setting.is_string):
             self._refuse_setting("the name of the setting", setting)

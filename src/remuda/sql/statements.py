@@ -66,13 +66,19 @@ class ParsedStatement:
         return self.tree.reads_only
 
 
+class SignalKind(Enum):
+    CANCEL = "cancel"
+    TERMINATE = "terminate"
+    RESET_STATEMENTS = "reset statements"
+
+
 @dataclass(frozen=True, slots=True)
 class BackendSignal:
     """``column`` of a result has the pids of clients. Each of them is signalled when all rows are
-    there, and its place gets whether it was: BOOLEAN."""
+    there, and its place gets whether it was: BOOLEAN. ``RESET_STATEMENTS`` takes no pid."""
 
     column: int
-    terminate: bool
+    kind: SignalKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token
 from remuda.datatypes.index import IndexKind
 from remuda.datatypes.sql import SqlType
 from remuda.errors import Position
-from remuda.sql.cluster_trees import AcceptLossTree, CancelTree, DrainTree
+from remuda.sql.cluster_trees import CancelTree, ClusterTree
 from remuda.sql.session_trees import SessionTree
 from remuda.sql.snapshot_trees import SnapshotTree
 
@@ -352,7 +352,6 @@ Tree: TypeAlias = (
     | AnalyzeTree
     | SessionTree
     | SnapshotTree
-    | AcceptLossTree
-    | DrainTree
+    | ClusterTree
     | CancelTree
 )

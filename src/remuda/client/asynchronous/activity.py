@@ -8,12 +8,15 @@ from remuda.client.activity import (
     CLIENTS,
     LOCK_WAITS,
     LOCKS,
+    LOG_LEVELS,
     QUERIES,
+    RESET_STATEMENTS,
     TRANSACTIONS,
     Rows,
     cancel_query_text,
     cancel_transaction_text,
     drain_text,
+    log_level_text,
     terminate_text,
 )
 
@@ -47,6 +50,15 @@ class Activity:
 
     async def terminate(self, pid: int) -> bool:
         return bool((await self._rows(terminate_text(pid)))[0][0])
+
+    async def reset_statement_statistics(self) -> None:
+        await self._rows(RESET_STATEMENTS)
+
+    async def log_levels(self) -> Rows:
+        return await self._rows(LOG_LEVELS)
+
+    async def set_log_level(self, level: str, part: str = "", member: int | None = None) -> None:
+        await self._rows(log_level_text(level, part, member))
 
     async def drain(self, member: int) -> None:
         await self._rows(drain_text(member))

@@ -181,10 +181,15 @@ class StatementTable:
         sums = self._sums[found.number, user] = StatementSums(found.number, user, found.text)
         return sums
 
+    def reset(self) -> None:
+        """Begin again, without a call of any statement."""
+        self._sums.clear()
+        self._others = StatementSums(OTHERS.number, "", OTHERS.text)
+
     def all(self) -> Iterable[StatementSums]:
         """A list of its own; its elements change as statements end."""
         found = list(self._sums.values())
-        return [*found, self._others] if self._removed else found
+        return [*found, self._others] if self._others.timed or self._others.reads else found
 
     def families(self) -> Iterator[Family]:
         yield gauge(

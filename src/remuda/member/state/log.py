@@ -8,8 +8,12 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Final
+
+from remuda.errors import UndefinedObject
 
 _FIELDS = "remuda_fields"
 ROOT = "remuda"
@@ -67,6 +71,55 @@ class TextFormatter(_Formatter):
 def _quoted(value: object) -> str:
     text = str(value)
     return json.dumps(text, ensure_ascii=False) if " " in text or not text else text
+
+
+LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+DEFAULT: Final = "default"
+
+
+def set_level(part: str, level: str, configured: str) -> None:
+    """Change the least level that a part of this process logs, and parts inside of it that have
+    none of their own; "": the whole. ``level``: one of LEVELS, or "default": of the whole, it is
+    the one that is ``configured``. Raises UndefinedObject for a part that never logs."""
+    if part and not _is_part(part):
+        near = get_close_matches(part, sorted(_parts()), n=5, cutoff=0.3)
+        raise UndefinedObject(
+            f'no part of the log is called "{part}"',
+            hint=f"Parts with such names are {', '.join(near)}." if near else "",
+        )
+    logger = logging.getLogger(f"{ROOT}.{part}" if part else ROOT)
+    if level == DEFAULT:
+        logger.setLevel(logging.NOTSET if part else LEVELS[configured])
+    else:
+        logger.setLevel(LEVELS[level])
+
+
+def levels() -> Iterator[tuple[str, str]]:
+    """The parts that have a level, with the whole ("") first."""
+    yield "", _named(logging.getLogger(ROOT).getEffectiveLevel())
+    for part in sorted(_parts()):
+        own = logging.getLogger(f"{ROOT}.{part}").level
+        if own != logging.NOTSET:
+            yield part, _named(own)
+
+
+def _parts() -> Iterator[str]:
+    """Those that log, and those around them."""
+    known = logging.Logger.manager.loggerDict
+    return (name.removeprefix(f"{ROOT}.") for name in list(known) if name.startswith(f"{ROOT}."))
+
+
+def _is_part(part: str) -> bool:
+    return part in set(_parts())
+
+
+def _named(level: int) -> str:
+    return logging.getLevelName(level).lower()
 
 
 def set_up(level: str, form: str, file: str) -> _Identity:

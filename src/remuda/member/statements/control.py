@@ -29,6 +29,7 @@ from remuda.errors import (
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.state.clients import member_of
+from remuda.member.statements.tuning import Tuning
 from remuda.query import ending
 from remuda.query.ids import QueryId, parse_query_id
 from remuda.rpc.client_channel import ClientChannel
@@ -38,8 +39,15 @@ from remuda.rpc.transport import Request
 from remuda.session.planning import PlannedQuery
 from remuda.session.shape import ResultShape
 from remuda.sql.cluster_statements import TAG
-from remuda.sql.cluster_trees import CancelTree, DrainTree
-from remuda.sql.statements import BackendSignal
+from remuda.sql.cluster_trees import (
+    AcceptLossTree,
+    CancelTree,
+    ClusterTree,
+    DrainTree,
+    LogLevelTree,
+    ResetStatementsTree,
+)
+from remuda.sql.statements import BackendSignal, SignalKind
 from remuda.transaction.states import parse_transaction_id
 
 if TYPE_CHECKING:
@@ -70,22 +78,35 @@ class Control:
         self._statements = statements
         self._sessions = sessions
         self._leave = leave
+        self._tuning = Tuning(core, peers)
         self._orders = 0
         """How many members this one has ordered to leave that have not begun to."""
 
     def routes(self) -> dict[int, Callable[[Request], None]]:
         """Handlers of the control channel."""
-        return {RpcType.END_WORK: self._on_end_work, RpcType.DRAIN: self._on_drain}
+        return {
+            RpcType.END_WORK: self._on_end_work,
+            RpcType.DRAIN: self._on_drain,
+            **self._tuning.routes(),
+        }
 
     # --- statements of SQL --------------------------------------------------------------------
 
-    async def run(self, statement: Statement, tree: CancelTree | DrainTree) -> str:
+    async def run(self, statement: Statement, tree: ClusterTree | CancelTree) -> str:
         """Carry the statement out; its tag."""
-        if isinstance(tree, DrainTree):
-            await self.drain(statement, tree)
-            return TAG
-        await self.cancel(statement, tree)
-        return tree.tag
+        match tree:
+            case DrainTree():
+                await self.drain(statement, tree)
+            case ResetStatementsTree():
+                await self._tuning.reset_statements(statement.user)
+            case LogLevelTree():
+                await self._tuning.set_log_level(statement, tree)
+            case CancelTree():
+                await self.cancel(statement, tree)
+                return tree.tag
+            case AcceptLossTree():
+                raise AssertionError("it is carried out where views are made")
+        return TAG
 
     async def cancel(self, statement: Statement, tree: CancelTree) -> None:
         """CANCEL QUERY, CANCEL TRANSACTION. Raises InvalidText for what is no id, UndefinedObject,
@@ -118,10 +139,17 @@ class Control:
             columns[signal.column] = replace(columns[signal.column], type=BOOLEAN, nullable=True)
         kept = [page.columns async for page in pages]
         statement.check()
+        resets = any(signal.kind is SignalKind.RESET_STATEMENTS for signal in signals)
+        if resets and any(len(batch[0]) for batch in kept):
+            await self._tuning.reset_statements(statement.user)
         for batch in kept:
             for signal in signals:
                 pids = batch[signal.column].to_pylist()
-                kind = EndWork.CLIENT if signal.terminate else EndWork.STATEMENTS_OF_CLIENT
+                if signal.kind is SignalKind.RESET_STATEMENTS:
+                    batch[signal.column] = pa.array([True] * len(pids), pa.bool_())
+                    continue
+                terminate = signal.kind is SignalKind.TERMINATE
+                kind = EndWork.CLIENT if terminate else EndWork.STATEMENTS_OF_CLIENT
                 known = await self._signal(pids, kind, statement.user)
                 batch[signal.column] = pa.array([known.get(pid) for pid in pids], pa.bool_())
         return ResultShape(tuple(columns)), kept

@@ -59,7 +59,7 @@ from remuda.session.planning import (
 )
 from remuda.session.shape import ResultShape
 from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
-from remuda.sql.cluster_trees import DrainTree
+from remuda.sql.cluster_trees import AcceptLossTree, DrainTree, LogLevelTree, ResetStatementsTree
 from remuda.sql.session_trees import ExecuteTree, SessionTree, SetTree, ShowSettingTree
 from remuda.sql.snapshot_trees import SnapshotTree, tag_of
 from remuda.sql.statements import (
@@ -369,10 +369,12 @@ class Statements:
             case AnalyzeStatement(maps, tag):
                 await self._plans.analyze(maps)
                 self._done(statement, tag, 0)
-            case ClusterStatement(DrainTree() as tree) | CancelStatement(tree):
-                self._done(statement, await self._control.run(statement, tree), 0)
-            case ClusterStatement():
+            case ClusterStatement(AcceptLossTree()):
                 self._done(statement, CLUSTER_TAG, await self.accept_lost())
+            case ClusterStatement(DrainTree() | ResetStatementsTree() | LogLevelTree() as tree):
+                self._done(statement, await self._control.run(statement, tree), 0)
+            case CancelStatement(tree):
+                self._done(statement, await self._control.run(statement, tree), 0)
             case SnapshotStatement(tree):
                 answer = await self.about_snapshots(statement, tree)
                 self._answered(statement, answer, tag_of(tree))

@@ -77,6 +77,7 @@ class SystemRelations:
             "sys.maps": self._maps,
             "sys.map_parts": self._map_parts,
             "sys.logs": self._logs,
+            "sys.log_levels": self._log_levels,
             "sys.columns": self._columns,
             "sys.views": self._views,
             **queries.suppliers(),
@@ -225,6 +226,15 @@ class SystemRelations:
                 counts = [gauges.get(f"log_{name}") for name in names]
                 found.append((member, self._core.config.log_sync, *counts))
         return [*found, *(no_answer(number, 0, 11) for number in answers.silent)]
+
+    async def _log_levels(self, _statement: Statement) -> Iterable[Row]:
+        answers = await self._state.answered()
+        rows: list[Row] = [
+            (member, found.part or "all", found.level)
+            for member, state in answers.known.items()
+            for found in state.log_levels
+        ]
+        return [*rows, *(no_answer(number, 0, 3) for number in answers.silent)]
 
     async def _map_parts(self, statement: Statement) -> Iterable[Row]:
         names = {schema.map_id: schema.name for schema in self._seen(statement).maps}

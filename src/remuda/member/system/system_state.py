@@ -11,6 +11,7 @@ from remuda.member.queries.fragment_reports import encode_operator
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.session import OpenTransaction
 from remuda.member.sessions.statement import Statement
+from remuda.member.state.log import levels
 from remuda.member.statements.client_table import ClientTable
 from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
@@ -117,6 +118,8 @@ class SystemState:
             backup = core.backup_stores.get(map_id)
             if backup is not None:
                 part.backup_rows, part.backup_bytes = self._rows(backup), backup.bytes
+        for name, level in levels():
+            state.log_levels.add(part=name, level=level)
         state.transactions.extend(self.open_transactions())
         state.snapshots.extend(self.snapshots())
         state.subscriptions.extend(self.subscriptions())

@@ -74,6 +74,8 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ACTIVITY: _ClassVar[RpcType]
     END_WORK: _ClassVar[RpcType]
     DRAIN: _ClassVar[RpcType]
+    RESET_STATEMENTS: _ClassVar[RpcType]
+    SET_LOG_LEVEL: _ClassVar[RpcType]
     FORWARD: _ClassVar[RpcType]
 HANDSHAKE: RpcType
 ACK: RpcType
@@ -138,6 +140,8 @@ CUT_STORE: RpcType
 ACTIVITY: RpcType
 END_WORK: RpcType
 DRAIN: RpcType
+RESET_STATEMENTS: RpcType
+SET_LOG_LEVEL: RpcType
 FORWARD: RpcType
 
 class ControlHandshake(_message.Message):
@@ -989,7 +993,7 @@ class SystemStateRequest(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class SystemState(_message.Message):
-    __slots__ = ("context", "catalog_version", "gauges", "maps", "statements", "fragments", "transactions", "snapshots", "subscriptions", "copies_refused")
+    __slots__ = ("context", "catalog_version", "gauges", "maps", "statements", "fragments", "transactions", "snapshots", "subscriptions", "copies_refused", "log_levels")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
     GAUGES_FIELD_NUMBER: _ClassVar[int]
@@ -1000,6 +1004,7 @@ class SystemState(_message.Message):
     SNAPSHOTS_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
     COPIES_REFUSED_FIELD_NUMBER: _ClassVar[int]
+    LOG_LEVELS_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     catalog_version: int
     gauges: _containers.RepeatedCompositeFieldContainer[_user_pb2.Gauge]
@@ -1010,7 +1015,8 @@ class SystemState(_message.Message):
     snapshots: _containers.RepeatedCompositeFieldContainer[SnapshotTask]
     subscriptions: _containers.RepeatedCompositeFieldContainer[Subscription]
     copies_refused: str
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., snapshots: _Optional[_Iterable[_Union[SnapshotTask, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[_Union[Subscription, _Mapping]]] = ..., copies_refused: _Optional[str] = ...) -> None: ...
+    log_levels: _containers.RepeatedCompositeFieldContainer[LogLevel]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., snapshots: _Optional[_Iterable[_Union[SnapshotTask, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[_Union[Subscription, _Mapping]]] = ..., copies_refused: _Optional[str] = ..., log_levels: _Optional[_Iterable[_Union[LogLevel, _Mapping]]] = ...) -> None: ...
 
 class ActivityRequest(_message.Message):
     __slots__ = ("context", "locks", "page")
@@ -1113,6 +1119,38 @@ class WorkEnded(_message.Message):
     context: _common_pb2.Context
     found: bool
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., found: _Optional[bool] = ...) -> None: ...
+
+class ResetStatements(_message.Message):
+    __slots__ = ("context", "user")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    user: str
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., user: _Optional[str] = ...) -> None: ...
+
+class LogLevel(_message.Message):
+    __slots__ = ("part", "level")
+    PART_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    part: str
+    level: str
+    def __init__(self, part: _Optional[str] = ..., level: _Optional[str] = ...) -> None: ...
+
+class SetLogLevel(_message.Message):
+    __slots__ = ("context", "user", "level")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    user: str
+    level: LogLevel
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., user: _Optional[str] = ..., level: _Optional[_Union[LogLevel, _Mapping]] = ...) -> None: ...
+
+class Tuned(_message.Message):
+    __slots__ = ("context",)
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class DrainRequest(_message.Message):
     __slots__ = ("context", "user")
