@@ -200,6 +200,9 @@ class MemberConfig:
     log_statements: float = _setting(
         10.0, "seconds after which a statement that has ended is noted in the log; 0 = none is"
     )
+    trace_endpoint: str = _setting(
+        "", "URL of a collector that takes traces of statements (OTLP over HTTP); empty = none"
+    )
     audit_file: str = _setting(
         "", "file to append logins, definitions and refusals to, as JSON lines; empty = none"
     )

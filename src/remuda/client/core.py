@@ -27,6 +27,7 @@ from remuda.client.reader import Reader
 from remuda.client.requests import Call, Clock, ClusterInfo, MapDescription, Route, RunOptions
 from remuda.client.result_stream import ResultStream
 from remuda.client.shared_session import SharedSession
+from remuda.client.tracing import trace_part
 from remuda.client.tries import LOST, MAYBE_AGAIN, Tries, closed_with, of_write, told
 from remuda.client.view_source import first_contact, is_news, newest_view
 from remuda.datatypes.keyhash import partition_of
@@ -292,7 +293,7 @@ class Core:
             stream = ResultStream(text, self.clock, header, self.keep_session)
             context = self.clock.context(self.view.number)
             body = requests.run_query(start, parameters, types, options, context)
-            body += requests.session_part(self.shared.settings)
+            body += requests.session_part(self.shared.settings) + trace_part()
             if self.shared.keeps_transactions:
                 body += _NO_TRANSACTION
             try:

@@ -14,6 +14,7 @@ from remuda.client.pages import Header
 from remuda.client.reader import Reader
 from remuda.client.requests import RunOptions
 from remuda.client.result_stream import ResultStream
+from remuda.client.tracing import trace_part
 from remuda.client.tries import LOST, of_write
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -105,6 +106,7 @@ async def run_held(  # noqa: PLR0917 (as Core.execute)
     context = core.clock.context(core.view.number)
     body = requests.run_query(body, parameters, types, options, context)
     body += requests.session_part(core.shared.settings) + requests.transaction_part(held.name)
+    body += trace_part()
     try:
         asked = core.pool(held.member)
         # What does not commit changes nothing that stays.

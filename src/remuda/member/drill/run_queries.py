@@ -164,6 +164,7 @@ class RunQueries:
             transaction=transaction,
             lost=lost,
             takes_transactions=stock or message.HasField("transaction"),
+            traceparent=message.traceparent,
             sent=sent,
         )
         if session.pauses:

@@ -138,6 +138,8 @@ class Statement:
     """The session as the client has sent it."""
     planned_by: PlanTypes | None = None
     """Set where the client was told of the result of a plan: it is that plan which runs."""
+    traceparent: str = ""
+    """The client's span, as W3C Trace Context has it."""
     locking: bool = False
     """SELECT ... FOR UPDATE, FOR SHARE: what it reads must be the same at the commit."""
     progress: Progress = field(default_factory=Progress)

@@ -6,19 +6,23 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from remuda.errors import ConnectionBroken, InternalError, QueryCanceled, RemudaError
 from remuda.execution.context import FragmentProfile
 from remuda.limits import FINISHED_QUERIES_KEPT, FINISHED_QUERIES_SIZE_MAX
 from remuda.member.base.core import Core
 from remuda.member.metrics.statement_table import Key
+from remuda.member.metrics.traces import StatementTraces, traces_to
 from remuda.member.queries.query_state import Initiated
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.log import fields
 from remuda.plan.explain import preorder
 from remuda.query.ids import QueryId
 from remuda.session.query_profiles import PlanRun, QueryFacts
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
 
 log = logging.getLogger(__name__)
 
@@ -45,11 +49,14 @@ class QueryHistory:
         size_max: int = FINISHED_QUERIES_SIZE_MAX,
     ) -> None:
         self._core = core
+        self._traces = traces_to(core.config.trace_endpoint, core.uuid)
         self._kept_max = kept_max
         self._size_max = size_max
         self._kept: OrderedDict[QueryId, _Kept] = OrderedDict()
         """Oldest first."""
         self._by_run: dict[QueryId, tuple[Initiated, Key]] = {}
+        self._contexts: dict[QueryId, tuple[Context, float]] = {}
+        """Of statements whose fragments may still report: the trace, and when it began."""
         self.size = 0
         """Bytes that all of them take, roughly."""
         self.internal_errors = 0
@@ -101,10 +108,22 @@ class QueryHistory:
         self.size += cost
         for run in runs:
             self._by_run[run.query] = run, key
+        if self._traces is not None:
+            self._trace(self._traces, statement, facts, seconds)
         while len(self._kept) > 1 and (
             len(self._kept) > self._kept_max or self.size > self._size_max
         ):
             self._drop(next(iter(self._kept)))
+
+    def _trace(
+        self, traces: StatementTraces, statement: Statement, facts: QueryFacts, seconds: float
+    ) -> None:
+        context = traces.statement(facts, seconds, statement.text, statement.traceparent)
+        began = facts.started / 1e6
+        for run in statement.progress.runs:
+            self._contexts[run.query] = context, began
+            for profile in run.profiles:
+                traces.fragment(context, profile, began)
 
     def _note(
         self, statement: Statement, facts: QueryFacts, seconds: float, error: RemudaError | None
@@ -135,6 +154,7 @@ class QueryHistory:
             self.size -= kept.size
             for run in kept.runs:
                 self._by_run.pop(run.query, None)
+                self._contexts.pop(run.query, None)
 
     def reported(self, query: QueryId, profile: FragmentProfile) -> None:
         """What a fragment did whose query has ended before the report came."""
@@ -146,6 +166,9 @@ class QueryHistory:
         if all((p.fragment, p.member, p.instance) != place for p in run.profiles):
             run.profiles.append(profile)
             self._core.measures.by_fingerprint.used(key, profile)
+            if self._traces is not None:
+                context, began = self._contexts[query]
+                self._traces.fragment(context, profile, began)
 
     # --- what is asked ------------------------------------------------------------------------
 

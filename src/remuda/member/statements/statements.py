@@ -59,7 +59,7 @@ from remuda.session.planning import (
 )
 from remuda.session.shape import ResultShape
 from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
-from remuda.sql.cluster_trees import AcceptLossTree, DrainTree, LogLevelTree, ResetStatementsTree
+from remuda.sql.cluster_trees import AcceptLossTree
 from remuda.sql.session_trees import ExecuteTree, SessionTree, SetTree, ShowSettingTree
 from remuda.sql.snapshot_trees import SnapshotTree, tag_of
 from remuda.sql.statements import (
@@ -371,9 +371,7 @@ class Statements:
                 self._done(statement, tag, 0)
             case ClusterStatement(AcceptLossTree()):
                 self._done(statement, CLUSTER_TAG, await self.accept_lost())
-            case ClusterStatement(DrainTree() | ResetStatementsTree() | LogLevelTree() as tree):
-                self._done(statement, await self._control.run(statement, tree), 0)
-            case CancelStatement(tree):
+            case ClusterStatement(tree) | CancelStatement(tree):
                 self._done(statement, await self._control.run(statement, tree), 0)
             case SnapshotStatement(tree):
                 answer = await self.about_snapshots(statement, tree)

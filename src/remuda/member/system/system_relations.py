@@ -375,7 +375,7 @@ _WAITING: Final = frozenset(("short of backups", "to be moved"))
 _PRIVATE: Final = ("control_fd", "parent_pipe")
 _FILES: Final = frozenset(
     ("audit_file", "log_file", "secret_file", "snapshot_key_file", "snapshot_store",
-     "spill_directory", "tls_ca", "tls_certificate", "tls_key", "users_file")
+     "spill_directory", "trace_endpoint", "tls_ca", "tls_certificate", "tls_key", "users_file")
 )  # fmt: skip
 
 

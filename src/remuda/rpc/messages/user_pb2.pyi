@@ -352,7 +352,7 @@ class PreparedStatementHandle(_message.Message):
     def __init__(self, server_info: _Optional[bytes] = ...) -> None: ...
 
 class RunQuery(_message.Message):
-    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameter_types", "parameters", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows", "accept_answer", "known_form", "session", "transaction")
+    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameter_types", "parameters", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows", "accept_answer", "known_form", "session", "transaction", "traceparent")
     RESULTS_MODE_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
@@ -370,6 +370,7 @@ class RunQuery(_message.Message):
     KNOWN_FORM_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     results_mode: QueryResultsMode
     type: QueryType
     plan: str
@@ -387,7 +388,8 @@ class RunQuery(_message.Message):
     known_form: int
     session: bytes
     transaction: str
-    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ..., session: _Optional[bytes] = ..., transaction: _Optional[str] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ..., session: _Optional[bytes] = ..., transaction: _Optional[str] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class RecordBatchDef(_message.Message):
     __slots__ = ("record_count", "field", "carries_two_byte_selection_vector", "affected_rows_count")
