@@ -320,7 +320,7 @@ def _head() -> Iterable[str]:
     yield "PostgreSQL's syntax and meaning, for the statements below. Names in quotes keep their"
     yield "case, others are lower case. Integer division truncates, NULLs sort last in ascending"
     yield "order, and text is never turned into a number silently. A statement reads one timestamp"
-    yield "of the whole grid. What is not supported is refused with SQLSTATE 0A000 and its place."
+    yield "of the whole grid. An unsupported form is refused with SQLSTATE 0A000 and its place."
     yield ""
 
 
@@ -549,8 +549,8 @@ Read it from the bottom up, and each line as *what (with what) [where, how many,
   groups (from an index, a window, a sort, a merge): it needs no table of groups, keeps the order,
   and under a `Limit` reads no more than the first groups. `Top n` sorts and keeps n rows.
 
-Here the two joins move nothing, because the small maps are everywhere. What travels are the partial
-sums of each member, and in the end at most 100 rows from each.
+Here the two joins move nothing, because the small maps are everywhere. Each member sends only
+partial sums, and in the end at most 100 rows.
 
 `EXPLAIN VERBOSE` adds the numbers of the columns, orders, and the rules that fired.
 `EXPLAIN ANALYZE` runs the query and adds to each operator the actual rows, batches and time, per

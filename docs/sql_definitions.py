@@ -55,11 +55,11 @@ NOTES: Final = """\
 ALTER TABLE touches no row: older rows are read in the new form. It is atomic on all members; a
 query that has begun goes on with the schema that it began with or fails with SchemaChanged, and
 clients take the new schema over by themselves. A type can be changed to one that holds every value
-of the old one. What a view needs cannot be dropped, renamed or changed (2BP01) while there is the
-view. CREATE TABLE AS makes the map first and fills it then, all rows at once; if that fails, it is
-dropped again.
+of the old one. While a view exists, the maps and columns that it uses cannot be dropped, renamed or
+changed (2BP01). CREATE TABLE AS makes the map first and fills it then, all rows at once; if that
+fails, it drops the map again.
 
-UNIQUE holds for whoever writes, at whatever member: INSERT, UPDATE, MERGE, ON CONFLICT (which may
+UNIQUE holds for every writer, on every member: INSERT, UPDATE, MERGE, ON CONFLICT (which may
 name the columns or the constraint), put and put_all, computed changes, transactions of every kind
 (at the statement; for put at the commit). 23505 names the constraint and the values. Loads in bulk
 (`begin_job`, Spark) are refused for maps with UNIQUE: drop the constraint for the load. A statement

@@ -139,7 +139,7 @@ Quotients and averages of DECIMALs and integers, `sqrt`, `exp`, `ln`, `log` and 
 DECIMAL are exact to the digits that PostgreSQL gives them, 16 significant ones or more, and are
 shown with as many: `10.0 / 3` is 3.3333333333333333, `1 / 3.0` is 0.33333333333333333333. Of
 columns they have at most 20 digits after the point (exp and power: 16), so quotients below
-0.0001 have fewer digits than PostgreSQL's; what needs more than 38 digits raises 22003, and
+0.0001 have fewer digits than PostgreSQL's; a result of more than 38 digits raises 22003, and
 CAST to DOUBLE PRECISION helps. Arrow and Spark see decimals of one scale ([decision
 0052](decisions/0052-digits-of-inexact-numbers.md)).
 
@@ -147,14 +147,14 @@ A number with an exponent is a DECIMAL, too (`1e3` is 1000), or DOUBLE PRECISION
 not enough (`1e100`). DECIMAL has no NaN and no infinities: DOUBLE PRECISION has.
 
 **Digits of seconds**: values have microseconds. Columns and casts `TIMESTAMP(3)`, `TIME(0)`,
-`TIMESTAMP(1) WITH TIME ZONE`, `INTERVAL(2)`, `INTERVAL YEAR TO MONTH`, `INTERVAL DAY TO SECOND(3)`
-and arrays of them round what is stored to their digits, half away from zero (of timestamps zero is
-the year 2000), and cut off what is smaller than the last field, as PostgreSQL does; whatever writes
-a value does so: SQL, maps, Arrow, Spark, pipelines. `current_timestamp(0)` rounds as well. The
-digits are no part of the type: expressions have none, but CREATE TABLE AS and views keep those of
-columns and casts. ALTER COLUMN TYPE takes as many digits or more ([decision
-0063](decisions/0063-digits-of-seconds.md)). 24:00:00 is no TIME here, so `'23:59:59.9'::TIME(0)`
-raises 22008.
+`TIMESTAMP(1) WITH TIME ZONE`, `INTERVAL(2)`, `INTERVAL YEAR TO MONTH`, `INTERVAL DAY TO
+SECOND(3)` and arrays of them round stored values to their digits, half away from zero (of
+timestamps zero is the year 2000), and cut off parts that are smaller than the last field, as
+PostgreSQL does. Every way to write a value does so: SQL, maps, Arrow, Spark, pipelines.
+`current_timestamp(0)` rounds as well. The digits are no part of the type: expressions have none,
+but CREATE TABLE AS and views keep those of columns and casts. ALTER COLUMN TYPE takes as many
+digits or more ([decision 0063](decisions/0063-digits-of-seconds.md)). 24:00:00 is no TIME here,
+so `'23:59:59.9'::TIME(0)` raises 22008.
 
 **Beside PostgreSQL 15**: of generated calls with random arguments, 5,000 of each family, these
 differ: none of `to_timestamp` and `to_date`, none of the JSON functions and jsonpath, 23 of the

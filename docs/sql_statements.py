@@ -138,10 +138,10 @@ whole statement: nothing is changed unless the SELECT succeeds, too.
 """
 
 SETTINGS_NOTE: Final = """\
-Settings and prepared statements belong to the client, whichever member serves it. What drivers set
-when they connect is accepted if it is what Remuda does anyway, and refused with 0A000 if it would
-change answers. SET LOCAL lasts until the end of the transaction, and what SET has changed in one
-that is rolled back is as before. `current_setting` and `pg_settings` tell what the client has set.
+Settings and prepared statements belong to the client, whichever member serves it. A value
+that a driver sets when it connects is accepted if Remuda behaves so anyway, and refused with 0A000
+if it would change answers. SET LOCAL lasts until the end of the transaction. A rollback also undoes
+the changes of SET. `current_setting` and `pg_settings` tell what the client has set.
 
 BEGIN, START TRANSACTION, COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, ROLLBACK TO, RELEASE and SET
 TRANSACTION are PostgreSQL's; for levels, conflicts and differences see

@@ -17,22 +17,10 @@ PAGES = [
 ]
 ALLOWED = {
     "docs/benchmarks.md": 17,
-    "docs/clients.md": 4,
-    "docs/deploy.md": 6,
-    "docs/drill.md": 1,
-    "docs/messages-lost.md": 1,
-    "docs/operate.md": 22,
-    "docs/pipelines.md": 5,
-    "docs/profiles.md": 3,
     "docs/protocol.md": 21,
-    "docs/spark-offload.md": 2,
-    "docs/spark-streams.md": 4,
-    "docs/sql-explain.md": 1,
-    "docs/sql.md": 7,
-    "examples/README.md": 1,
 }
 """Sentences that older pages still have. A page that is rewritten leaves the list."""
-DOCSTRINGS = 1089
+DOCSTRINGS = 1088
 """As many docstrings have one today. Lower the number when they vanish; it only falls."""
 
 

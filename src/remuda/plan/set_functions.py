@@ -157,7 +157,10 @@ _DEFINED = (
     SetFunction("json_each_text", _json(("key", VARCHAR), ("value", VARCHAR)), _EACH, 10.0),
     SetFunction("json_object_keys", _json(("", VARCHAR)), "the names in an object", 10.0),
     SetFunction(
-        "json_path_query", _path_query, "json, path, variables, silent: what it leads to", 10.0
+        "json_path_query",
+        _path_query,
+        "json, path, variables, silent: the items that it finds",
+        10.0,
     ),
     SetFunction(
         "json_path_query_tz",
