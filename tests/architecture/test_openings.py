@@ -20,7 +20,7 @@ ALLOWED = {
     "docs/protocol.md": 21,
 }
 """Sentences that older pages still have. A page that is rewritten leaves the list."""
-DOCSTRINGS = 1088
+DOCSTRINGS = 1081
 """As many docstrings have one today. Lower the number when they vanish; it only falls."""
 
 
