@@ -255,7 +255,7 @@ class Backend:
             self._resume(running.run, limit)
             return
         bound = running.bound
-        if not limit and self._read_point(portal, bound):
+        if self._read_point(portal, bound, limit):
             return
         running.run = run = self._new_run(
             formats=portal.formats, fields=portal.prepared.fields, described=True, limit=limit
@@ -293,8 +293,9 @@ class Backend:
 
     # --- reads by key -------------------------------------------------------------------------
 
-    def _read_point(self, portal: ps.Portal, bound: Bound) -> bool:
-        """The short way of reads by key; False: it is not for this statement."""
+    def _read_point(self, portal: ps.Portal, bound: Bound, limit: int) -> bool:
+        """The short way of reads by key; False: it is not for this statement, or may find more
+        entries than ``limit``."""
         session = self._client.session
         if self._client.transaction or self._core.departure.refusing or not self._core.serving:
             return False
@@ -305,6 +306,8 @@ class Backend:
         if not isinstance(found, PlannedQuery) or found.point is None or found.locking:
             return False
         if found.parameter_types != bound.types or len(found.columns) != len(portal.formats):
+            return False
+        if limit and (found.point.by_array or len(found.point.keys) > limit):
             return False
         rows = PointRows(self._core, found, found.point, bound.values)
         answered = False
