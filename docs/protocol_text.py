@@ -8,9 +8,9 @@ from typing import Final
 HEAD: Final = """\
 # The protocol
 
-What goes over the wire: to write a client, to read a packet dump, or to change it. Framing, modes,
-handshakes, and the operations of the user channel are Apache Drill's, byte for byte; numbers from
-100 on, and what members say to each other, are Remuda's own. This page is made
+This page describes the wire: to write a client, to read a packet dump, or to change it. Framing, modes,
+handshakes, and the operations of the user channel are Apache Drill's, byte for byte. Numbers from
+100 on, and the messages between members, are Remuda's own. This page is made
 from `src/remuda/rpc/messages/*.proto` and `docs/protocol_*.py` (change those, not the page);
 `tests/docs/test_protocol_page.py` keeps it true.
 
@@ -61,20 +61,21 @@ learns so that it has been given up, and stops.
 
 ## Life of a query
 
-The member that the client speaks to is the **initiator**. Its number is part of the query's id, so
-that whoever holds an id knows whom to ask. The members that run fragments are the **participants**.
+The member to which the client is connected is the **initiator**. Its number is part of the query's id,
+so the id tells every holder which member to ask. The members that run fragments are the **participants**.
 
 1. The initiator registers the query, and only then sends QUERY_START to the other participants. A
    participant starts at once; nobody waits for the others.
-2. Instances exchange batches and flow control (next section). What they exchange with instances of
-   the same member is not sent.
+2. Instances exchange batches and flow control (next section). Batches between instances of
+   the same member are not sent.
 3. An instance that has ended well is reported to the initiator by FRAGMENT_DONE. A participant
    forgets the query when all its instances have ended. When the root has ended on the initiator,
-   the query is complete; what still runs (a LIMIT was reached) is cancelled.
-4. Whatever fails, whoever cancels: a participant stops its own fragments and sends QUERY_CANCEL to
-   the initiator, once; the initiator stops its own and sends QUERY_CANCEL to every participant,
-   once, with the member where it began and its error. At most 2N messages, whoever and however
-   many begin. If the initiator is gone, participants cancel by themselves and send nothing.
+   the query is complete, and the initiator cancels fragments that still run (a LIMIT was reached).
+4. On every failure or cancel, a participant stops its own fragments and sends QUERY_CANCEL to
+   the initiator, once. The initiator stops its own fragments and sends QUERY_CANCEL to every
+   participant, once, with the member where the cancel began and its error. These are at most 2N
+   messages, however many members begin. If the initiator is gone, participants cancel by themselves
+   and send nothing.
 
 Messages can be overtaken, and with a broken connection they can be lost. How each race ends:
 
@@ -92,7 +93,7 @@ Messages can be overtaken, and with a broken connection they can be lost. How ea
 | a batch is lost | its ordinal is missing for {gap:g} s: the query fails |
 | the last batch of a stream is lost | the receiver asks by QUERY_CHECK; the initiator tells who has sent everything; from then on it is missing as above |
 | a grant is lost | the next one says more; without consumption it is repeated every {suspect:g} s (which counts as no progress) |
-| a FRAGMENT_DONE is lost | the initiator asks whoever owes one; it is sent again |
+| a FRAGMENT_DONE is lost | the initiator asks the members that owe one; they send it again |
 | a data connection breaks | the queries that exchange batches over it fail, also those whose part at the sender ended less than {gap:g} s ago |
 | a participant is lost | the initiator ends the query everywhere |
 | the initiator is lost | participants free everything and tell nobody |
@@ -133,8 +134,8 @@ and charged to each of the streams.
 VERSIONS: Final = """\
 ## Compatibility
 
-Fields are added, never renumbered; readers skip what they do not know. What a peer of an older
-version would misread raises `rpc_version` of its channel, and `rpc_version_min` with it when the
-older one is no longer spoken. Fields from 100 on in messages that Drill knows, and operations from
+Fields are added, never renumbered; readers skip what they do not know. A change that a peer of an
+older version would misread raises `rpc_version` of its channel, and also `rpc_version_min` when the
+members no longer speak the older one. Fields from 100 on in messages that Drill knows, and operations from
 100 on, are Remuda's own.
 """
