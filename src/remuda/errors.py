@@ -607,7 +607,7 @@ class QueryCanceled(TransientError):
 
 
 class SessionTerminated(QueryCanceled):
-    """An operator ended the connection of the client, and what was open on it."""
+    """An operator ended the connection of the client, and its open work."""
 
     sqlstate = "57P01"
 

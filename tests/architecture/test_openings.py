@@ -19,7 +19,7 @@ ALLOWED = {
     "docs/benchmarks.md": 17,
 }
 """Sentences that older pages still have. A page that is rewritten leaves the list."""
-DOCSTRINGS = 1081
+DOCSTRINGS = 1065
 """As many docstrings have one today. Lower the number when they vanish; it only falls."""
 
 

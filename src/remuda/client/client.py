@@ -180,7 +180,7 @@ class Client:
 
         Raises InputError (SqlSyntaxError, UndefinedColumn, ...) for a wrong statement or wrong
         parameters, and TransientError (MemberUnavailable, ConnectionBroken, ...) when the cluster
-        could not run it. What goes wrong later is raised by the cursor.
+        could not run it. The cursor raises later errors.
         """
         return Cursor(finish(self._statements.run(text, params, timeout)))
 
@@ -196,7 +196,7 @@ class Client:
 
         ``INSERT INTO m (a, b) VALUES (?, ?)``, with nothing but parameters, inserts thousands of
         rows at a time, each of these parts completely or not at all. Other statements run one after
-        the other. What has been written before an error stays.
+        the other. Rows written before an error stay.
         """
         return finish(self._client.execute_many(text, rows))
 

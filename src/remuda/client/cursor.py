@@ -25,7 +25,7 @@ class Cursor(Result):
     rows there; ``close`` (or the end of a ``with`` block) cancels the rest. One thread at a time
     reads; ``cancel`` may be called from any thread.
 
-    Whatever reads raises the error that ended the statement: DataError for a wrong value,
+    Every reading method raises the error that ended the statement: DataError for a wrong value,
     QueryTimeout, QueryCanceled, MemberUnavailable, ...
     """
 

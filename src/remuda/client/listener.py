@@ -99,7 +99,7 @@ class Listener(Generic[E]):
 
     @property
     def error(self) -> RemudaError | None:
-        """What has ended a listener with a callback; None while it goes on."""
+        """The error that ended a listener with a callback; None while it runs."""
         return self._error
 
     @property

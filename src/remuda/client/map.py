@@ -119,7 +119,7 @@ class Map(Generic[K, V]):
         return finish(self._map.set_ttl(key, ttl))
 
     def statistics(self) -> MapStatistics:
-        """What the members have counted of the map, in all and each. Raises UndefinedMap."""
+        """The counters of the map, their sum and those of each member. Raises UndefinedMap."""
         return finish(self._map.statistics())
 
     def options(self) -> MapOptions:

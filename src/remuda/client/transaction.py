@@ -31,8 +31,8 @@ class Transaction:
     # --- life ---
 
     def begin(self) -> Self:
-        """Begin now, on some member; who only enters begins with the first request. Raises
-        MemberUnavailable, LimitExceeded."""
+        """Begin now, on some member; a transaction that is only entered begins with its first
+        request. Raises MemberUnavailable, LimitExceeded."""
         finish(self._transaction.begin())
         return self
 
@@ -64,7 +64,7 @@ class Transaction:
         finish(self._transaction.rollback_to(name))
 
     def release(self, name: str) -> None:
-        """Forget the savepoint, and later ones; what was written stays. UndefinedSavepoint."""
+        """Forget the savepoint, and later ones; the writes stay. UndefinedSavepoint."""
         finish(self._transaction.release(name))
 
     # --- what it is ---

@@ -187,7 +187,7 @@ class Client:
 
         Raises InputError (SqlSyntaxError, UndefinedColumn, ...) for a wrong statement or wrong
         parameters, and TransientError (MemberUnavailable, ConnectionBroken, ...) when the cluster
-        could not run it. What goes wrong later is raised by the cursor.
+        could not run it. The cursor raises later errors.
         """
         return Cursor(await self._statements.run(text, params, timeout))
 
@@ -203,7 +203,7 @@ class Client:
 
         ``INSERT INTO m (a, b) VALUES (?, ?)``, with nothing but parameters, inserts thousands of
         rows at a time, each of these parts completely or not at all. Other statements run one after
-        the other. What has been written before an error stays.
+        the other. Rows written before an error stay.
         """
         return await execute_many(self._core, await self.prepare(text), rows)
 
@@ -405,8 +405,8 @@ class Client:
     # --- ending ---
 
     async def close(self) -> None:
-        """Close all connections; what is under way fails with ConnectionBroken. Closing twice does
-        nothing."""
+        """Close all connections; requests in progress fail with ConnectionBroken. A second close
+        does nothing."""
         self._core.close()
 
     async def __aenter__(self) -> Self:

@@ -142,7 +142,7 @@ class Lines(Contact):
         return (await self._line(deadline)).talk()
 
     def close(self) -> None:
-        """Close all connections; what is under way fails with ConnectionBroken."""
+        """Close all connections; requests in progress fail with ConnectionBroken."""
         self.closed = True
         if self._loop.is_closed():
             return  # and its sockets with it

@@ -25,7 +25,7 @@ class Cursor(Result):
     task that is cancelled while it reads has cancelled the statement. ``cancel`` may be called from
     any task.
 
-    Whatever reads raises the error that ended the statement: DataError for a wrong value,
+    Every reading method raises the error that ended the statement: DataError for a wrong value,
     QueryTimeout, QueryCanceled, MemberUnavailable, ...
     """
 

@@ -52,7 +52,7 @@ class _Poll:
 
 @dataclass(slots=True)
 class Ends:
-    """What a feed tells besides pages: changes were lost; it is over."""
+    """The events of a feed besides pages: changes were lost; it is over."""
 
     gap: Callable[[int], None] | None
     """None: then it is over."""

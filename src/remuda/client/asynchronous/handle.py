@@ -1,4 +1,4 @@
-"""What every operation of a map handle stands on: the map as the client knows it now."""
+"""The base of every operation of a map handle: the map as the client knows it now."""
 
 from __future__ import annotations
 

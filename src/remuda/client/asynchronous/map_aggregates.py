@@ -1,4 +1,4 @@
-"""What of a map's face is about all entries, or those of a condition: counts, sums, removal."""
+"""Methods of a map over all entries, or those of a condition: counts, sums, removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a map's face depends on what an entry is: computed values, versions, expected values."""
+"""Methods of a map that depend on the present entry: computed values, versions, expected values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long entries of a map live, and what else its options say."""
+"""The lifetimes of entries of a map, and its other options."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Lifetimes(Handle):
                 await self._bind_again(error, deadline)
 
     async def statistics(self) -> MapStatistics:
-        """What the members have counted of the map, in all and each. Raises UndefinedMap."""
+        """The counters of the map, their sum and those of each member. Raises UndefinedMap."""
         schema = (await self._describe(self._core.deadline())).schema
         select = "SELECT " + ", ".join(COLUMNS)
         whole = await self._rows_of(

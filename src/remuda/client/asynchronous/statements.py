@@ -21,7 +21,7 @@ from remuda.errors import InputError
 
 
 class Statements:
-    """What both clients run their statements by."""
+    """The common execution of statements in both clients."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -97,8 +97,8 @@ class Transaction:
     # --- life ---
 
     async def begin(self) -> Self:
-        """Begin now, on some member; who only enters begins with the first request. Raises
-        MemberUnavailable, LimitExceeded."""
+        """Begin now, on some member; a transaction that is only entered begins with its first
+        request. Raises MemberUnavailable, LimitExceeded."""
         core = self._enter()
         try:
             await core.begin()
@@ -217,7 +217,7 @@ class Transaction:
         await self._savepoint(user_pb2.TransactionSavepoint.ROLL_BACK, name)
 
     async def release(self, name: str) -> None:
-        """Forget the savepoint, and later ones; what was written stays. UndefinedSavepoint."""
+        """Forget the savepoint, and later ones; the writes stay. UndefinedSavepoint."""
         await self._savepoint(user_pb2.TransactionSavepoint.RELEASE, name)
 
     async def _savepoint(self, action: int, name: str) -> None:
