@@ -69,27 +69,28 @@ _STORED: Final = {
     Kind.UUID: pa.binary(),
     Kind.JSON: pa.string(),
 }
+_IN_ENGINE: Final = _PLAIN | _STORED
+"""Of all kinds but those whose types depend on more: DECIMAL, ARRAY, ROW."""
 
 
 def engine_type(sql_type: SqlType) -> pa.DataType:
     """The Arrow type that carries ``sql_type`` inside the engine."""
-    if sql_type.is_short_decimal:
-        return pa.int64()
-    stored = _STORED.get(sql_type.kind)
-    if stored is not None:
-        return stored
+    simple = _IN_ENGINE.get(sql_type.kind)
+    if simple is not None:
+        return simple
     if sql_type.is_nested:
         return _nested_type(sql_type, engine_type)
-    return external_type(sql_type)
+    return pa.int64() if sql_type.is_short_decimal else external_type(sql_type)
 
 
 def external_type(sql_type: SqlType) -> pa.DataType:
     """The Arrow type that carries ``sql_type`` outside: clients, Spark, files."""
-    if sql_type.kind is Kind.DECIMAL:
-        return pa.decimal128(sql_type.precision, sql_type.scale)
+    simple = _PLAIN.get(sql_type.kind)
+    if simple is not None:
+        return simple
     if sql_type.is_nested:
         return _nested_type(sql_type, external_type)
-    return _PLAIN[sql_type.kind]
+    return pa.decimal128(sql_type.precision, sql_type.scale)
 
 
 def _nested_type(sql_type: SqlType, form: Callable[[SqlType], pa.DataType]) -> pa.DataType:

@@ -32,6 +32,8 @@ class Kind(Enum):
     ARRAY = "ARRAY"
     ROW = "RECORD"
 
+    __hash__ = object.__hash__  # each kind is one object; that of Enum is a call in Python
+
 
 INTEGER_KINDS = (Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
 FLOAT_KINDS = (Kind.REAL, Kind.DOUBLE)
