@@ -230,7 +230,8 @@ class Connection(Generic[K]):
 
     def one_way(self, rpc_type: int, pbody: bytes, dbody_size: int) -> bytes:
         """The head of a REQUEST that expects no answer."""
-        self.require_open()
+        if self.state is not State.OPEN:
+            self.require_open()
         return encode_head(REQUEST, ONE_WAY, rpc_type, pbody, dbody_size)
 
     def abandon(self, identifier: int) -> None:

@@ -83,6 +83,9 @@ def varint(value: int) -> bytes:
 
 
 _ONE_BYTE = tuple(bytes((value,)) for value in range(128))
+_KNOWN_VARINTS = tuple(varint(value) for value in range(1024))
+"""Of the types and sizes of most frames."""
+_KNOWN_MAX = len(_KNOWN_VARINTS)
 
 
 def encode_head(
@@ -117,7 +120,8 @@ def encode_head(
         dbody_size == 0 and pbody_size < _SMALL_PBODY and 0 <= rpc_type < 16384
         and 0 <= coordination_id < 16384
     ):  # fmt: skip
-        kind = varint(rpc_type)
+        known = _KNOWN_VARINTS
+        kind = known[rpc_type] if rpc_type < _KNOWN_MAX else varint(rpc_type)
         if coordination_id < 128:
             header = b"\x0a%c\x08%c\x10%c\x18%b\x12" % (
                 len(kind) + 5,
@@ -133,9 +137,10 @@ def encode_head(
                 coordination_id >> 7,
                 kind,
             )
-        pbody_length = varint(pbody_size)
+        pbody_length = known[pbody_size] if pbody_size < _KNOWN_MAX else varint(pbody_size)
         size = len(header) + len(pbody_length) + pbody_size
-        return b"%b%b%b%b" % (varint(size), header, pbody_length, pbody)
+        length = known[size] if size < _KNOWN_MAX else varint(size)
+        return b"%b%b%b%b" % (length, header, pbody_length, pbody)
     identifier = varint(coordination_id)
     header = b"\x08%c\x10%b\x18%b" % (mode, identifier, varint(rpc_type))
     head = b"\x0a%c%b\x12%b%b" % (len(header), header, varint(pbody_size), pbody)

@@ -185,8 +185,8 @@ class Channel(asyncio.BufferedProtocol):
         """One-way. On a closed channel it is dropped: ``on_closed`` has told. FrameTooLarge."""
         if self.closed:
             return
-        pbody = serialized(body)
-        self._write(self._connection.one_way(rpc_type, pbody, _size(dbody)), dbody)
+        pbody, size = serialized(body), _size(dbody) if dbody else 0
+        self._write(self._connection.one_way(rpc_type, pbody, size), dbody)
 
     def close(self, error: RemudaError | None = None) -> None:
         """Flush and close; pending requests fail with ``error`` (default ConnectionBroken)."""
@@ -207,8 +207,8 @@ class Channel(asyncio.BufferedProtocol):
     # ---- sending ----
 
     def _request(self, rpc_type: int, body: Body, dbody: Buffers, on_reply: OnReply) -> int:
-        pbody = serialized(body)
-        identifier, head = self._connection.request(rpc_type, pbody, _size(dbody), on_reply)
+        pbody, size = serialized(body), _size(dbody) if dbody else 0
+        identifier, head = self._connection.request(rpc_type, pbody, size, on_reply)
         self._write(head, dbody)
         return identifier
 

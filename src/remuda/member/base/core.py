@@ -231,7 +231,7 @@ class Core:
                 f"the message comes from view {context.view}",
                 hint="Send it again: a view changes within a moment.",
             )
-        self.observe(context)
+        self.observe_clock(context.clock)
 
     def observe_peer(self, context: common_pb2.Context) -> None:
         """Check a message from another member that is right in any view, such as one of a query

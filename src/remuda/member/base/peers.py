@@ -208,6 +208,11 @@ class Peers:
         """One-way. A member that is lost gets nothing (whoever cares hears of the loss)."""
         if number in self._core.lost or self._core.stopping:
             return
+        known = self._peers.get((number, ChannelKind.CONTROL))
+        channel = None if known is None else known.channel
+        if channel is not None and not channel.closed:  # the usual case
+            channel.send(rpc_type, body)
+            return
         self.peer(number, ChannelKind.CONTROL).use(lambda channel: channel.send(rpc_type, body))
 
     def send_membership(self, number: int, rpc_type: int, body: Message) -> None:

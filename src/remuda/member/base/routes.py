@@ -178,22 +178,16 @@ class MemberRoutes:
         self.complete = False
 
     def handle_control(self, request: Request) -> None:
-        guarded(request, self._serve_control)
+        guarded(request, self.control.get(request.rpc_type, self._no_control))
 
     def handle_data(self, request: Request) -> None:
-        guarded(request, self._serve_data)
+        guarded(request, self.data.get(request.rpc_type, self._no_data))
 
-    def _serve_control(self, request: Request) -> None:
-        handler = self.control.get(request.rpc_type)
-        if handler is None:
-            raise _unknown("control", control_pb2.RpcType, request.rpc_type, self.complete)
-        handler(request)
+    def _no_control(self, request: Request) -> None:
+        raise _unknown("control", control_pb2.RpcType, request.rpc_type, self.complete)
 
-    def _serve_data(self, request: Request) -> None:
-        handler = self.data.get(request.rpc_type)
-        if handler is None:
-            raise _unknown("data", data_pb2.RpcType, request.rpc_type, self.complete)
-        handler(request)
+    def _no_data(self, request: Request) -> None:
+        raise _unknown("data", data_pb2.RpcType, request.rpc_type, self.complete)
 
 
 def _unknown(channel: str, types: object, rpc_type: int, complete: bool) -> RemudaError:

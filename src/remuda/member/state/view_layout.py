@@ -18,10 +18,7 @@ class ViewLayout:
     def __init__(self, view: View, receivers: Receivers) -> None:
         self._view = view
         self._receivers = receivers
-
-    @property
-    def number(self) -> int:
-        return self._view.number
+        self.number = view.number
 
     def primary(self, partition: int) -> int | None:
         if partition >= PARTITIONS:

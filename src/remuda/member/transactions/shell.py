@@ -226,7 +226,7 @@ class TransactionShell:
             case tx.Finish():
                 self._note_awaited(message)
                 self._perform(self._parts.on_message(sender, message))
-            case tx.BackupPrepare(work=work) if not self._applying.knows(cast("PartWork", work)):
+            case tx.BackupPrepare(work=PartWork() as work) if not self._applying.knows(work):
                 log.debug("a part waits for the definition of its map: %s", message)
             case tx.BackupPrepared() | tx.BackupRefused():
                 self.backup_room.note(sender, message)
@@ -293,17 +293,15 @@ class TransactionShell:
                 case tx.Send(to, message):
                     self._send(to, message)
                 case tx.PrepareHere(transaction, partition, work):
-                    self._prepare_here((transaction, partition), cast("PartWork", work))
+                    assert isinstance(work, PartWork)
+                    self._prepare_here((transaction, partition), work)
                 case tx.KeepHere(transaction, partition, timestamp, work):
+                    assert isinstance(work, PartWork)
                     self._core.clock.observe(timestamp)
-                    self._inbox.rows += len(cast("PartWork", work).writes)
-                    self.pending.add(
-                        (transaction, partition),
-                        cast("PartWork", work),
-                        timestamp,
-                        readers_wait=self._serves(partition),
-                    )
-                    self._note_prepared((transaction, partition), cast("PartWork", work), timestamp)
+                    self._inbox.rows += len(work.writes)
+                    address, waits = (transaction, partition), self._serves(partition)
+                    self.pending.add(address, work, timestamp, readers_wait=waits)
+                    self._note_prepared(address, work, timestamp)
                 case tx.ResolveHere():
                     self._resolve_here(effect)
                 case tx.SettledHere(transaction, partition):
@@ -475,7 +473,7 @@ class TransactionShell:
         return control_pb2.PartMessages(
             context=self._core.context(),
             finished_below=self._below(),
-            in_doubt=sorted(self._unfinished()),
+            in_doubt=sorted(self._unfinished()) if self._core.view.unreachable else (),
         )
 
     def _send_frame(self, to: int, frame: control_pb2.PartMessages) -> None:

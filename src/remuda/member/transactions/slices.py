@@ -30,8 +30,8 @@ def rows_of(message: tx.Message) -> int:
     match message:
         case tx.Prepare(work=work):
             return sum(len(cast("PartWork", part).writes) for part in work.values())
-        case tx.BackupPrepare(work=part):
-            return len(cast("PartWork", part).writes)
+        case tx.BackupPrepare(work=PartWork(writes=writes)):
+            return len(writes)
         case _:
             return 0
 
@@ -91,7 +91,8 @@ class Inbox:
                 self._take(sender, item)
             except Exception as error:  # noqa: BLE001 (the boundary, see bug)
                 bug(error, "a message of a part")
-        self.later()
+        if self._waiting:
+            self.later()
 
     def clear(self) -> None:
         """Another view: what matters is said again."""
