@@ -79,6 +79,8 @@ class PartWork:
 
     @property
     def map_ids(self) -> frozenset[int]:
+        if len(self.writes) == 1 and not self.reads and not self.scans:  # the usual case
+            return frozenset((self.writes[0].map_id,))
         return frozenset(
             [write.map_id for write in self.writes]
             + [map_id for map_id, _ in self.reads]

@@ -20,6 +20,10 @@ class ViewLayout:
         self._receivers = receivers
         self.number = view.number
 
+    def receive_with(self, receivers: Receivers) -> None:
+        """From now on, ``receivers`` tells who is being given a copy."""
+        self._receivers = receivers
+
     def primary(self, partition: int) -> int | None:
         if partition >= PARTITIONS:
             member = partition - PARTITIONS

@@ -136,7 +136,8 @@ class PendingParts:
                 freed.append(held)
         for map_id in part.map_ids:
             place = (map_id, address[1])
-            _drop(self._scans, place, address)
+            if self._scans:
+                _drop(self._scans, place, address)
             _drop(self._writes, place, address)
             _drop(self._by_map, map_id, address)
             if map_id not in self._by_map:

@@ -71,14 +71,14 @@ class TransactionShell:
     def __init__(self, core: Core, peers: Peers) -> None:
         self._core = core
         self._peers = peers
-        self.receivers: Receivers = lambda _partition: ()
+        self._receivers: Receivers = lambda _partition: ()
         self.pending = PendingParts(core)
         core.room.counts(lambda: self.pending.nbytes)
         self.validation = Validation(core, self.pending)
         self._applying = Applying(core)
         self.admission = Admission(core, self.pending)
         self.backup_room = BackupRoom(core, self.pending)
-        self.layout = ViewLayout(core.view, self._receiving)
+        self.layout = ViewLayout(core.view, self._receivers)
         self._parts = Parts(core.number, self.layout, resend=RESEND)
         self._nears: dict[tx.TransactionId, Leading] = {}
         self._to_me: deque[tx.Message] = deque()
@@ -100,12 +100,14 @@ class TransactionShell:
         self.on_tick: list[Callable[[float], None]] = []
         self._ticker: asyncio.Task[None] | None = None
 
-    def _receiving(self, partition: int) -> tuple[int, ...]:
-        return self.receivers(partition)
+    def receive_with(self, receivers: Receivers) -> None:
+        """Members that are being given a copy of a partition get its writes from now on."""
+        self._receivers = receivers
+        self.layout.receive_with(receivers)
 
     def start(self) -> None:
         """The first view is there: this member has its number."""
-        self.layout = ViewLayout(self._core.view, self._receiving)
+        self.layout = ViewLayout(self._core.view, self._receivers)
         self._parts = Parts(self._core.number, self.layout, resend=RESEND)
         self.admission.take = self._take_prepare
         self.admission.must_wait = self.validation.must_wait
@@ -575,7 +577,7 @@ class TransactionShell:
 
     def on_view(self, _before: View, after: View) -> None:
         """Another view is installed: promoted parts go on here, lost near members are replaced."""
-        self.layout = ViewLayout(after, self._receiving)
+        self.layout = ViewLayout(after, self._receivers)
         members = after.by_number
         self._finished = {near: each for near, each in self._finished.items() if near in members}
         self._outbox.clear()

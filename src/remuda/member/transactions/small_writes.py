@@ -187,8 +187,9 @@ class SmallWrites:
         if not held:
             near = shell.begin({write.partition: work}, ended, one_phase=True)
             held = (near.transaction, write.partition) in shell.pending.parts
-        backups = shell.layout.backups(write.partition)
-        early = store.schema.options.async_backups and not shell.backup_room.may_refuse(backups)
+        early = store.schema.options.async_backups and not shell.backup_room.may_refuse(
+            shell.layout.backups(write.partition)
+        )
         if early and held and write in self._running:
             # It holds its keys (a part may also be prepared a little later, and be refused then).
             # Readers of them wait until it is visible, so whoever has written it sees it.

@@ -163,7 +163,7 @@ class Transactions:
     def receive_with(self, receivers: Receivers) -> None:
         """``receivers(partition)``: members that are being given a copy of a partition of this
         member and must get every write of it from now on. ``copies_changed`` tells of changes."""
-        self._shell.receivers = receivers
+        self._shell.receive_with(receivers)
         self.copies_changed()
 
     def copies_changed(self) -> None:
