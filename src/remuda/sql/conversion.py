@@ -30,6 +30,7 @@ from remuda.datatypes.sql import (
     VARCHAR,
     Kind,
     SqlType,
+    aliased,
     decimal,
     unrestricted,
 )
@@ -64,6 +65,8 @@ COMPARISONS: Final = frozenset(
 )
 _SAME_TYPE: Final = COMPARISONS | {"coalesce", "nullif", "greatest", "least"}
 _ARITHMETIC: Final = frozenset({"+", "-", "*", "/", "%"})
+_COMPUTED: Final = _ARITHMETIC | {"neg", "abs", "&", "|", "#", "<<", ">>", "bit_not"}
+"""Functions that give plain numbers: the sum of an OID and a number is the name of no object."""
 FREE_DECIMAL: Final = decimal(28, 10)
 """The type of a parameter of which only ``some exact number`` is known."""
 _TO_TEXT: Final = frozenset(
@@ -389,7 +392,8 @@ class Converter:
         converted = tuple(
             convert(e, t, n) for e, t, n in zip(prepared, signature.arguments, nodes, strict=True)
         )
-        made = Call(signature.result, name, converted)
+        result = aliased(signature.result, "") if name in _COMPUTED else signature.result
+        made = Call(result, name, converted)
         return folded_quotient(made) or made
 
     def _no_such_call(
