@@ -35,7 +35,7 @@ def test_the_answer_comes_before_the_backup_has_it(
             patched.setattr(shell, "_send_frame", lambda to, frame: held.append((to, frame)))
             assert await client.put(quick, (key, 1)) == [None]
             waits = asyncio.ensure_future(client.put(safe, (other, 1)))
-            # Whoever has written it sees it: the read waits for what the answer did not.
+            # The writer sees its own write: the read waits for what the answer did not.
             get = asyncio.ensure_future(client.get(quick, key))
             again = asyncio.ensure_future(
                 client.put(quick, (key, 2), condition=user_pb2.PutRequest.IF_PRESENT)
@@ -44,11 +44,13 @@ def test_the_answer_comes_before_the_backup_has_it(
             assert not waits.done()
             assert not get.done()
             assert not again.done()
+            assert primary.maps.writes.small.backup_lag() > 0
         for to, frame in held:
             shell._send_frame(to, frame)
         assert await again == [(key, 1)]
         assert (await get)[0] in {(key, 1), (key, 2)}
         assert await waits == [None]
+        assert primary.maps.writes.small.backup_lag() == 0
         assert await client.sql("SELECT id, v FROM quick") == [(key, 2)]
         await client.remove(quick, key)
         await cluster.member(1).stop()

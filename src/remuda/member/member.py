@@ -213,7 +213,8 @@ class Member:
             self.core, self.peers, self.system, self.statements.history, self.statements.running
         )
         self.system.subscriptions = self.subscriptions.describe
-        self.metrics.serve(self.gauges, self.subscriptions.describe)
+        lag = self.maps.writes.small.backup_lag
+        self.metrics.serve(self.gauges, self.subscriptions.describe, lag)
         SystemRelations(
             self.core,
             self.system,

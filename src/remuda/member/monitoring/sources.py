@@ -76,10 +76,12 @@ class Sources:
         core: Core,
         gauges: Callable[[], Mapping[str, int]],
         subscriptions: Callable[[], Iterable[control_pb2.Subscription]],
+        backup_lag: Callable[[], float],
     ) -> None:
         self._core = core
         self._gauges = gauges
         self._subscriptions = subscriptions
+        self._backup_lag = backup_lag
 
     def families(self) -> Iterator[Family]:
         yield from self._identity()
@@ -87,6 +89,11 @@ class Sources:
         yield from self._parts()
         yield from self._memory()
         yield from self._maps()
+        yield gauge(
+            "remuda_backup_lag_seconds",
+            "Age of the oldest single write here that a backup has not acknowledged.",
+            self._backup_lag(),
+        )
         yield self._change_streams()
         yield counter(
             "remuda_unexpected_errors_total",

@@ -24,7 +24,7 @@ class Metrics:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._sources = Sources(core, dict, tuple)
+        self._sources = Sources(core, dict, tuple, float)
         self._loop_delay = LoopDelay(core.world.clock)
         self._collections = Collections()
         self._server: MetricsServer | None = None
@@ -53,9 +53,11 @@ class Metrics:
         self,
         gauges: Callable[[], Mapping[str, int]],
         subscriptions: Callable[[], Iterable[control_pb2.Subscription]],
+        backup_lag: Callable[[], float],
     ) -> None:
-        """Show what the parts hold and who reads changes, too: the member serves."""
-        self._sources = Sources(self._core, gauges, subscriptions)
+        """Show what the parts hold, who reads changes and how far backups are behind, too: the
+        member serves."""
+        self._sources = Sources(self._core, gauges, subscriptions, backup_lag)
 
     def close(self) -> None:
         self._collections.close()
