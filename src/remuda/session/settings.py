@@ -216,7 +216,12 @@ _SETTINGS: Final = (
         "of transactions whose BEGIN names no level",
         _ISOLATION,
     ),
-    Setting("default_transaction_read_only", "off", "whether BEGIN means READ ONLY", _boolean),
+    Setting(
+        "default_transaction_read_only",
+        "off",
+        "whether transactions and single statements only read",
+        _boolean,
+    ),
     Setting(
         "engine",
         "grid",

@@ -35,12 +35,14 @@ from remuda.sql.relations import Environment
 from remuda.sql.schemas import bind_comment, bind_create, bind_drop, bind_show
 from remuda.sql.scope import Scope, column_refs
 from remuda.sql.session_trees import (
+    CloseTree,
     DeallocateTree,
     DiscardTree,
     ExecuteTree,
     PrepareTree,
     SetTree,
     ShowSettingTree,
+    UnlistenTree,
 )
 from remuda.sql.snapshot_trees import (
     CreateSnapshotTree,
@@ -169,6 +171,8 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
         case SetTree() | ShowSettingTree() | PrepareTree() as tree:
             return SessionStatement(tree)
         case ExecuteTree() | DeallocateTree() | DiscardTree() as tree:
+            return SessionStatement(tree)
+        case CloseTree() | UnlistenTree() as tree:
             return SessionStatement(tree)
         case BeginTree() | CommitTree() | RollbackTree() | SetTransactionTree() as tree:
             return SessionStatement(tree)

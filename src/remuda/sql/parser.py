@@ -63,7 +63,8 @@ _CHANGE_STARTS: Final = frozenset({_T.INSERT, _T.UPDATE, _T.DELETE, _T.MERGE, _T
 _STATEMENTS: Final = (
     "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER, DROP, "
     "COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, VACUUM, REINDEX, SET, RESET, PREPARE, EXECUTE, "
-    "DEALLOCATE, BEGIN, START TRANSACTION, COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, RELEASE, CANCEL"
+    "DEALLOCATE, DISCARD, BEGIN, START TRANSACTION, COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, "
+    "RELEASE, CANCEL"
 )
 _SHOWN: Final = (
     "tables", "maps", "mappings", "views", "indexes", "index", "columns", "create",
@@ -71,7 +72,7 @@ _SHOWN: Final = (
 _SHOWN_SNAPSHOTS: Final = ("snapshots", "snapshot")
 _KNOWN_WORDS: Final = frozenset(
     {"call", "copy", "grant", "revoke"}
-    | {"lock", "declare", "fetch", "close", "refresh"}
+    | {"lock", "declare", "fetch", "move", "refresh", "listen", "notify", "load", "checkpoint"}
     | {"replace", "upsert", "use", "from", "pivot", "do", "cluster", "import"}
 )
 _STATEMENT_WORDS: Final = (

@@ -1,4 +1,4 @@
-"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD, ANALYZE."""
+"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD, CLOSE, UNLISTEN, ANALYZE."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from remuda.datatypes.sql import NULL, SqlType
 from remuda.errors import NotSupported, SqlSyntaxError
 from remuda.sql.places import position_of_token
 from remuda.sql.session_trees import (
+    CloseTree,
     DeallocateTree,
     DiscardTree,
     ExecuteTree,
@@ -19,6 +20,7 @@ from remuda.sql.session_trees import (
     SessionTree,
     SetTree,
     ShowSettingTree,
+    UnlistenTree,
 )
 from remuda.sql.syntax import AnalyzeTree, Name
 from remuda.sql.table_elements import ElementReader
@@ -34,6 +36,8 @@ WORDS: Final = (
     "execute",
     "deallocate",
     "discard",
+    "close",
+    "unlisten",
     "analyze",
     "vacuum",
     "reindex",
@@ -78,6 +82,10 @@ class SessionParser(TokenReader):
                 return self._deallocate()
             case "discard":
                 return self._discard()
+            case "close":
+                return self._close()
+            case "unlisten":
+                return self._unlisten()
             case "vacuum":
                 return self._vacuum()
             case "reindex":
@@ -239,6 +247,18 @@ class SessionParser(TokenReader):
                 self.end()
                 return DiscardTree(word)
         return self.fail("Supported: DISCARD ALL, PLANS, SEQUENCES, TEMP.")
+
+    def _close(self) -> CloseTree:
+        position = self.position()
+        name = None if self.accept("all") else self.name().text
+        self.end()
+        return CloseTree(name, position)
+
+    def _unlisten(self) -> UnlistenTree:
+        if not self.accept("*"):
+            self.name()
+        self.end()
+        return UnlistenTree()
 
     # --- statistics ---
 

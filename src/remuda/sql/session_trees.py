@@ -74,6 +74,22 @@ class DiscardTree:
     reads_only: Literal[False] = False
 
 
+@dataclass(frozen=True, slots=True)
+class CloseTree:
+    """CLOSE of a cursor; ``name`` None: ALL. Sessions have none, since DECLARE is not supported."""
+
+    name: str | None
+    position: Position
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnlistenTree:
+    """A session listens to no channel, so there is nothing to end."""
+
+    reads_only: Literal[False] = False
+
+
 SessionTree: TypeAlias = (
     SetTree
     | ShowSettingTree
@@ -81,5 +97,7 @@ SessionTree: TypeAlias = (
     | ExecuteTree
     | DeallocateTree
     | DiscardTree
+    | CloseTree
+    | UnlistenTree
     | TransactionTree
 )

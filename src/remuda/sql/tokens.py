@@ -87,7 +87,7 @@ _BLANK = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*"
 _COMMAND_WORD = re.compile(
     _BLANK
     + r"(show|explain|describe|desc|set|reset|prepare|execute|deallocate(?:\s+prepare)?|discard"
-    r"|analyze|vacuum|reindex)\b",
+    r"|close|unlisten|analyze|vacuum|reindex)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _ONLY_BLANK = re.compile(_BLANK + r"\Z", re.DOTALL)

@@ -47,7 +47,7 @@ from remuda.sql.transaction_trees import (
 )
 from remuda.transaction.isolation import Isolation, Modes
 from remuda.transaction.states import State
-from remuda.transaction_errors import ActiveTransaction
+from remuda.transaction_errors import ActiveTransaction, ReadOnlyTransaction
 
 _MODES: Final = ("transaction_isolation", "transaction_read_only")
 _STATES: Final = {
@@ -152,6 +152,7 @@ class TransactionStatements:
         if statement.lost is not None:
             raise statement.lost
         if transaction is None:
+            _check_autocommitted(statement.session, found)
             return
         self._sessions.still_open(transaction)
         transaction.check()
@@ -371,6 +372,36 @@ def _needed(
 def _check_chain(chain: bool, what: str) -> None:
     if chain:
         raise NoActiveTransaction(f"{what} can only be used in transaction blocks")
+
+
+def _check_autocommitted(session: ClientSession, found: Planned) -> None:
+    """A statement outside of BEGIN and COMMIT is a transaction of its own, so the session's default
+    holds for it. Raises ReadOnlyTransaction."""
+    if not default_modes(session).read_only:
+        return
+    match found:
+        case PlannedInsert():
+            what = "INSERT"
+        case PlannedChange(verb=verb):
+            what = verb
+        case PlannedExplain(statement=inner, options=options) if options.analyze:
+            _check_autocommitted(session, inner)
+            return
+        case (
+            CatalogStatement()
+            | CreateMapStatement()
+            | CreateAsStatement()
+            | CreateIndexStatement()
+            | DropIndexStatement()
+            | TruncateStatement()
+        ):
+            what = _name(found)
+        case _:
+            return
+    raise ReadOnlyTransaction(
+        f"cannot execute {what} in a read-only transaction",
+        hint="The session's default_transaction_read_only is on.",
+    )
 
 
 def _outside(what: str) -> ActiveTransaction:

@@ -1,4 +1,5 @@
-"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD: a client's session.
+"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD, CLOSE, UNLISTEN: a client's
+session.
 
 The session travels with the client's statements, and back with the result of one that changes it:
 members keep none, so any member serves the next statement.
@@ -17,6 +18,7 @@ from remuda.errors import (
     NoActiveTransaction,
     RemudaError,
     SqlSyntaxError,
+    UndefinedCursor,
     UndefinedSetting,
     UndefinedStatement,
 )
@@ -28,6 +30,7 @@ from remuda.session.client_session import NO_SESSION, ClientSession, PreparedTex
 from remuda.session.planning import Planned, argument_values
 from remuda.session.settings import SETTINGS, checked, setting_of
 from remuda.sql.session_trees import (
+    CloseTree,
     DeallocateTree,
     DiscardTree,
     ExecuteTree,
@@ -35,6 +38,7 @@ from remuda.sql.session_trees import (
     SessionTree,
     SetTree,
     ShowSettingTree,
+    UnlistenTree,
 )
 from remuda.sql.suggest import did_you_mean
 
@@ -64,6 +68,12 @@ class Sessions:
                     return session.with_prepared(name, None), "DEALLOCATE"
                 case DiscardTree(what):
                     return NO_SESSION if what == "ALL" else session, f"DISCARD {what}"
+                case CloseTree(name=None):
+                    return session, "CLOSE CURSOR ALL"
+                case CloseTree(name=name):
+                    raise UndefinedCursor(f'cursor "{name}" does not exist')
+                case UnlistenTree():
+                    return session, "UNLISTEN"
                 case _:
                     raise AssertionError(f"{type(tree).__name__} gives rows")
         except RemudaError as error:
@@ -158,6 +168,8 @@ def shown_settings(statement: Statement, tree: ShowSettingTree) -> Answer:
 
 def _located(error: RemudaError, statement: Statement, tree: SessionTree) -> RemudaError:
     """With the place of the name, if the error has none yet."""
-    if error.position is None and error.statement is None and not isinstance(tree, DiscardTree):
+    if isinstance(tree, DiscardTree | UnlistenTree):
+        return error
+    if error.position is None and error.statement is None:
         error.position, error.statement = tree.position, statement.text
     return error
