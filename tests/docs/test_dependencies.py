@@ -23,6 +23,8 @@ NAMES = {
     "grpcio-tools": "grpc_tools",
     "import-linter": "importlinter",
     "sqlalchemy-drill": "sqlalchemy_drill",
+    "psycopg-pool": "psycopg_pool",
+    "psycopg2-binary": "psycopg2",
 }
 BY_CONFIGURATION = {"pytest-timeout", "mypy", "ruff", "import-linter"}
 BY_TYPES = {"types-protobuf", "types-regex", "types-pyyaml", "pandas-stubs"}

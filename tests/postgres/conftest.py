@@ -41,3 +41,27 @@ def numbers(cluster):
     client.sql("INSERT INTO numbers SELECT x, 'n' || x, x / 2.0 FROM generate_series(1, 3000) t(x)")
     client.close()
     return "numbers"
+
+
+@pytest.fixture(scope="module")
+def items(cluster):
+    """A table with an index and a view on it."""
+    with cluster.connect() as client:
+        client.sql(
+            "CREATE TABLE items (id BIGINT PRIMARY KEY, name VARCHAR(20) NOT NULL,"
+            " price DECIMAL(10,2), born TIMESTAMPTZ)"
+        )
+        client.sql("CREATE INDEX items_name ON items (name)")
+        client.sql("CREATE VIEW cheap AS SELECT * FROM items WHERE price < 1")
+        client.sql(
+            "INSERT INTO items VALUES (1, 'saw', 19.50, TIMESTAMPTZ '2024-01-31 12:00:00+00'),"
+            " (2, 'nail', 0.10, NULL)"
+        )
+    return "items"
+
+
+@pytest.fixture(scope="module")
+def door(cluster):
+    """Where member 1 serves PostgreSQL's clients, as most drivers want it."""
+    host, port = cluster.members[0].postgres.split(":")
+    return {"host": host, "port": int(port), "user": "bob", "database": "shop"}

@@ -1,0 +1,123 @@
+"""psql and pgbench, as Debian ships them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+psql_needed = pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")
+pgbench_needed = pytest.mark.skipif(
+    shutil.which("pgbench") is None, reason="pgbench is not installed"
+)
+
+
+@pytest.fixture
+def run(door, items):
+    def one(program, *arguments, text=None):
+        environment = os.environ | {
+            "PGHOST": door["host"],
+            "PGPORT": str(door["port"]),
+            "PGUSER": "bob",
+            "PGDATABASE": "shop",
+        }
+        return subprocess.run(
+            [program, *arguments], input=text, env=environment, capture_output=True,
+            text=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    return one
+
+
+@psql_needed
+def test_a_script_of_psql(run):
+    script = r"""
+        \set ON_ERROR_STOP on
+        SELECT id, name, price FROM items ORDER BY id;
+        SELECT 6 * 7 AS answer \gset
+        \echo :answer
+        SELECT name FROM items WHERE id = $1 \bind 2 \g
+        SELECT 1 AS one \gx
+        BEGIN; INSERT INTO items VALUES (9, 'awl'); ROLLBACK;
+        SELECT count(*) FROM items;
+    """
+    if "15." in run("psql", "--version").stdout:  # \bind came with psql 16
+        script = script.replace(r"$1 \bind 2 \g", "2;")
+    done = run("psql", "-XAt", text=script)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "1|saw|19.50", "2|nail|0.10", "42", "nail", "one|1", "BEGIN", "INSERT 0 1", "ROLLBACK", "2",
+    ]  # fmt: skip
+
+
+@psql_needed
+def test_what_psql_describes(run):
+    commands = [
+        r"\dt", r"\d items", r"\d cheap", r"\di", r"\dv", r"\dn", r"\du", r"\dT", r"\df",
+        r"\dp", r"\l", r"\dt+", r"\d+ items", r"\sv cheap", r"\conninfo", r"\ds", r"\dx",
+    ]  # fmt: skip
+    done = run("psql", "-X", *[part for command in commands for part in ("-c", command)])
+    assert "ERROR" not in done.stderr
+    shown = done.stdout
+    for line in (
+        " public | items | table | remuda",
+        " name   | character varying(20)    |           | not null | ",
+        " price  | numeric(10,2)            |           |          | ",
+        '    "items_pkey" PRIMARY KEY, btree (id)',
+        '    "items_name" btree (name)',
+        '                        View "public.cheap"',
+        " public | items_name | index | remuda | items",
+        " public | cheap | view | remuda",
+        "CREATE OR REPLACE VIEW public.cheap AS",
+        'You are connected to database "shop" as user "bob"',
+    ):
+        assert line in shown, f"{line}\n{shown}"
+
+
+@psql_needed
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT nam FROM items", ["42703", 'column "nam" does not exist', "LINE 1:", "HINT:"]),
+        ("INSERT INTO items VALUES (1, 'x')", ["23505", "DETAIL:", "CONSTRAINT NAME:  items_pkey"]),
+        (r"\copy items TO STDOUT", ["0A000", "COPY is not supported"]),
+        (r"\copy items FROM STDIN", ["0A000", "COPY is not supported"]),
+        ("LISTEN news", ["0A000", "LISTEN is not supported"]),
+        ("DECLARE c CURSOR FOR SELECT 1", ["0A000", "DECLARE is not supported"]),
+        ("FETCH 3 FROM c", ["0A000", "FETCH is not supported"]),
+        ("MOVE 3 IN c", ["0A000", "MOVE is not supported"]),
+        ("CLOSE c", ["34000", 'cursor "c" does not exist']),
+    ],
+)
+def test_what_psql_says_of_errors(run, text, said):
+    done = run("psql", "-X", "-v", "VERBOSITY=verbose", "-c", text)
+    assert done.returncode == 1
+    for part in said:
+        assert part in done.stderr
+
+
+@pgbench_needed
+@pytest.mark.parametrize("mode", ["simple", "extended", "prepared"])
+def test_a_script_of_pgbench(run, connect, mode, tmp_path):
+    connection = connect()
+    connection.execute(f"CREATE TABLE accounts_{mode} (id BIGINT PRIMARY KEY, total INTEGER)")
+    connection.execute(f"INSERT INTO accounts_{mode} VALUES (1, 0), (2, 0), (3, 0)")
+    script = tmp_path / "transfer.sql"
+    script.write_text(
+        f"""\\set id random(1, 3)
+        SELECT total FROM accounts_{mode} WHERE id = :id \\gset
+        BEGIN;
+        UPDATE accounts_{mode} SET total = total + 1 WHERE id = :id;
+        END;
+        """
+    )
+    done = run(
+        "pgbench", "-n", "-f", str(script), "-M", mode, "-c", "2", "-t", "10", "--max-tries", "100"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "number of transactions actually processed: 20/20" in done.stdout
+    assert f"query mode: {mode}" in done.stdout
+    total = connection.execute(f"SELECT sum(total) FROM accounts_{mode}").fetchone()
+    assert total == (20,)
