@@ -126,10 +126,12 @@ SELECT carrier, count(*) FROM gone GROUP BY carrier"""),
 )  # fmt: skip
 
 RECURSION_NOTE: Final = """\
-A recursive CTE has PostgreSQL's form and restrictions. All of its rounds read the timestamp of the
-statement. It may take 100,000 rounds, and its rows count against the memory of the statement.
-DECIMALs whose digits would grow with every round become DECIMAL(38,16), quotients have 20 digits
-after the point. SEARCH or CYCLE may stand behind the last query of WITH.
+A recursive CTE has PostgreSQL's form and restrictions. It may use columns of the query around it:
+one recursion computes the rows for all values that these columns have, so a LIMIT does not end a
+recursion that has no end. All of its rounds read the timestamp of the statement. It may take
+100,000 rounds, and its rows count against the memory of the statement. DECIMALs
+whose digits would grow with every round become DECIMAL(38,16), quotients have 20 digits after the
+point. SEARCH or CYCLE may stand behind the last query of WITH.
 
 A CTE with a volatile function (random(), gen_random_uuid(), clock_timestamp()) is computed once,
 however often it is read. WITH may hold one INSERT, UPDATE, DELETE or MERGE, in a SELECT that is the

@@ -37,7 +37,7 @@ with recursive t(n) as (select 1 union all select m + 1 from t) select * from t
 with recursive t(n) as (select 1), t(m) as (select 2) select * from t
 with t(n) as (select 1 union all select n + 1 from t) select * from t
 with recursive t(n) as (select 1 union all select n + 1 from t) select * from tt
-select (with recursive t(n) as (select f.id union all select n + 1 from t where n < 9) select max(n) from t) from flights f
+select (with recursive t(n) as (select f.id + random() union all select n + 1 from t where n < 9) select max(n) from t) from flights f
 """
 
 MERGE = """

@@ -194,6 +194,10 @@ class Supplied(Logical):
 
     ``positions[i]`` is the place of ``output[i]`` among the relation's columns; ``rows`` estimates
     their number.
+
+    A recursive CTE may use columns of the query around it: ``definition`` knows them as
+    ``parameters``, and ``arguments`` are their values. The planner takes them away
+    (``planner.unnest``) before the definition is planned.
     """
 
     relation: str
@@ -201,6 +205,8 @@ class Supplied(Logical):
     rows: float = 100.0
     alias: str = ""
     definition: Recursion | None = field(default=None, compare=False, repr=False)
+    parameters: tuple[ColumnId, ...] = ()
+    arguments: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

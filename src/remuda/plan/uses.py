@@ -15,6 +15,7 @@ from remuda.plan.logical import (
     MarkJoin,
     Project,
     Sort,
+    Supplied,
     Unfold,
     Window,
     inputs_of,
@@ -47,6 +48,8 @@ def expressions_of(node: Logical) -> Iterator[Expression]:
         case Unfold(calls=set_calls):
             for set_call in set_calls:
                 yield from set_call.arguments
+        case Supplied(arguments=arguments):
+            yield from arguments
         case _:
             return
 

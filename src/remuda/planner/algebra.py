@@ -32,6 +32,7 @@ from remuda.plan.logical import (
     Project,
     SetOperation,
     Sort,
+    Supplied,
     Unfold,
     Union,
     Values,
@@ -58,10 +59,18 @@ def nodes_of(node: Logical) -> Iterator[Logical]:
 
 
 def highest_column(node: Logical) -> ColumnId:
-    """The highest id in use, those inside of subqueries included."""
+    """The highest id in use, those in subqueries and correlated recursive CTEs included."""
     operators = list(operators_of(node))
     highest = max((c.id for n in operators for c in n.output), default=0)
-    return max([highest, *(p for n in operators for s in subqueries_of(n) for p in s.parameters)])
+    inside = [
+        max(highest_column(term), *leaf.parameters)
+        for leaf in operators
+        if isinstance(leaf, Supplied) and leaf.parameters and leaf.definition is not None
+        for term in (leaf.definition.base, leaf.definition.step)
+        if term is not None
+    ]
+    of_subqueries = (p for n in operators for s in subqueries_of(n) for p in s.parameters)
+    return max([highest, *inside, *of_subqueries])
 
 
 def with_inputs(node: Logical, inputs: tuple[Logical, ...]) -> Logical:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from remuda.errors import LimitExceeded
 from remuda.plan.expression import ColumnId
-from remuda.plan.logical import Logical, OutputColumn
+from remuda.plan.logical import Logical, OutputColumn, Supplied
 from remuda.plan.physical import PhysicalPlan, Placement
+from remuda.plan.uses import operators_of
 from remuda.planner.algebra import columns, highest_column
 from remuda.planner.build import Builder, ordered
 from remuda.planner.candidate import Candidate
@@ -23,8 +24,9 @@ from remuda.planner.properties import ANYWHERE, AT_INITIATOR, Required
 from remuda.planner.rules.rule import Rewriting
 from remuda.planner.search import Search
 from remuda.planner.sharing import SharedPlan, narrowed, share
+from remuda.planner.unnest.unnest import unnest
 
-__all__ = ["PlanningContext", "normalized", "plan_query"]
+__all__ = ["PlanningContext", "normalized", "plan_query", "without_correlated_recursion"]
 
 
 def plan_query(logical: Logical, context: PlanningContext) -> PhysicalPlan:
@@ -41,6 +43,17 @@ def normalized(logical: Logical, context: PlanningContext) -> Logical:
     whoever runs it by an optimizer of its own. Raises LimitExceeded."""
     try:
         return normalize(logical, Rewriting(context, highest_column(logical) + 1))
+    except RecursionError:
+        raise LimitExceeded("the statement is nested too deeply to be planned") from None
+
+
+def without_correlated_recursion(logical: Logical, context: PlanningContext) -> Logical:
+    """``logical`` with each recursive CTE that uses columns of the query around it made independent
+    of them, so that it can be computed before the query. Raises LimitExceeded, NotSupported."""
+    if not any(isinstance(node, Supplied) and node.parameters for node in operators_of(logical)):
+        return logical
+    try:
+        return unnest(logical, Rewriting(context, highest_column(logical) + 1))
     except RecursionError:
         raise LimitExceeded("the statement is nested too deeply to be planned") from None
 

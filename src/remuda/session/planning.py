@@ -22,7 +22,7 @@ from remuda.plan.logical import Logical, Project, Scan, Sort, Supplied, inputs_o
 from remuda.plan.physical import PhysicalPlan
 from remuda.plan.uses import operators_of
 from remuda.planner.context import PlanningContext
-from remuda.planner.planner import plan_query
+from remuda.planner.planner import plan_query, without_correlated_recursion
 from remuda.planner.point import PointRead, point_read
 from remuda.session.answer_form import AnswerForm
 from remuda.session.definitions import settled
@@ -327,15 +327,16 @@ def _change(statement: ChangeStatement, environment: Environment) -> PlannedChan
 def _query(
     plan: Logical, names: Sequence[str], types: tuple[SqlType, ...], environment: Environment
 ) -> PlannedQuery:
-    enough = rows_wanted(plan)
-    supplied = tuple(_supply(node, types, environment, enough) for node in _supplied(plan))
-    plan, clock_parameters = with_clock_parameters(plan, len(types))
     context = PlanningContext(
         statistics=environment.statistics,
         members=environment.members,
         parameter_types=types,
         fold=evaluate_constant,
     )
+    plan = without_correlated_recursion(plan, context)
+    enough = rows_wanted(plan)
+    supplied = tuple(_supply(node, types, environment, enough) for node in _supplied(plan))
+    plan, clock_parameters = with_clock_parameters(plan, len(types))
     physical = plan_query(plan, context)
     columns = tuple(
         Column(name, column.type, column.nullable)

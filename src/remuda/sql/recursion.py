@@ -27,9 +27,10 @@ from remuda.errors import (
 from remuda.plan.function_signatures import SCALE_OF_INEXACT
 from remuda.plan.functions import AGGREGATE_FUNCTIONS
 from remuda.plan.logical import Logical, Recursion
+from remuda.plan.uses import is_by_chance
 from remuda.sql.calls import function_name
 from remuda.sql.context import Context, identifier
-from remuda.sql.output import free_columns
+from remuda.sql.output import free_references
 from remuda.sql.relations import CommonTable, Environment
 from remuda.sql.search_cycle import with_search
 from remuda.sql.set_operations import converted
@@ -136,9 +137,12 @@ class RecursionBinder:
             union, names = with_search(context, name, self._column_names(names), union, search)
             self.common.columns = [exp.to_identifier(column, quoted=True) for column in names]
         columns, base, step = self._terms(union)
-        if free_columns(base) | free_columns(step):
+        free = {**free_references(base), **free_references(step)}
+        if free and (is_by_chance(base) or is_by_chance(step)):
             raise context.unsupported(
-                "a recursive query that refers to columns of the query around it", union
+                "a recursive query that refers to columns of the query around it and to random "
+                "values",
+                union,
             )
         distinct = bool(union.args.get("distinct"))
         if distinct:
@@ -154,7 +158,12 @@ class RecursionBinder:
         relation = context.unique(f"recursive {name}")
         definition = Recursion(name, self._working, base, step, distinct)
         return lambda: supplied(
-            context, relation, columns, rows=EXPECTED_ROWS, definition=definition
+            context,
+            relation,
+            columns,
+            rows=EXPECTED_ROWS,
+            definition=definition,
+            outer=[free[column] for column in sorted(free)],
         )
 
     def _terms(self, union: exp.Union) -> tuple[list[Column], Logical, Logical]:

@@ -32,6 +32,7 @@ from remuda.plan.logical import (
     MarkJoin,
     Project,
     Sort,
+    Supplied,
     Unfold,
     Window,
 )
@@ -69,6 +70,8 @@ def map_expressions(node: Logical, rewrite: Callable[[Expression], Expression]) 
             new = replace(node, calls=tuple(old.rewritten(rewrite) for old in set_calls))
         case Sort(limit=limit, offset=offset):
             new = replace(node, limit=optional(limit), offset=optional(offset))
+        case Supplied(arguments=arguments) if arguments:
+            new = replace(node, arguments=tuple(rewrite(e) for e in arguments))
     return None if new == node else new
 
 

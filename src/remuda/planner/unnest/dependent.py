@@ -39,8 +39,10 @@ from remuda.plan.logical import (
     Logical,
     OutputColumn,
     Project,
+    Recursion,
     SetOperation,
     Sort,
+    Supplied,
     Unfold,
     Union,
     Values,
@@ -65,6 +67,7 @@ from remuda.planner.unnest.bindings import Binding, Bound, carry, listed, value_
 from remuda.planner.unnest.copies import fresh_copy, rewritten_plan
 from remuda.planner.unnest.domain import is_settled
 from remuda.planner.unnest.limits import limited_per_binding
+from remuda.planner.unnest.recursion import WorkingTable, bind_recursion
 from remuda.planner.unnest.risk import is_risky
 
 _COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
@@ -83,12 +86,25 @@ class Dependent:
         base: Logical,
         parameters: Mapping[ColumnId, Expression],
         lazy: bool = False,
+        working: WorkingTable | None = None,
     ) -> None:
+        """``working``: the plan is the step of a recursive CTE whose working table has the values
+        of the parameters."""
         self.rewriting = rewriting
         self.base = base
         self.parameters = dict(parameters)
         self.lazy = lazy
+        self.working = working
         self._free: dict[int, tuple[Logical, frozenset[ColumnId]]] = {}
+
+    def over(
+        self,
+        base: Logical,
+        parameters: Mapping[ColumnId, Expression],
+        working: WorkingTable | None = None,
+    ) -> Dependent:
+        """For a plan inside of this one, computed for values in ``base`` only."""
+        return Dependent(self.rewriting, base, parameters, lazy=True, working=working)
 
     # --- what depends ---
 
@@ -108,6 +124,8 @@ class Dependent:
             found = self.used_by(expressions_of(node)).union(
                 *(self.free(child) for child in inputs_of(node))
             )
+            if self.working is not None and self.working.is_read_by(node):
+                found = frozenset(self.parameters)
             known = self._free[id(node)] = (node, found)
         return known[1]
 
@@ -204,11 +222,17 @@ class Dependent:
             case Unfold():
                 return self._unfold(node)
             case _:
-                if self.lazy:
-                    return self.with_domain(node, {}, self.parameters)
-                raise NotSupported(
-                    f"a correlated subquery over {type(node).__name__} is not supported"
-                )
+                return self._leaf(node)
+
+    def _leaf(self, node: Logical) -> tuple[Logical, Binding]:
+        match node:
+            case Supplied() if self.working is not None and self.working.is_read_by(node):
+                return self.working.read(node, self.rewriting)
+            case Supplied(definition=Recursion() as definition) if node.parameters:
+                return bind_recursion(node, definition, self)
+        if self.lazy:
+            return self.with_domain(node, {}, self.parameters)
+        raise NotSupported(f"a correlated subquery over {type(node).__name__} is not supported")
 
     def below(self, node: Logical) -> tuple[Logical, Binding]:
         return self.bind(node) if self.free(node) else (node, {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from remuda.plan.expression import Call, Cast, Expression, Subquery, walk
 from remuda.plan.functions import SCALAR_FUNCTIONS
-from remuda.plan.logical import Logical
+from remuda.plan.logical import Logical, Supplied
 from remuda.plan.uses import expressions_of
 from remuda.planner.algebra import nodes_of
 
@@ -26,8 +26,11 @@ def is_risky(expression: Expression) -> bool:
 
 
 def has_risk(node: Logical) -> bool:
-    """Whether anything in the plan ``node`` is risky, its subqueries included."""
+    """Whether anything in the plan ``node`` is risky, its subqueries included. So is a correlated
+    recursive CTE: for values that the query never asks for it may have no end."""
     for below in nodes_of(node):
+        if isinstance(below, Supplied) and below.parameters:
+            return True
         for expression in expressions_of(below):
             if is_risky(expression):
                 return True

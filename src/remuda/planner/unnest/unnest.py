@@ -31,6 +31,7 @@ from remuda.plan.logical import (
     Logical,
     Project,
     Sort,
+    Supplied,
     Unfold,
     Values,
     inputs_of,
@@ -38,6 +39,7 @@ from remuda.plan.logical import (
 from remuda.plan.uses import subqueries_of
 from remuda.planner.algebra import (
     filtered,
+    in_order,
     is_true,
     make_join,
     make_unfold,
@@ -85,6 +87,9 @@ class _Unnester:
         """``node``, which uses no columns from outside, without subqueries."""
         if isinstance(node, DependentJoin):
             return self._lateral(node)
+        if isinstance(node, Supplied) and node.parameters:
+            only = Values((), ((),))
+            return in_order(Dependent(self.rewriting, only, {}).bind(node)[0], node.output)
         inputs = inputs_of(node)
         done = tuple(self.closed(child) for child in inputs)
         if any(new is not old for new, old in zip(done, inputs, strict=True)):
