@@ -23,6 +23,7 @@ def test_first_program(tmp_path: Path) -> None:
     assert "Flight(carrier='AA', origin='JFK', delay=33.5)" in output
     assert "AA 33.5" in output
     assert "UA -1.0" in output
+    assert "('UA', -4.0)" in output
 
 
 @pytest.mark.spark
