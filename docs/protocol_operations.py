@@ -185,6 +185,11 @@ CONTROL: Final = {
         "ResetStatements", "Tuned", "forget what sys.statement_statistics has"
     ),
     "SET_LOG_LEVEL": _request("SetLogLevel", "Tuned", "change the level of a part of the log"),
+    "CANCEL_BACKEND": _request(
+        "CancelBackend",
+        "Ack",
+        "a CancelRequest of a PostgreSQL client of this member",
+    ),
     "SYSTEM_STATE": _request("SystemStateRequest", "SystemState", "what the relations of sys show"),
     "STATEMENT_STATISTICS": _request(
         "StatementStatisticsRequest", "StatementStatistics", "statements that ended, by fingerprint"

@@ -92,8 +92,8 @@ class Member:
         self._planner = Offload(world.workers, "planner")
         self._password_checks = Offload(world.workers, "passwords")
         self.metrics = Metrics(self.core)
-        self.postgres = PostgresWing(self.core)
         self.peers = Peers(self.core)
+        self.postgres = PostgresWing(self.core, self.peers)
         self.membership = Membership(self.core, self.peers)
         self.catalog = CatalogService(self.core, self.peers)
         self.transactions = Transactions(self.core, self.peers)
@@ -483,6 +483,7 @@ class Member:
             **self.transactions.locks.routes(),
             **self.snapshots.routes(),
             **self.activity.routes(),
+            **self.postgres.routes(),
             ControlType.FORWARD: self._user_routes.on_forward,
         }
         self._member_routes.data |= {

@@ -112,7 +112,15 @@ class Backend:
     @property
     def idle(self) -> bool:
         """Whether nothing runs, no transaction is open, and no answer is owed."""
-        return not self._machine.busy and not self._client.transaction
+        return not self._machine.busy and (not self._client.transaction or self.lost is not None)
+
+    @property
+    def lost(self) -> RemudaError | None:
+        """Why the transaction that the client has open is not there any more."""
+        _, lost = self._services.statements.transaction(
+            self._client.transaction, self._outlet, self._outlet.user
+        )
+        return lost
 
     # --- the beginning ------------------------------------------------------------------------
 

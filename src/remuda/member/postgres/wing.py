@@ -19,20 +19,27 @@ from remuda.errors import (
 from remuda.limits import AUTHENTICATION_PENALTY, STRANGERS_MAX
 from remuda.member.base.core import Core
 from remuda.member.base.passwords import FAILURES_MAX
+from remuda.member.base.peers import Peers
+from remuda.member.base.routes import RequestHandler
 from remuda.member.postgres.backend import Backend, Services
 from remuda.member.postgres.connection import SCRATCH_SIZE, PostgresConnection
 from remuda.member.postgres.preparing import Preparing
 from remuda.member.queries.queries import Queries
 from remuda.member.security.users_file import UsersFile
+from remuda.member.state.clients import member_of
 from remuda.member.state.log import fields
+from remuda.member.statements.control import PATIENCE
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.statements import Statements
 from remuda.postgres.login import Known, Startup
 from remuda.postgres.scram import NONCE_SIZE, nobody
 from remuda.rpc.client_channel import ClientChannel
+from remuda.rpc.messages import common_pb2, control_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.sasl import Credentials
 from remuda.rpc.strangers import Verifier
 from remuda.rpc.tls_transport import TlsLayer
+from remuda.rpc.transport import Request
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +50,9 @@ class PostgresWing:
     """``listen`` takes the port; ``serve`` lets clients in. Until then, and while the member leaves
     the cluster, they are told to come again (57P03)."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, peers: Peers) -> None:
         self._core = core
+        self._peers = peers
         self._server: asyncio.Server | None = None
         self._context: ssl.SSLContext | None = None
         self._users: UsersFile | None = None
@@ -95,13 +103,17 @@ class PostgresWing:
         for connection in list(self._sessions):
             backend = connection.backend
             if backend is not None and backend.idle and connection not in busy:
-                connection.close(self._leaving())
+                connection.close(self._leaving(backend.lost))
 
-    def _leaving(self) -> MemberLeaving:
+    def _leaving(self, lost: RemudaError | None) -> MemberLeaving:
+        """``lost``: why an open transaction was rolled back."""
+        detail = f"member {self._core.number} is leaving the cluster"
         return MemberLeaving(
             "terminating connection due to administrator command",
-            detail=f"member {self._core.number} is leaving the cluster",
-            hint="Connect to another member.",
+            detail=detail if lost is None else lost.message,
+            hint="Connect to another member."
+            if lost is None
+            else "Connect to another member, and run the transaction again from the start.",
         )
 
     # --- connections --------------------------------------------------------------------------
@@ -139,8 +151,12 @@ class PostgresWing:
         found = file.users.find(user)
         keys = nobody(user, self._nobody_key) if found is None else found.password
         nonce = self._core.world.chance.bits(8 * NONCE_SIZE).to_bytes(NONCE_SIZE)
-        clear = self._core.config.postgres_authentication == "password"
-        return Known(keys, nonce, clear)
+        return Known(keys, nonce, self._clear)
+
+    @property
+    def _clear(self) -> bool:
+        """Whether passwords come as they are: the verifier checks, counts and audits them."""
+        return self._core.config.postgres_authentication == "password"
 
     def verify(
         self, credentials: Credentials, host: str, told: Callable[[str | RemudaError], None]
@@ -170,7 +186,8 @@ class PostgresWing:
         core.require_serving()
         if user:
             core.access.user(user)
-            core.audit.login(user, connection.host, None)
+            if not self._clear:
+                core.audit.login(user, connection.host, None)
         client = services.statements.connected(connection, kept=True)
         secret = core.world.chance.bits(SECRET_BITS)
         try:
@@ -185,8 +202,31 @@ class PostgresWing:
 
     # --- work of others -----------------------------------------------------------------------
 
+    def routes(self) -> dict[int, RequestHandler]:
+        """Of the control channel."""
+        return {RpcType.CANCEL_BACKEND: self._on_cancel}
+
     def cancel(self, pid: int, secret: int) -> None:
-        """A CancelRequest; one that fits no session is not answered either."""
+        """A CancelRequest, which may come to any member: the pid names that of the session. One
+        that fits no session is not answered either."""
+        member = member_of(pid)
+        if member == self._core.number:
+            self._cancel_here(pid, secret)
+        elif member in self._core.view.by_number:
+            self._core.spawn(self._forward_cancel(member, pid, secret), "forwarding a cancel")
+
+    async def _forward_cancel(self, member: int, pid: int, secret: int) -> None:
+        context = self._core.context()
+        message = control_pb2.CancelBackend(context=context, pid=pid, secret=secret)
+        await self._peers.request(member, RpcType.CANCEL_BACKEND, message, (), PATIENCE)
+
+    def _on_cancel(self, request: Request) -> None:
+        message = control_pb2.CancelBackend.FromString(request.pbody)
+        self._core.observe_peer(message.context)
+        self._cancel_here(message.pid, message.secret)
+        request.reply(RpcType.ACK, common_pb2.Ack(ok=True))
+
+    def _cancel_here(self, pid: int, secret: int) -> None:
         for connection in self._sessions:
             backend = connection.backend
             if backend is not None and backend.client.pid == pid and backend.secret == secret:

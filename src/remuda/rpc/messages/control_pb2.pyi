@@ -76,6 +76,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DRAIN: _ClassVar[RpcType]
     RESET_STATEMENTS: _ClassVar[RpcType]
     SET_LOG_LEVEL: _ClassVar[RpcType]
+    CANCEL_BACKEND: _ClassVar[RpcType]
     FORWARD: _ClassVar[RpcType]
 HANDSHAKE: RpcType
 ACK: RpcType
@@ -142,6 +143,7 @@ END_WORK: RpcType
 DRAIN: RpcType
 RESET_STATEMENTS: RpcType
 SET_LOG_LEVEL: RpcType
+CANCEL_BACKEND: RpcType
 FORWARD: RpcType
 
 class ControlHandshake(_message.Message):
@@ -1111,6 +1113,16 @@ class EndWork(_message.Message):
     pid: int
     user: str
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., kind: _Optional[_Union[EndWork.Kind, str]] = ..., id: _Optional[str] = ..., pid: _Optional[int] = ..., user: _Optional[str] = ...) -> None: ...
+
+class CancelBackend(_message.Message):
+    __slots__ = ("context", "pid", "secret")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    SECRET_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    pid: int
+    secret: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., pid: _Optional[int] = ..., secret: _Optional[int] = ...) -> None: ...
 
 class WorkEnded(_message.Message):
     __slots__ = ("context", "found")

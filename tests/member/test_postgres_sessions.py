@@ -1,0 +1,165 @@
+"""Sessions of PostgreSQL's clients on members: cancels that come to another member, a member that
+leaves, clients that do not read, and what operators see."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+
+import psycopg
+import pytest
+
+from remuda.member.member import Member
+from remuda.member.postgres.connection import WRITE_BUFFER_HIGH
+from remuda.postgres.login import CANCEL_REQUEST
+
+LONG = "SELECT count(*) FROM generate_series(1, 1000000000) a(x) WHERE x % 7 = 1 AND x > 3"
+MANY = 1_000_000
+
+
+def place(cluster, member=1):
+    host, port = cluster.member(member).postgres.address.split(":")
+    return host, int(port)
+
+
+async def connect(cluster, member=1, **options):
+    host, port = place(cluster, member)
+    given = {"host": host, "port": port, "user": "bob", "dbname": "shop", "autocommit": True}
+    return await psycopg.AsyncConnection.connect(**given | options)
+
+
+async def one(connection, text, *values):
+    return await (await connection.execute(text, values or None)).fetchone()
+
+
+async def until(condition):
+    """The suite's timeout bounds it."""
+    while not condition():
+        await asyncio.sleep(0)
+
+
+def backends(member: Member):
+    return [connection.backend for connection in member.postgres._sessions]
+
+
+def test_a_cancel_reaches_the_session_from_every_member(in_cluster):
+    async def scenario(cluster):
+        connection = await connect(cluster, 2)
+        (backend,) = backends(cluster.member(2))
+        pid = connection.info.backend_pid
+        for member, secret in ((1, backend.secret), (2, backend.secret), (3, backend.secret)):
+            await until(lambda: not backend.client.statements)
+            running = asyncio.create_task(connection.execute(LONG))
+            await until(lambda: backend.client.statements)
+            for wrong in (secret ^ 1, secret):
+                reader, writer = await asyncio.open_connection(*place(cluster, member))
+                writer.write(struct.pack("!iiII", 16, CANCEL_REQUEST, pid, wrong))
+                assert await reader.read() == b""
+                writer.close()
+                if wrong != secret:
+                    assert not running.done()
+            with pytest.raises(psycopg.errors.QueryCanceled, match="due to user request"):
+                await running
+        nowhere = struct.pack("!iiII", 16, CANCEL_REQUEST, 9 << 16 | 1, backend.secret)
+        reader, writer = await asyncio.open_connection(*place(cluster))
+        writer.write(nowhere)
+        assert await reader.read() == b""
+        writer.close()
+        assert await one(connection, "SELECT 1") == (1,)
+        await connection.close()
+        await cluster.idle()
+
+    in_cluster(scenario, 3)
+
+
+def test_operators_see_what_a_session_is(in_cluster):
+    async def scenario(cluster):
+        connection = await connect(cluster, 1, application_name="till")
+        other = await connect(cluster, 2)
+        pid = connection.info.backend_pid
+        mine = socket.fromfd(connection.pgconn.socket, socket.AF_INET, socket.SOCK_STREAM)
+        address = "{}:{}".format(*mine.getsockname())
+        mine.close()
+        asked = "SELECT address, application, user_name, member FROM sys.clients WHERE pid = %s"
+        assert await one(other, asked, pid) == (address, "till", "remuda", 1)
+        await connection.execute("SET application_name = 'books'")
+        assert (await one(other, asked, pid))[1] == "books"
+        for each in (connection, other):
+            await each.close()
+        await cluster.idle()
+
+    in_cluster(scenario, 2)
+
+
+def test_a_member_that_leaves_sends_its_sessions_away(in_cluster):
+    """Idle sessions hear 57P01 at once. An open transaction goes on, and is rolled back at the
+    deadline: the client hears a code that it may retry."""
+
+    async def scenario(cluster):
+        maker = await connect(cluster, 1)
+        await maker.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+        idle, open_one = await connect(cluster, 2), await connect(cluster, 2)
+        await open_one.execute("BEGIN")
+        await open_one.execute("INSERT INTO t VALUES (1)")
+        leaving = asyncio.create_task(cluster.member(2).leave())
+        await until(lambda: len(backends(cluster.member(2))) == 1)
+        with pytest.raises(psycopg.errors.AdminShutdown):
+            await idle.execute("SELECT 1")
+        assert idle.closed
+        assert await one(open_one, "SELECT count(*) FROM t") == (1,)
+        await until(lambda: not backends(cluster.member(2)))
+        with pytest.raises(psycopg.errors.AdminShutdown) as lost:
+            await open_one.execute("INSERT INTO t VALUES (2)")
+        assert "was rolled back: member 2 is leaving" in lost.value.diag.message_detail
+        await leaving
+        assert await one(maker, "SELECT count(*) FROM t") == (0,)
+        for each in (idle, open_one, maker):
+            await each.close()
+
+    in_cluster(scenario, 3, leave_timeout=1.5)
+
+
+def test_a_client_that_does_not_read_costs_a_few_pages(in_cluster):
+    """A million rows for a client that reads nothing: the member keeps no more of them than the
+    buffer of the connection and the pages that wait behind it."""
+
+    async def scenario(cluster):
+        host, port = place(cluster)
+        slow = socket.socket()
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(slow, (host, port))
+        body = struct.pack("!i", 3 << 16) + b"user\0bob\0\0"
+        await loop.sock_sendall(slow, struct.pack("!i", len(body) + 4) + body)
+        text = f"SELECT x, repeat('r', 100) FROM generate_series(1, {MANY}) t(x)\0".encode()
+        await until(lambda: backends(cluster.member(1)))
+        (door,) = cluster.member(1).postgres._sessions
+        await loop.sock_sendall(slow, b"Q" + struct.pack("!i", len(text) + 4) + text)
+        await until(lambda: not door.writable and door._untaken)
+        transport, most, before = door._transport, 0, -1
+        for _ in range(200):  # the query goes on as far as it may
+            await asyncio.sleep(0)
+            most = max(most, transport.get_write_buffer_size())
+        assert most < 4 * WRITE_BUFFER_HIGH
+        statement = next(iter(door.backend.client.statements.values()))
+        cursor = door.backend.client.cursors[statement.query]
+        assert cursor.results.rows < MANY / 2
+        before = cursor.results.rows
+        for _ in range(200):
+            await asyncio.sleep(0)
+        assert cursor.results.rows == before
+        received = 0
+        while True:
+            data = await loop.sock_recv(slow, 1 << 20)
+            received += len(data)
+            most = max(most, transport.get_write_buffer_size())
+            if data.endswith(b"Z\0\0\0\5I"):
+                break
+        assert received > MANY * 100
+        assert most < 4 * WRITE_BUFFER_HIGH
+        slow.close()
+        await cluster.idle()
+
+    in_cluster(scenario, 1)
