@@ -35,7 +35,7 @@ from remuda.limits import AUTHENTICATION_PENALTY
 from remuda.postgres import messages as m
 from remuda.postgres.reader import Reader
 from remuda.postgres.reports import error_message
-from remuda.postgres.scram import MECHANISM, ScramExchange
+from remuda.postgres.scram import MECHANISM, ScramExchange, wrong_password
 from remuda.rpc.sasl import Credentials
 
 SSL_REQUEST: Final = 80877103
@@ -167,10 +167,12 @@ class CancelWork:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Call ``refused`` with this error after so many seconds."""
+    """Call ``refused`` with this error after so many seconds. ``counted``: the check of a
+    ``Verify`` has noted the failure already."""
 
     seconds: float
     error: RemudaError
+    counted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +309,7 @@ class Login:
                 case _:
                     raise AssertionError("nothing is asked for in this state")
         except WrongPassword as error:
-            return self._penalty(error)
+            return self._penalty(error, counted=False)
         except RemudaError as error:
             return self.refused(error)
 
@@ -316,15 +318,17 @@ class Login:
         state = self.state
         if not isinstance(state, Checking):
             return []
+        if isinstance(outcome, WrongPassword):
+            outcome = wrong_password(state.startup.user)
         if isinstance(outcome, RemudaError):
-            return self._penalty(outcome)
+            return self._penalty(outcome, counted=True)
         self.state = Opening(state.startup)
         return [Open(state.startup, outcome)]
 
-    def _penalty(self, error: RemudaError) -> list[Effect]:
+    def _penalty(self, error: RemudaError, *, counted: bool) -> list[Effect]:
         """The answer is held back: guessing must be slow."""
         self.state = Refused(error)
-        return [Delay(AUTHENTICATION_PENALTY, error)]
+        return [Delay(AUTHENTICATION_PENALTY, error, counted)]
 
     # --- ends ---------------------------------------------------------------------------------
 

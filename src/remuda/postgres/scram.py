@@ -83,7 +83,7 @@ class ScramExchange:
             raise ProtocolError("malformed SCRAM message: the proof has a wrong length")
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         if not hmac.compare_digest(hashlib.sha256(client_key).digest(), self._password.stored_key):
-            raise WrongPassword(f'password authentication failed for user "{self._user}"')
+            raise wrong_password(self._user)
         server = hmac.digest(self._password.server_key, signed, "sha256")
         return b"v=" + b64encode(server)
 
@@ -100,3 +100,8 @@ def _decoded(text: str) -> bytes:
         return b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise ProtocolError("malformed SCRAM message: not valid base64") from None
+
+
+def wrong_password(user: str) -> WrongPassword:
+    """In PostgreSQL's words, which programs look for."""
+    return WrongPassword(f'password authentication failed for user "{user}"')

@@ -239,8 +239,8 @@ class PostgresConnection(asyncio.BufferedProtocol):
                     self._open(startup, user)
                 case pl.CancelWork(pid, secret):
                     self._house.cancel(pid, secret)
-                case pl.Delay(seconds, error):
-                    self._delay(seconds, error)
+                case pl.Delay(seconds, error, counted):
+                    self._delay(seconds, error, counted=counted)
                 case pl.Hang(error):
                     self.end(error)
 
@@ -261,11 +261,14 @@ class PostgresConnection(asyncio.BufferedProtocol):
         self._perform(self._login.identified(known))
 
     def _checked(self, outcome: str | RemudaError) -> None:
+        if self.closed:  # no session may begin that nothing would end
+            return
         self._perform(self._login.checked(outcome))
         self.advance()
 
-    def _delay(self, seconds: float, error: RemudaError) -> None:
-        self._house.failed_login(self._login.user, self.host, error)
+    def _delay(self, seconds: float, error: RemudaError, *, counted: bool) -> None:
+        if not counted:
+            self._house.failed_login(self._login.user, self.host, error)
         self._loop.call_later(seconds, lambda: self._perform(self._login.refused(error)))
 
     def _open(self, startup: Startup, user: str) -> None:
