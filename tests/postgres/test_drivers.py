@@ -66,6 +66,18 @@ def test_asyncpg_sends_and_reads_values_of_all_types(asynchronous):
     asynchronous(work)
 
 
+def test_asyncpg_looks_up_types_of_arrays(asynchronous):
+    """It asks the catalog for them, whose own types (oid, name, "char") must be PostgreSQL's."""
+
+    async def work(connection):
+        for kind, values in (("bigint", [1, None]), ("oid", [1, 4_000_000_000]), ("uuid", [])):
+            assert await connection.fetchval(f"SELECT $1::{kind}[]", values) == values
+        found = "SELECT oid, typname, typtype FROM pg_type WHERE typname = $1"
+        assert tuple(await connection.fetchrow(found, "int4")) == (23, "int4", b"b")
+
+    asynchronous(work)
+
+
 def test_asyncpg_reads_rows_by_portions(asynchronous):
     async def work(connection):
         query = "SELECT x FROM generate_series(1, 1000) t(x)"

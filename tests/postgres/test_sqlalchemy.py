@@ -86,7 +86,9 @@ def test_core(with_connection, driver):
     with_connection(driver, work)
 
 
-@pytest.mark.parametrize("driver", ["psycopg", pytest.param("psycopg2", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "driver", ["psycopg", *(pytest.param(d, marks=pytest.mark.soak) for d in DRIVERS[1:])]
+)
 def test_inspection(with_connection, items, driver):
     def work(connection):
         seen = sa.inspect(connection)

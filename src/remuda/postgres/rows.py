@@ -30,6 +30,7 @@ from remuda.postgres.binary_values import (
     Encoder,
     binary_encoder,
 )
+from remuda.postgres.catalog_values import catalog_encoder
 from remuda.postgres.text_values import text_encoder
 
 ColumnEncoder: TypeAlias = Callable[[pa.Array], pa.Array]
@@ -48,7 +49,7 @@ class RowForm:
     def __init__(self, types: Sequence[SqlType], formats: Sequence[int]) -> None:
         pairs = list(zip(types, formats, strict=True))
         self._scalars = [value_encoder(t, f) for t, f in pairs]
-        self._columns = [column_encoder(t, f) for t, f in pairs]
+        self._columns = [_column(t, f) for t, f in pairs]
         self._count = len(pairs)
 
     def row(self, values: Sequence[PhysicalValue]) -> bytes:
@@ -102,15 +103,30 @@ def fixed_width(values: Numbers) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(offsets), data])
 
 
+def _column(sql_type: SqlType, form: int) -> ColumnEncoder:
+    special = catalog_encoder(sql_type, form)
+    if special is None:
+        return column_encoder(sql_type, form)
+    return _any_array(_one_by_one(sql_type, special))
+
+
 def value_encoder(sql_type: SqlType, form: int) -> Encoder:
+    special = catalog_encoder(sql_type, form)
+    if special is not None:
+        return special
     return binary_encoder(sql_type) if form else text_encoder(sql_type)
 
 
 @lru_cache(maxsize=1024)
 def column_encoder(sql_type: SqlType, form: int) -> ColumnEncoder:
     known = (_BINARY if form else _TEXT).get(sql_type.kind)
-    general = _one_by_one(sql_type, value_encoder(sql_type, form))
-    encode = general if known is None else known(sql_type, general)
+    write = binary_encoder(sql_type) if form else text_encoder(sql_type)
+    general = _one_by_one(sql_type, write)
+    return _any_array(general if known is None else known(sql_type, general))
+
+
+def _any_array(encode: ColumnEncoder) -> ColumnEncoder:
+    """For arrays in pieces, of dictionaries, and of the type null, too."""
 
     def column(array: pa.Array) -> pa.Array:
         if isinstance(array, pa.ChunkedArray):

@@ -263,13 +263,14 @@ def is_written(sql_type: SqlType) -> bool:
     """Whether values are written in another way than those of the plain type: by name, or with
     blanks between the elements."""
     inner = sql_type.element or sql_type
-    return inner.alias in OBJECTS or sql_type.alias in VECTORS
+    return inner.alias in OBJECTS or (sql_type.alias in VECTORS and not sql_type.is_text)
 
 
 def as_text(context: Context, value: Expression) -> Expression:
     """How a value ``is_written``: its text, of an array of objects an array of texts."""
     if value.type.alias in VECTORS:
-        return Call(VARCHAR, "array_to_string", (value, Literal(VARCHAR, " ")))
+        shown = aliased(VARCHAR, value.type.alias)  # drivers are told the type of the catalog
+        return Call(shown, "array_to_string", (value, Literal(VARCHAR, " ")))
     if value.type.element is not None:
         kind, plain = value.type.element.alias, retyped(value, array(BIGINT))
         known = {0: NOTHING, **names(context, kind)}

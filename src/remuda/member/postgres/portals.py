@@ -9,12 +9,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from remuda.catalog.pg_types import modifier, pg_type, type_oid
+from remuda.catalog.pg_types import declared_type, modifier
 from remuda.datatypes.arrow import to_engine
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import SqlType
 from remuda.errors import NotSupported
 from remuda.member.queries.cursors import Acknowledged, End
+from remuda.postgres.catalog_values import wire_oid
 from remuda.postgres.messages import Field, row_description
 from remuda.postgres.rows import RowForm
 from remuda.session.explaining import PLAN_COLUMNS
@@ -29,12 +30,12 @@ def fields_of(columns: Sequence[Column]) -> tuple[Field, ...]:
     if columns is PLAN_COLUMNS:
         columns = QUERY_PLAN
     return tuple(
-        Field(c.name, type_oid(c.type), _length(c.type), modifier(c.type)) for c in columns
+        Field(c.name, wire_oid(c.type), _length(c.type), modifier(c.type)) for c in columns
     )
 
 
 def _length(sql_type: SqlType) -> int:
-    return -1 if sql_type.element is not None else pg_type(sql_type).length
+    return -1 if sql_type.element is not None else declared_type(sql_type)[0].length
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class ResultRun:
 
     def _same(self, shape: ResultShape) -> bool:
         told = [field.type for field in self._fields or ()]
-        return told == [type_oid(column.type) for column in shape.columns]
+        return told == [wire_oid(column.type) for column in shape.columns]
 
     # --- the wire -----------------------------------------------------------------------------
 

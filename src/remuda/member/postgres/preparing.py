@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from remuda.catalog.pg_types import type_oid
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import INTEGER_KINDS, NULL, VARCHAR, Kind, SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -23,6 +22,7 @@ from remuda.member.base.core import Core
 from remuda.member.postgres.portals import QUERY_PLAN, fields_of
 from remuda.member.sessions.statement import PlanTypes, parameter_types
 from remuda.member.statements.plans import Plans
+from remuda.postgres.catalog_values import catalog_oid, wire_oid
 from remuda.postgres.messages import Bind
 from remuda.postgres.parameters import check_declared, declared_type, decode
 from remuda.postgres.session import Manner, Prepared
@@ -63,7 +63,8 @@ _SETTINGS: Final = tuple(Column(name, VARCHAR) for name in ("name", "setting", "
 @dataclass(frozen=True, slots=True)
 class Planning:
     """The plan of a prepared statement. ``types`` are those of the parameters of its plan,
-    ``oids`` what the client has declared for them."""
+    ``oids`` the types that the client has declared for them, or was told where they are types of
+    PostgreSQL's catalog; 0: as the plan says."""
 
     text: str
     by: PlanTypes
@@ -99,12 +100,16 @@ class Preparing:
         types = parameter_types(found)
         declared = (*oids, *[0] * len(types))[: max(len(types), len(oids))]
         shown_oids = tuple(
-            oid or (type_oid(types[place]) if place < len(types) else 0)
+            oid or (wire_oid(types[place]) if place < len(types) else 0)
+            for place, oid in enumerate(declared)
+        )
+        read_as = tuple(
+            oid or (catalog_oid(types[place]) if place < len(types) else 0)
             for place, oid in enumerate(declared)
         )
         columns = await self._columns(found, session, user)
         fields = None if columns is None else fields_of(columns)
-        planning = Planning(text, by, types, declared)
+        planning = Planning(text, by, types, read_as)
         return Prepared(text, manner_of(found), shown_oids, fields, planning)
 
     async def manner(self, text: str, user: str) -> Manner:
