@@ -99,4 +99,4 @@ def who_switches_off_does_not_look(patch: Patch) -> Seen:
 def own_writes_are_not_seen(patch: Patch) -> Seen:
     patch.setattr(OpenTransaction, "overlay", lambda *_: ())
     patch.setattr(OpenTransaction, "own", lambda *_: (False, None))
-    return Seen("own write lost")
+    return Seen("own write lost", seed=3)
