@@ -26,7 +26,7 @@ def users_of(sim: Simulation) -> Iterator[None]:
     with ExitStack() as patches:
         for module in (contact, core, deadline, known_members):
             patches.enter_context(mock.patch.object(module, "time", clock))
-        patches.enter_context(mock.patch.object(backoff, "random", chance))
+        patches.enter_context(mock.patch.object(backoff, "_CHANCE", chance))
         yield
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 
 _FIRST = 0.05
+_CHANCE = random.SystemRandom()
+"""Its own: a program that seeds Python's generator, or forks, must not make its clients alike."""
 _LONGEST = 5.0
 _CONFLICT = 0.002
 _LONG = 1.0
@@ -16,14 +18,14 @@ def pause(attempt: int) -> float:
     """Seconds before the next attempt, after ``attempt`` (from 0) failed. Between half and all of
     an exponentially growing time, so that many clients do not come back at the same moment."""
     bound: float = min(_LONGEST, _FIRST * 2.0**attempt)
-    return bound * (0.5 + random.random() / 2)  # noqa: S311  (no secret)
+    return bound * (0.5 + _CHANCE.random() / 2)
 
 
 def conflict_pause(attempt: int) -> float:
     """The same before a transaction that met a conflict is run again: shorter, for whoever was in
     the way has finished already."""
     bound: float = min(_LONG, _CONFLICT * 2.0**attempt)
-    return bound * (0.5 + random.random() / 2)  # noqa: S311  (no secret)
+    return bound * (0.5 + _CHANCE.random() / 2)
 
 
 class Backoff:
