@@ -19,7 +19,7 @@ from remuda.cli.output import RichTableWriter, csv_field, json_value, show
 from remuda.cli.session import Session
 from remuda.cli.shell import history_file, run_shell
 from remuda.cli.sql_command import run_text
-from remuda.cli.status_command import MEMBERS_QUERY
+from remuda.cli.status_command import MAPS_QUERY, MEMBERS_QUERY
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import external_schema
 from remuda.datatypes.schema import Column, MapSchema
@@ -236,6 +236,18 @@ class TestProcess:
             (3, "suspected", "nothing came from it for 10 s", *(0,) * 6, None),
         ]
         grid.scripts[MEMBERS_QUERY] = script(columns, (batch(columns, rows),))
+        texts, counts = (sql.VARCHAR,) * 2, (sql.BIGINT,) * 5
+        named = zip(
+            ("name", "key", "columns", "rows", "bytes", "bytes_limit", "backup_bytes", "kind"),
+            (*texts, *counts, sql.VARCHAR),
+            strict=True,
+        )
+        columns = tuple(Column(name, kind) for name, kind in named)
+        maps = [
+            ("Pairs", "a, b", 2, 0, 0, None, 0, "partitioned"),
+            ("small", "a", 2, 0, 0, 1 << 30, 0, "replicated"),
+        ]  # nobody tells of "trees"
+        grid.scripts[MAPS_QUERY] = script(columns, (batch(columns, maps),))
         handle = client.map("trees")
         handle.put(1, {"name": "oak"})
         assert main(["status", "--connect", grid.addresses[0]]) == 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -47,10 +47,16 @@ class RowForm:
     ``row`` writes one row of physical values, ``rows`` columns in engine form."""
 
     def __init__(self, types: Sequence[SqlType], formats: Sequence[int]) -> None:
-        pairs = list(zip(types, formats, strict=True))
-        self._scalars = [value_encoder(t, f) for t, f in pairs]
-        self._columns = [_column(t, f) for t, f in pairs]
-        self._count = len(pairs)
+        self._pairs = list(zip(types, formats, strict=True))
+        self._count = len(self._pairs)
+
+    @cached_property
+    def _scalars(self) -> list[Encoder]:
+        return [value_encoder(t, f) for t, f in self._pairs]
+
+    @cached_property
+    def _columns(self) -> list[ColumnEncoder]:
+        return [_column(t, f) for t, f in self._pairs]
 
     def row(self, values: Sequence[PhysicalValue]) -> bytes:
         size = 6
