@@ -72,6 +72,8 @@ def test_asyncpg_looks_up_types_of_arrays(asynchronous):
     async def work(connection):
         for kind, values in (("bigint", [1, None]), ("oid", [1, 4_000_000_000]), ("uuid", [])):
             assert await connection.fetchval(f"SELECT $1::{kind}[]", values) == values
+        assert await connection.fetchval("SELECT $1::xid", 7) == 7
+        assert await connection.fetchval("SELECT (-1)::bigint::oid") == 4_294_967_295
         found = "SELECT oid, typname, typtype FROM pg_type WHERE typname = $1"
         assert tuple(await connection.fetchrow(found, "int4")) == (23, "int4", b"b")
 

@@ -11,13 +11,20 @@ from typing import Any, Final
 
 from remuda.catalog.pg_types import VECTORS, declared_type, type_oid
 from remuda.datatypes.sql import SqlType
+from remuda.errors import NumericOverflow
 from remuda.postgres.binary_values import LENGTH, NULL_LENGTH, Encoder
 
 _NUMBERS: Final = frozenset({"oid", "xid", "cid"})
 _TEXTS: Final = frozenset({"name", "char"})
-_OID: Final = struct.Struct("!I").pack
 _INT2: Final = struct.Struct("!h").pack
 _ARRAY_HEAD: Final = struct.Struct("!iiIii")
+
+
+def _oid(value: int) -> bytes:
+    """32 bits without a sign, to which PostgreSQL takes negative numbers, too."""
+    if not -(1 << 31) <= value < 1 << 32:
+        raise NumericOverflow(f'value "{value}" is out of range for type oid')
+    return (value & 0xFFFFFFFF).to_bytes(4, "big")
 
 
 def catalog_oid(sql_type: SqlType) -> int:
@@ -42,11 +49,11 @@ def catalog_encoder(sql_type: SqlType, form: int) -> Encoder | None:
     if not form:
         return None
     if sql_type.alias in _NUMBERS:
-        return _OID
+        return _oid
     element = sql_type.element
     if element is not None:
         found, _ = declared_type(element)
-        return _array(_OID if found.name in _NUMBERS else str.encode, found.oid, 1)
+        return _array(_oid if found.name in _NUMBERS else str.encode, found.oid, 1)
     return None
 
 
@@ -76,5 +83,5 @@ def _array(encode: Encoder, oid: int, first: int) -> Encoder:
 
 def _vector(name: str) -> Encoder:
     """Results have vectors as text, with blanks between the elements. They count from 0."""
-    encode = _array(_INT2, 21, 0) if name == "int2vector" else _array(_OID, 26, 0)
+    encode = _array(_INT2, 21, 0) if name == "int2vector" else _array(_oid, 26, 0)
     return lambda text: encode([int(item) for item in text.split()])

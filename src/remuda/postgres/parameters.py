@@ -91,6 +91,11 @@ def declared_type(oid: int) -> SqlType | None:
     )
 
 
+def is_readable(oid: int) -> bool:
+    """Whether ``decode`` reads values of this type."""
+    return oid in _TYPES or oid in _ELEMENTS
+
+
 def is_numeric(oid: int) -> bool:
     """Whether a value of this type decides itself how many digits its type has."""
     return oid == NUMERIC_OID or _ELEMENTS.get(oid) == NUMERIC_OID

@@ -60,7 +60,8 @@ class RunQueries:
             return
         self._core.observe_client(message.context)
         local = message.local_only or len(message.partitions) > 0
-        if not local and not message.transaction:  # who names partitions reads those kept here
+        # A client that names partitions reads those that are kept here.
+        if not local and not message.transaction:
             self._core.departure.require_staying()
         text = text_of(message)
         types = codec.decode_types(message.parameter_types)

@@ -21,7 +21,7 @@ TEXTS_SIZE_MAX: Final = 4_000_000
 NOT_READ: Final = Fingerprint(0, "<syntax error>")
 """All statements that are refused by their grammar: such texts can differ without end."""
 OTHERS: Final = Fingerprint(-1, "<others>")
-"""What became of those that were removed from the table."""
+"""Sums of the statements that were removed from the table."""
 Key = tuple[int, str]
 
 

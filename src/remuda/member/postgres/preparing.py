@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from remuda.catalog.pg_types import type_oid
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import INTEGER_KINDS, NULL, VARCHAR, Kind, SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -22,9 +23,9 @@ from remuda.member.base.core import Core
 from remuda.member.postgres.portals import QUERY_PLAN, fields_of
 from remuda.member.sessions.statement import PlanTypes, parameter_types
 from remuda.member.statements.plans import Plans
-from remuda.postgres.catalog_values import catalog_oid, wire_oid
+from remuda.postgres.catalog_values import catalog_oid
 from remuda.postgres.messages import Bind
-from remuda.postgres.parameters import check_declared, declared_type, decode
+from remuda.postgres.parameters import check_declared, declared_type, decode, is_readable
 from remuda.postgres.session import Manner, Prepared
 from remuda.session.answers import shown
 from remuda.session.client_session import ClientSession
@@ -99,13 +100,13 @@ class Preparing:
         self._core.access.check(user, found)
         types = parameter_types(found)
         declared = (*oids, *[0] * len(types))[: max(len(types), len(oids))]
+        # Types of the catalog are told and read as PostgreSQL's, if their values can be read.
+        known = [oid if is_readable(oid) else 0 for oid in map(catalog_oid, types)]
+        known += [0] * (len(declared) - len(known))
+        read_as = tuple(oid or own for oid, own in zip(declared, known, strict=False))
         shown_oids = tuple(
-            oid or (wire_oid(types[place]) if place < len(types) else 0)
-            for place, oid in enumerate(declared)
-        )
-        read_as = tuple(
-            oid or (catalog_oid(types[place]) if place < len(types) else 0)
-            for place, oid in enumerate(declared)
+            oid or (type_oid(types[place]) if place < len(types) else 0)
+            for place, oid in enumerate(read_as)
         )
         columns = await self._columns(found, session, user)
         fields = None if columns is None else fields_of(columns)
