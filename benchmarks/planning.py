@@ -31,8 +31,8 @@ from remuda.planner.context import PlanningContext
 from remuda.planner.planner import plan_query
 from remuda.session.planning import Environment, PlanCache, bound, planned
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
-from remuda.sql.statements import BoundQuery, CreateMapStatement
+from remuda.sql.parsing.parser import parse
+from remuda.sql.scope.statements import BoundQuery, CreateMapStatement
 
 MEMBERS = 3
 TITLE = re.compile(r"^\s*(\w+(?: \w+)?).*\brows=([0-9.]+)([kMG]?) cost=")

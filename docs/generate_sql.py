@@ -46,9 +46,14 @@ from remuda.plan.functions import (
 )
 from remuda.plan.logical import Project
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
-from remuda.sql.statements import BoundQuery, BoundStatement, CatalogStatement, CreateMapStatement
-from remuda.sql.types import TYPE_NAMES, type_from_name
+from remuda.sql.parsing.parser import parse
+from remuda.sql.scope.statements import (
+    BoundQuery,
+    BoundStatement,
+    CatalogStatement,
+    CreateMapStatement,
+)
+from remuda.sql.text.types import TYPE_NAMES, type_from_name
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from sql_absent import FURTHER
@@ -384,7 +389,7 @@ def _types() -> Iterable[str]:
     others: dict[SqlType, list[str]] = {}
     for name in TYPE_NAMES:
         others.setdefault(_type(name), []).append(name)
-    assert {_type(name) for name in TYPES} == set(others), "TYPES and sql/types.py disagree"
+    assert {_type(name) for name in TYPES} == set(others), "TYPES and sql/text/types.py disagree"
     for name, (about, literal) in TYPES.items():
         kind = _type(name)
         shown = str(kind).replace("(9,2)", "(p,s)").replace("CHAR(2)", "CHAR(n)")

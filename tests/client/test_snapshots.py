@@ -15,7 +15,7 @@ from remuda.cli.main import main
 from remuda.client.embedded import Cluster, start
 from remuda.client.snapshots import drop_text, expire_text, restore_text, verify_text
 from remuda.errors import InputError, UndefinedObject
-from remuda.sql.parser import parse
+from remuda.sql.parsing.parser import parse
 
 
 @pytest.fixture(scope="module")

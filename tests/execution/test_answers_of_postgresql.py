@@ -10,8 +10,8 @@ from remuda.datatypes.valuetext import text_of
 from remuda.errors import RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.sql.binder import bind
-from remuda.sql.constraints import NoMaps
-from remuda.sql.parser import parse
+from remuda.sql.definitions.constraints import NoMaps
+from remuda.sql.parsing.parser import parse
 
 TEMPLATES = [
     (

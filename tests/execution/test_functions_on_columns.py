@@ -21,7 +21,7 @@ from remuda.plan.expression import Call, ColumnRef, Expression, Literal, transfo
 from remuda.plan.functions import SCALAR_FUNCTIONS, NullRule, is_volatile
 from remuda.plan.logical import Project
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
+from remuda.sql.parsing.parser import parse
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import sql_examples

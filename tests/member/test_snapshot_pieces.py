@@ -38,7 +38,7 @@ from remuda.member.snapshots.pieces import (
 )
 from remuda.member.snapshots.plans import planned
 from remuda.member.snapshots.storage import open_store
-from remuda.sql.snapshot_trees import RestoreSnapshotTree
+from remuda.sql.trees.snapshot import RestoreSnapshotTree
 from remuda.storage.format.manifest import Manifest
 from remuda.storage.snapshot import writing
 from remuda.storage.snapshot.chain import load, snapshot_names

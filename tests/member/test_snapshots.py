@@ -25,8 +25,8 @@ from remuda.member.snapshots import making as snapshot_making
 from remuda.member.snapshots import restoring as snapshot_restoring
 from remuda.session.privileges import Need, needs_of
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
-from remuda.sql.snapshot_trees import RestoreSnapshotTree
+from remuda.sql.parsing.parser import parse
+from remuda.sql.trees.snapshot import RestoreSnapshotTree
 
 QUERIES = (
     "SELECT id, item, price FROM {}orders ORDER BY id",

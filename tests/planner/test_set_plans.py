@@ -15,8 +15,8 @@ from remuda.plan.logical import Logical
 from remuda.plan.physical import PhysicalPlan
 from remuda.planner.planner import PlanningContext, plan_query
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
-from remuda.sql.statements import BoundQuery, CreateMapStatement
+from remuda.sql.parsing.parser import parse
+from remuda.sql.scope.statements import BoundQuery, CreateMapStatement
 
 MAPS = (
     "CREATE TABLE sales (id INTEGER PRIMARY KEY, shop INTEGER NOT NULL, item INTEGER, price REAL)",

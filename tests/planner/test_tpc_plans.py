@@ -17,8 +17,8 @@ from remuda.plan.physical import Send
 from remuda.planner.memo import EXPRESSIONS_MAX, Memo
 from remuda.planner.planner import PlanningContext, _plan, plan_query
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
-from remuda.sql.statements import BoundQuery, CreateMapStatement
+from remuda.sql.parsing.parser import parse
+from remuda.sql.scope.statements import BoundQuery, CreateMapStatement
 
 DATA = Path(__file__).parents[1] / "data"
 

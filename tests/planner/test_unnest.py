@@ -20,8 +20,8 @@ from remuda.planner.normalize import normalize
 from remuda.planner.planner import plan_query
 from remuda.planner.rules.rule import Rewriting
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
-from remuda.sql.statements import BoundQuery, CreateMapStatement
+from remuda.sql.parsing.parser import parse
+from remuda.sql.scope.statements import BoundQuery, CreateMapStatement
 
 MAPS = (
     "create table o (k int primary key, a int, b int not null, s varchar)",

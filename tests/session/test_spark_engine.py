@@ -17,10 +17,10 @@ from remuda.session.planning import Environment
 from remuda.session.spark_engine import GRID, SPARK, choose, cost_on_spark, on_spark
 from remuda.spark_errors import NotOnSpark
 from remuda.sql.binder import bind
-from remuda.sql.engine_hints import engine_hint
-from remuda.sql.parser import parse
+from remuda.sql.parsing.parser import parse
+from remuda.sql.scope.statements import BoundQuery
 from remuda.sql.spark_sql.relations import SparkQuery
-from remuda.sql.statements import BoundQuery
+from remuda.sql.text.engine_hints import engine_hint
 
 COLUMNS = (
     Column("id", BIGINT, nullable=False),

@@ -46,7 +46,7 @@ from remuda.plan.functions import (
     WINDOW_FUNCTIONS,
     Signature,
 )
-from remuda.sql.expressions import CALL_HANDLERS
+from remuda.sql.expressions.expressions import CALL_HANDLERS
 
 _INTEGERS: Final = ("0", "1", "-1", "2", "7", "-3", "100")
 LITERALS: Final[dict[str, tuple[str, ...]]] = {

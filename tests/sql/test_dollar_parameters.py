@@ -6,8 +6,8 @@ import pytest
 from sqlglot.tokenizer_core import TokenType
 
 from remuda.errors import SqlSyntaxError
-from remuda.sql.dollar_parameters import with_other_marks
-from remuda.sql.tokens import tokenize
+from remuda.sql.text.dollar_parameters import with_other_marks
+from remuda.sql.text.tokens import tokenize
 
 
 @pytest.mark.parametrize(

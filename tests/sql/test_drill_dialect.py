@@ -8,9 +8,9 @@ from remuda.catalog.catalog import Catalog
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
 from remuda.errors import NotSupported, RemudaError, SqlSyntaxError, UndefinedMap, UndefinedSchema
-from remuda.sql.drill_dialect import in_postgres
-from remuda.sql.drill_words import pieces_of
-from remuda.sql.parser import parse
+from remuda.sql.drill.dialect import in_postgres
+from remuda.sql.drill.words import pieces_of
+from remuda.sql.parsing.parser import parse
 
 CATALOG = Catalog(
     1,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remuda.sql.fingerprint import READ_MAX, SHOWN_MAX, fingerprint
+from remuda.sql.text.fingerprint import READ_MAX, SHOWN_MAX, fingerprint
 
 NUMBERS = ", ".join(map(str, range(2000)))
 ROWS = ", ".join(f"({number}, 'text')" for number in range(2000))

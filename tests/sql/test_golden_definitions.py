@@ -13,8 +13,8 @@ from remuda.catalog.definition_text import definition_of
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.errors import RemudaError
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
-from remuda.sql.statements import (
+from remuda.sql.parsing.parser import parse
+from remuda.sql.scope.statements import (
     BoundStatement,
     CatalogStatement,
     CreateAsStatement,

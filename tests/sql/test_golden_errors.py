@@ -6,7 +6,7 @@ import pytest
 
 from remuda.errors import RemudaError
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
+from remuda.sql.parsing.parser import parse
 
 SYNTAX = """
 selec id from flights

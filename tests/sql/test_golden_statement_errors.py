@@ -7,7 +7,7 @@ import pytest
 
 from remuda.errors import RemudaError
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
+from remuda.sql.parsing.parser import parse
 
 RECURSION = """
 with recursive t(n) as (select n from t union all select 1) select * from t

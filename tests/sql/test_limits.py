@@ -8,7 +8,7 @@ from remuda.errors import LimitExceeded, NotSupported, RemudaError, SqlSyntaxErr
 from remuda.limits import STATEMENT_LENGTH_MAX
 from remuda.plan.expression import InList, Literal
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse, parse_script, split_script
+from remuda.sql.parsing.parser import parse, parse_script, split_script
 
 DEPTH = 5000
 

@@ -7,11 +7,11 @@ import pytest
 from remuda.errors import RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.plan.logical import Project, Union, Values
-from remuda.sql import literal_rows
 from remuda.sql.binder import bind
-from remuda.sql.literal_rows import literal_insert
-from remuda.sql.parser import parse
-from remuda.sql.statements import InsertStatement
+from remuda.sql.changes import literal_rows
+from remuda.sql.changes.literal_rows import literal_insert
+from remuda.sql.parsing.parser import parse
+from remuda.sql.scope.statements import InsertStatement
 
 COLUMNS = "id, carrier, origin, dep_delay, distance, price, day, at, ok, big, ratio, long_price"
 DAY = "'2024-02-29'"

@@ -11,8 +11,8 @@ from remuda.errors import RemudaError
 from remuda.plan.expression import Call, Expression, Literal, Parameter
 from remuda.plan.logical import Project
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
-from remuda.sql.statements import BoundQuery
+from remuda.sql.parsing.parser import parse
+from remuda.sql.scope.statements import BoundQuery
 
 
 class NoMaps:

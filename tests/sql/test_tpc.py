@@ -9,7 +9,7 @@ import pytest
 
 from remuda.plan.explain_logical import logical_text
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
+from remuda.sql.parsing.parser import parse
 
 DATA = Path(__file__).parent.parent / "data"
 TPCH = sorted((DATA / "tpch").glob("q*.sql"))

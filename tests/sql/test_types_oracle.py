@@ -14,7 +14,7 @@ from remuda.datatypes.sql import Kind
 from remuda.plan.expression import Literal
 from remuda.plan.logical import Project
 from remuda.sql.binder import bind
-from remuda.sql.parser import parse
+from remuda.sql.parsing.parser import parse
 
 COLUMNS = {
     "t": "TINYINT", "s": "SMALLINT", "i": "INTEGER", "b": "BIGINT", "f": "REAL",

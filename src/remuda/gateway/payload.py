@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from remuda.errors import SqlSyntaxError
 from remuda.gateway.failures import Refused
-from remuda.sql.drill_words import pieces_of, without_blanks
+from remuda.sql.drill.words import pieces_of, without_blanks
 
 _SESSION: Final = frozenset({"SET", "RESET", "DISCARD", "PREPARE", "EXECUTE", "DEALLOCATE"})
 _LIMIT_MAX: Final = 2**62

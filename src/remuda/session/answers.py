@@ -11,8 +11,8 @@ from remuda.catalog.definition_text import definition_of
 from remuda.datatypes.arrow import external_schema
 from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
 from remuda.datatypes.sql import BOOLEAN, INTEGER, VARCHAR
-from remuda.sql.constraints import condition_columns
-from remuda.sql.statements import ShowKind, ShowStatement
+from remuda.sql.definitions.constraints import condition_columns
+from remuda.sql.scope.statements import ShowKind, ShowStatement
 
 Answer = tuple[tuple[Column, ...], pa.RecordBatch]
 """Columns, and their rows in external form."""

@@ -20,7 +20,7 @@ from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.plan.expression import Call, Expression, Literal, transform, walk
 from remuda.plan.functions import is_volatile, volatile_functions
 from remuda.session.parameters import CLOCK_FUNCTIONS, clock_values
-from remuda.sql.constraints import default_of
+from remuda.sql.definitions.constraints import default_of
 
 
 def settled(schema: MapSchema) -> MapSchema:

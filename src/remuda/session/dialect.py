@@ -6,7 +6,7 @@ from typing import Final
 
 from remuda.catalog.catalog import Catalog
 from remuda.session.client_session import ClientSession
-from remuda.sql.drill_dialect import in_postgres
+from remuda.sql.drill.dialect import in_postgres
 
 STOCK_SESSION: Final = ClientSession({"sql_dialect": "drill"})
 """What Drill's own clients begin with."""

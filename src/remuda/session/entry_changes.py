@@ -21,7 +21,7 @@ from remuda.session.parameters import (
     fitted,
     with_clock_parameters,
 )
-from remuda.sql.entry_changes import EntryChange, bind_entry_change
+from remuda.sql.changes.entry_changes import EntryChange, bind_entry_change
 
 Row: TypeAlias = tuple[PhysicalValue, ...]
 Compute: TypeAlias = Callable[[Sequence[Row]], list[Row | None]]

@@ -30,10 +30,9 @@ from remuda.session.parameters import check_count, clock_values, with_clock_para
 from remuda.session.privileges import Need, needs_of
 from remuda.session.shape import ResultShape
 from remuda.sql.binder import bind, bind_arguments
-from remuda.sql.literal_rows import literal_insert
-from remuda.sql.parser import parse
-from remuda.sql.session_trees import ExecuteTree
-from remuda.sql.statements import (
+from remuda.sql.changes.literal_rows import literal_insert
+from remuda.sql.parsing.parser import parse
+from remuda.sql.scope.statements import (
     AnalyzeStatement,
     Arbiter,
     BoundQuery,
@@ -56,7 +55,8 @@ from remuda.sql.statements import (
     SnapshotStatement,
     TruncateStatement,
 )
-from remuda.sql.syntax import ExplainOptions
+from remuda.sql.trees.session import ExecuteTree
+from remuda.sql.trees.syntax import ExplainOptions
 
 CACHED_TEXT_MAX = 16 * 1024
 """Characters of a statement whose plan is kept: machines write longer ones, each for one run."""

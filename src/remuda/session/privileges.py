@@ -14,7 +14,7 @@ from remuda.catalog.users import ALL, Role, User, lacking
 from remuda.datatypes.schema import ViewDefinition
 from remuda.plan.logical import Logical, Recursion, Scan, Supplied
 from remuda.plan.uses import operators_of
-from remuda.sql.statements import (
+from remuda.sql.scope.statements import (
     AnalyzeStatement,
     BoundQuery,
     BoundStatement,

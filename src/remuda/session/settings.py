@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from remuda.errors import CannotChangeSetting, InputError, NotSupported, UndefinedSetting
-from remuda.sql.ignored_settings import BOOL, IGNORED, NUMBER, IgnoredSetting
-from remuda.sql.suggest import did_you_mean
+from remuda.sql.expressions.ignored_settings import BOOL, IGNORED, NUMBER, IgnoredSetting
+from remuda.sql.text.suggest import did_you_mean
 
 Check = Callable[[str], str]
 """The value in its normal form. Raises ValueError with what is allowed."""

@@ -17,7 +17,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.errors import RemudaError
 from remuda.session.planning import bound
 from remuda.session.privileges import needs_of
-from remuda.sql.statements import BoundStatement
+from remuda.sql.scope.statements import BoundStatement
 
 
 class Sight:

@@ -20,9 +20,9 @@ from remuda.session.client_session import ClientSession
 from remuda.session.parameters import with_clock_parameters, with_values
 from remuda.session.planning import Environment
 from remuda.spark_errors import NotOnSpark
-from remuda.sql.engine_hints import engine_hint
+from remuda.sql.scope.statements import BoundQuery
 from remuda.sql.spark_sql.relations import SparkQuery, spark_query
-from remuda.sql.statements import BoundQuery
+from remuda.sql.text.engine_hints import engine_hint
 
 GRID: Final = "grid"
 SPARK: Final = "spark"

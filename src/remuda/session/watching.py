@@ -25,7 +25,7 @@ from remuda.plan.expression import EachOf, Expression, Subquery, walk
 from remuda.plan.functions import is_volatile
 from remuda.plan.logical import Filter, Logical, Project, Scan
 from remuda.session.parameters import fitted, with_clock_parameters
-from remuda.sql.statements import BoundQuery, BoundStatement
+from remuda.sql.scope.statements import BoundQuery, BoundStatement
 
 HINT = (
     "Watch a SELECT over one map: expressions of its columns, with or without WHERE; no joins, "

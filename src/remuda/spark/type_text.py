@@ -7,7 +7,7 @@ from typing import Final
 
 from remuda.datatypes.sql import SqlType, array
 from remuda.errors import InputError
-from remuda.sql.types import type_from_name
+from remuda.sql.text.types import type_from_name
 
 _TYPE: Final = re.compile(r"\s*([A-Za-z_][\w ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*\Z")
 

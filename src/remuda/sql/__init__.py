@@ -1,6 +1,6 @@
 """SQL text to bound relational algebra. Only this package uses sqlglot.
 
-``parser`` makes trees of a text, and ``binder`` resolves names and types against the catalog.
-``queries``, ``expressions`` and ``relations`` bind the parts of a query; ``changes``, ``modify``
-and ``merge`` bind statements that write rows. Every error names its place in the text.
+``parsing`` makes trees of a text, and ``binder`` resolves names and types against the catalog.
+``queries`` and ``expressions`` bind the parts of a query; ``definitions`` and ``changes`` bind the
+other statements. Every error names its place in the text.
 """

@@ -11,48 +11,24 @@ from remuda.datatypes.sql import SqlType
 from remuda.errors import NotSupported, RemudaError
 from remuda.plan.expression import Expression
 from remuda.plan.logical import Logical
-from remuda.sql.alter import bind_alter
-from remuda.sql.analyze import bind_analyze
-from remuda.sql.changes import bind_insert
-from remuda.sql.changing_tables import bind_changing_query, changing_tables
-from remuda.sql.cluster_trees import (
-    AcceptLossTree,
-    CancelTree,
-    DrainTree,
-    LogLevelTree,
-    ResetStatementsTree,
-)
-from remuda.sql.context import Context
-from remuda.sql.expressions import ExpressionBinder, Forbidding
-from remuda.sql.index_definitions import bind_create_index, bind_drop_index
-from remuda.sql.item_effects import EffectItems
-from remuda.sql.merge import bind_merge
-from remuda.sql.modify import bind_change, bind_truncate
-from remuda.sql.object_names import as_text, is_written
-from remuda.sql.output import project
-from remuda.sql.queries import bind_query
-from remuda.sql.relations import Environment
-from remuda.sql.schemas import bind_comment, bind_create, bind_drop, bind_show
-from remuda.sql.scope import Scope, column_refs
-from remuda.sql.session_trees import (
-    CloseTree,
-    DeallocateTree,
-    DiscardTree,
-    ExecuteTree,
-    PrepareTree,
-    SetTree,
-    ShowSettingTree,
-    UnlistenTree,
-)
-from remuda.sql.snapshot_trees import (
-    CreateSnapshotTree,
-    DropSnapshotTree,
-    ExpireSnapshotTree,
-    RestoreSnapshotTree,
-    ShowSnapshotsTree,
-    VerifySnapshotTree,
-)
-from remuda.sql.statements import (
+from remuda.sql.changes.changes import bind_insert
+from remuda.sql.changes.changing_tables import bind_changing_query, changing_tables
+from remuda.sql.changes.merge import bind_merge
+from remuda.sql.changes.modify import bind_change, bind_truncate
+from remuda.sql.definitions.alter import bind_alter
+from remuda.sql.definitions.analyze import bind_analyze
+from remuda.sql.definitions.index_definitions import bind_create_index, bind_drop_index
+from remuda.sql.definitions.schemas import bind_comment, bind_create, bind_drop, bind_show
+from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
+from remuda.sql.expressions.item_effects import EffectItems
+from remuda.sql.queries.queries import bind_query
+from remuda.sql.queries.relations import Environment
+from remuda.sql.queries.views import bind_create_view
+from remuda.sql.scope.context import Context
+from remuda.sql.scope.object_names import as_text, is_written
+from remuda.sql.scope.output import project
+from remuda.sql.scope.scope import Scope, column_refs
+from remuda.sql.scope.statements import (
     BoundQuery,
     BoundStatement,
     CancelStatement,
@@ -66,7 +42,33 @@ from remuda.sql.statements import (
     SessionStatement,
     SnapshotStatement,
 )
-from remuda.sql.syntax import (
+from remuda.sql.text.tokens import too_deep
+from remuda.sql.trees.cluster import (
+    AcceptLossTree,
+    CancelTree,
+    DrainTree,
+    LogLevelTree,
+    ResetStatementsTree,
+)
+from remuda.sql.trees.session import (
+    CloseTree,
+    DeallocateTree,
+    DiscardTree,
+    ExecuteTree,
+    PrepareTree,
+    SetTree,
+    ShowSettingTree,
+    UnlistenTree,
+)
+from remuda.sql.trees.snapshot import (
+    CreateSnapshotTree,
+    DropSnapshotTree,
+    ExpireSnapshotTree,
+    RestoreSnapshotTree,
+    ShowSnapshotsTree,
+    VerifySnapshotTree,
+)
+from remuda.sql.trees.syntax import (
     AlterTree,
     AnalyzeTree,
     ChangeTree,
@@ -83,8 +85,7 @@ from remuda.sql.syntax import (
     ShowTree,
     TruncateTree,
 )
-from remuda.sql.tokens import too_deep
-from remuda.sql.transaction_trees import (
+from remuda.sql.trees.transaction import (
     BeginTree,
     CommitTree,
     ReleaseTree,
@@ -93,7 +94,6 @@ from remuda.sql.transaction_trees import (
     SavepointTree,
     SetTransactionTree,
 )
-from remuda.sql.views import bind_create_view
 
 
 def bind(

@@ -7,7 +7,7 @@ from remuda.execution.context import FragmentProfile
 from remuda.member.metrics.families import exposition
 from remuda.member.metrics.statement_table import OTHERS, StatementTable
 from remuda.session.query_profiles import QueryFacts
-from remuda.sql import fingerprint as module
+from remuda.sql.text import fingerprint as module
 
 
 def facts(text, user="", rows=1):

@@ -27,7 +27,7 @@ from remuda.rpc.transport import Request
 from remuda.session.client_session import NO_SESSION
 from remuda.session.dialect import STOCK_SESSION, postgres_text
 from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery
-from remuda.sql.drill_schema import DRILL_RELEASE
+from remuda.sql.drill.schema import DRILL_RELEASE
 
 State = user_pb2.QueryResult.QueryState
 

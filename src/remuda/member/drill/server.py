@@ -20,7 +20,7 @@ from remuda.session.drill_capabilities import (
     SYSTEM_FUNCTIONS,
     keywords,
 )
-from remuda.sql.drill_schema import DRILL_RELEASE
+from remuda.sql.drill.schema import DRILL_RELEASE
 
 
 def server_infos() -> RpcEndpointInfos:

@@ -12,7 +12,7 @@ from remuda.execution.context import FragmentProfile
 from remuda.member.metrics.families import Family, counter, gauge
 from remuda.member.metrics.quantiles import bucket, quantile
 from remuda.session.query_profiles import QueryFacts
-from remuda.sql.fingerprint import READ_MAX, Fingerprint, fingerprint
+from remuda.sql.text.fingerprint import READ_MAX, Fingerprint, fingerprint
 
 FINGERPRINTS_MAX: Final = 5_000
 """Of one member, each user's counted apart. One takes some 2 kB."""

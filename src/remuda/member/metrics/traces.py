@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from remuda.errors import InputError
 from remuda.execution.context import FragmentProfile
 from remuda.session.query_profiles import QueryFacts
-from remuda.sql.fingerprint import READ_MAX, fingerprint
+from remuda.sql.text.fingerprint import READ_MAX, fingerprint
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

@@ -37,7 +37,7 @@ from remuda.session.client_session import ClientSession, PreparedText
 from remuda.session.planning import PlannedQuery
 from remuda.session.settings import SETTINGS, checked, setting_of
 from remuda.session.shape import ResultShape
-from remuda.sql.parser import parse, split_script
+from remuda.sql.parsing.parser import parse, split_script
 from remuda.transaction.states import State
 
 REPORTED: Final = (

@@ -39,16 +39,16 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.settings import setting_of
-from remuda.sql.session_trees import DiscardTree, ExecuteTree, ShowSettingTree
-from remuda.sql.statements import (
+from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CancelStatement,
     SessionStatement,
     ShowKind,
     ShowStatement,
 )
-from remuda.sql.tokens import is_blank
-from remuda.sql.transaction_trees import BeginTree, SetTransactionTree, TransactionTree
+from remuda.sql.text.tokens import is_blank
+from remuda.sql.trees.session import DiscardTree, ExecuteTree, ShowSettingTree
+from remuda.sql.trees.transaction import BeginTree, SetTransactionTree, TransactionTree
 
 _BY_TYPES: Final = (
     AmbiguousFunction,

@@ -32,7 +32,7 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.shape import ResultShape
-from remuda.sql.statements import (
+from remuda.sql.scope.statements import (
     CatalogStatement,
     ClusterStatement,
     CreateAsStatement,

@@ -20,9 +20,8 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.settings import SETTINGS, checked, milliseconds, setting_of
-from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
-from remuda.sql.session_trees import DiscardTree, SetTree
-from remuda.sql.statements import (
+from remuda.sql.parsing.cluster import TAG as CLUSTER_TAG
+from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CancelStatement,
     CatalogStatement,
@@ -35,7 +34,8 @@ from remuda.sql.statements import (
     ShowStatement,
     TruncateStatement,
 )
-from remuda.sql.transaction_trees import (
+from remuda.sql.trees.session import DiscardTree, SetTree
+from remuda.sql.trees.transaction import (
     BeginTree,
     CommitTree,
     ReleaseTree,

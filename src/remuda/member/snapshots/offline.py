@@ -10,7 +10,7 @@ from remuda.errors import InputError, Position
 from remuda.member.snapshots.export import Exported, export_here, target_of
 from remuda.member.snapshots.plans import planned
 from remuda.member.snapshots.storage import open_store, read_key
-from remuda.sql.snapshot_trees import RestoreSnapshotTree
+from remuda.sql.trees.snapshot import RestoreSnapshotTree
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.storage.snapshot.restoring import RestorePlan

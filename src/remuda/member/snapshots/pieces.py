@@ -27,7 +27,7 @@ from remuda.member.snapshots.replay import partitions_of, stores_of
 from remuda.member.snapshots.restored import read_rows
 from remuda.member.snapshots.rows import write_rows
 from remuda.rpc.messages import control_pb2
-from remuda.sql.suggest import did_you_mean
+from remuda.sql.text.suggest import did_you_mean
 from remuda.storage.format.manifest import DataObject, Manifest, MapEntry, MemberLog
 from remuda.storage.format.rows_object import decode_rows
 from remuda.storage.format.sealing import ObjectKey

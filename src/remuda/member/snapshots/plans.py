@@ -9,7 +9,7 @@ from remuda.datatypes.datetimetext import parse_timestamp
 from remuda.datatypes.timestamp import from_micros, to_micros
 from remuda.errors import DataCorrupted, InputError
 from remuda.member.system.query_relations import moment
-from remuda.sql.snapshot_trees import RestoreSnapshotTree
+from remuda.sql.trees.snapshot import RestoreSnapshotTree
 from remuda.storage.snapshot import archive as archives
 from remuda.storage.snapshot import chain
 from remuda.storage.snapshot.archive import Archive

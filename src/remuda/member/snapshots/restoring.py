@@ -44,9 +44,9 @@ from remuda.member.state.log import fields
 from remuda.member.statements.index_service import IndexService
 from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages import control_pb2
-from remuda.sql.snapshot_trees import RestoreSnapshotTree
-from remuda.sql.statements import CreateIndexStatement
-from remuda.sql.suggest import did_you_mean
+from remuda.sql.scope.statements import CreateIndexStatement
+from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees.snapshot import RestoreSnapshotTree
 from remuda.storage.format.manifest import DataObject, SegmentObject
 from remuda.storage.snapshot.restoring import RestorePlan, fetch
 

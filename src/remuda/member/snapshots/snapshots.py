@@ -53,7 +53,7 @@ from remuda.session.snapshot_answers import (
     maps_answer,
     restored_answer,
 )
-from remuda.sql.snapshot_trees import (
+from remuda.sql.trees.snapshot import (
     CreateSnapshotTree,
     DropSnapshotTree,
     ExpireSnapshotTree,

@@ -26,7 +26,7 @@ from remuda.execution.evaluate.predicate import Predicate
 from remuda.plan.expression import Call, Expression, walk
 from remuda.session.definitions import at_moment
 from remuda.session.parameters import CLOCK_FUNCTIONS, clock_values
-from remuda.sql.constraints import check_condition
+from remuda.sql.definitions.constraints import check_condition
 
 MEMBER_BITS = 11
 """Of a row id; the others count from the microsecond in which the member started."""

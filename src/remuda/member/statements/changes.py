@@ -33,7 +33,7 @@ from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits, Work
 from remuda.member.commits.writes import StagedWrite, through_views
 from remuda.session.planning import PlannedChange
-from remuda.sql.statements import Arbiter, MergeAction, Repeats
+from remuda.sql.scope.statements import Arbiter, MergeAction, Repeats
 
 ATTEMPTS: Final = 20
 _BYTES_PER_KEY: Final = 160

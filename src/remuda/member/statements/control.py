@@ -38,8 +38,9 @@ from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.session.planning import PlannedQuery
 from remuda.session.shape import ResultShape
-from remuda.sql.cluster_statements import TAG
-from remuda.sql.cluster_trees import (
+from remuda.sql.parsing.cluster import TAG
+from remuda.sql.scope.statements import BackendSignal, SignalKind
+from remuda.sql.trees.cluster import (
     AcceptLossTree,
     CancelTree,
     ClusterTree,
@@ -47,7 +48,6 @@ from remuda.sql.cluster_trees import (
     LogLevelTree,
     ResetStatementsTree,
 )
-from remuda.sql.statements import BackendSignal, SignalKind
 from remuda.transaction.states import parse_transaction_id
 
 if TYPE_CHECKING:

@@ -22,14 +22,14 @@ from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.plans import Plans
 from remuda.session.definitions import settled_edits
 from remuda.session.planning import PlannedInsert, PlannedQuery
-from remuda.sql.statements import (
+from remuda.sql.definitions.unique_constraints import verification
+from remuda.sql.scope.statements import (
     CatalogStatement,
     CreateAsStatement,
     CreateIndexStatement,
     InsertStatement,
     Verification,
 )
-from remuda.sql.unique_constraints import verification
 
 log = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.session.answers import Answer
 from remuda.session.index_answers import shown_indexes
-from remuda.sql.statements import CreateIndexStatement, DropIndexStatement
+from remuda.sql.scope.statements import CreateIndexStatement, DropIndexStatement
 
 log = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from remuda.session.client_session import ClientSession
 from remuda.session.planning import PlannedQuery
 from remuda.session.settings import checked, setting_of
 from remuda.session.shape import ResultShape
-from remuda.sql.places import position_at
-from remuda.sql.session_trees import SetTree
-from remuda.sql.statements import SettingChange, Sleep
+from remuda.sql.scope.statements import SettingChange, Sleep
+from remuda.sql.text.places import position_at
+from remuda.sql.trees.session import SetTree
 
 SetOfTransaction: TypeAlias = Callable[[Statement, SetTree], bool]
 

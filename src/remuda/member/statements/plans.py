@@ -28,8 +28,8 @@ from remuda.session.planning import (
     planned,
 )
 from remuda.session.sight import Sight
-from remuda.sql.parser import parse
-from remuda.sql.statements import BoundStatement, ExplainStatement
+from remuda.sql.parsing.parser import parse
+from remuda.sql.scope.statements import BoundStatement, ExplainStatement
 
 T = TypeVar("T")
 

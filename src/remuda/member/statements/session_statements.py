@@ -29,7 +29,8 @@ from remuda.session.answers import Answer, answer_rows
 from remuda.session.client_session import NO_SESSION, ClientSession, PreparedText
 from remuda.session.planning import Planned, argument_values
 from remuda.session.settings import SETTINGS, checked, setting_of
-from remuda.sql.session_trees import (
+from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees.session import (
     CloseTree,
     DeallocateTree,
     DiscardTree,
@@ -40,7 +41,6 @@ from remuda.sql.session_trees import (
     ShowSettingTree,
     UnlistenTree,
 )
-from remuda.sql.suggest import did_you_mean
 
 Changed: TypeAlias = tuple[ClientSession, str]
 """The session from now on, and the tag of the statement."""

@@ -34,8 +34,8 @@ from remuda.session.spark_engine import (
     on_spark,
 )
 from remuda.spark_errors import NotOnSpark
+from remuda.sql.scope.statements import BoundQuery
 from remuda.sql.spark_sql.relations import SparkQuery
-from remuda.sql.statements import BoundQuery
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,11 +58,8 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.shape import ResultShape
-from remuda.sql.cluster_statements import TAG as CLUSTER_TAG
-from remuda.sql.cluster_trees import AcceptLossTree
-from remuda.sql.session_trees import ExecuteTree, SessionTree, SetTree, ShowSettingTree
-from remuda.sql.snapshot_trees import SnapshotTree, tag_of
-from remuda.sql.statements import (
+from remuda.sql.parsing.cluster import TAG as CLUSTER_TAG
+from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CancelStatement,
     CatalogStatement,
@@ -77,7 +74,10 @@ from remuda.sql.statements import (
     SnapshotStatement,
     TruncateStatement,
 )
-from remuda.sql.transaction_trees import TransactionTree
+from remuda.sql.trees.cluster import AcceptLossTree
+from remuda.sql.trees.session import ExecuteTree, SessionTree, SetTree, ShowSettingTree
+from remuda.sql.trees.snapshot import SnapshotTree, tag_of
+from remuda.sql.trees.transaction import TransactionTree
 
 NOTHING = ResultShape(())
 HANDLE_LEAD = 0.005

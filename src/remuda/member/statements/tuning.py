@@ -17,7 +17,7 @@ from remuda.member.state.log import fields, set_level
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.sql.cluster_trees import LogLevelTree
+from remuda.sql.trees.cluster import LogLevelTree
 
 if TYPE_CHECKING:
     from remuda.member.sessions.statement import Statement

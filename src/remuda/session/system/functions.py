@@ -9,7 +9,7 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.pg_objects import OWNER_OID, PG_CATALOG_OID
 from remuda.catalog.pg_types import BY_NAME
 from remuda.session.system.rows import Row, row
-from remuda.sql.routines import routines
+from remuda.sql.scope.routines import routines
 
 _LANGUAGE: Final = 12
 _ANY: Final = BY_NAME["any"].oid

@@ -11,7 +11,7 @@ from remuda.catalog.pg_types import data_type, udt_name
 from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import FRACTION_MAX, TIME_KINDS, Kind, SqlType
-from remuda.sql.constraints import condition_columns
+from remuda.sql.definitions.constraints import condition_columns
 
 Row = tuple[Any, ...]
 _OCTETS: Final = 4

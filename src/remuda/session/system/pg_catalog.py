@@ -46,7 +46,7 @@ from remuda.session.system.access_methods import (
 from remuda.session.system.functions import pg_proc
 from remuda.session.system.roles import pg_authid, pg_roles, pg_shadow, pg_user
 from remuda.session.system.rows import Row, row
-from remuda.sql.constraints import condition_columns
+from remuda.sql.definitions.constraints import condition_columns
 
 CLASS_OID: Final = 1259
 """``pg_class`` itself, in ``pg_description.classoid``."""

@@ -1,0 +1,220 @@
+"""INSERT INTO and SINK INTO: the source in the order and the types of the map's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from remuda.datatypes.schema import ROW_ID, Column, MapSchema
+from remuda.datatypes.sql import unrestricted
+from remuda.datatypes.violations import null_value
+from remuda.errors import (
+    SqlSyntaxError,
+)
+from remuda.plan.expression import ColumnRef, Expression, Literal
+from remuda.plan.logical import Logical
+from remuda.sql.changes.conflict import bind_conflict
+from remuda.sql.changes.modify import target_of
+from remuda.sql.changes.returning import Outcome, returned
+from remuda.sql.changes.rows import insert_positions
+from remuda.sql.definitions.constraints import default_of
+from remuda.sql.expressions.conversion import Converter
+from remuda.sql.parsing.alternatives import conflict_of
+from remuda.sql.queries.queries import ValuesBinder, analyze_query, rows_plan
+from remuda.sql.queries.relations import Environment
+from remuda.sql.scope.context import Context
+from remuda.sql.scope.output import project
+from remuda.sql.scope.scope import Scope, column_refs
+from remuda.sql.scope.statements import ChangeStatement, InsertStatement, Repeats
+from remuda.sql.trees.syntax import InsertTree
+
+
+def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeStatement:
+    """The statement without its parameter types (the caller knows them at the end)."""
+    node = tree.root
+    context.only(
+        node, "this", "expression", "default", "conflict", "returning", "with_", "alternative"
+    )
+    target = node.this
+    names: list[exp.Expr] = []
+    if isinstance(target, exp.Schema):
+        context.only(target, "this", "expressions")
+        names, target = list(target.expressions), target.this
+    schema, alias = target_of(context, target, "this", "alias")
+    if node.args.get("default"):
+        source = _rows(context, schema, [[default_of(column) for column in schema.columns]])
+    elif node.expression is None:
+        raise context.unsupported("INSERT without VALUES or a query", target)
+    else:
+        _move_common_tables(context, node)
+        positions = insert_positions(context, schema, names)
+        refused = bool(node.args.get("conflict") or node.args.get("alternative"))
+        source = _source(
+            context, schema, positions, node.expression, names or [target], refuse_nulls=refused
+        )
+    conflict, clause = node.args.get("conflict"), node.args.get("returning")
+    alternative = str(node.args.get("alternative") or "").upper()
+    if alternative and conflict is not None:
+        raise context.unsupported(f"INSERT OR {alternative} with ON CONFLICT", conflict)
+    if alternative:
+        conflict = conflict_of(context, schema, alternative, node)
+    if (
+        conflict is not None
+        and schema.has_row_ids
+        and not (schema.uniques or conflict.args.get("conflict_keys"))
+    ):
+        conflict = None  # every row gets a key of its own
+    if conflict is None and clause is None:
+        return InsertStatement(schema, source, "sink" if tree.sink else "insert")
+    repeats = Repeats.NEVER
+    resolved = None
+    if conflict is not None:
+        if tree.sink:
+            raise context.unsupported("ON CONFLICT of SINK INTO", conflict)
+        resolved = bind_conflict(context, schema, alias, source, conflict)
+        source, repeats = resolved.plan, resolved.repeats
+    scope = Scope()
+    stored = column_refs(source.output)
+    chooses = resolved is not None and resolved.chooses
+    columns = stored[1 : 1 + len(schema.columns)] if chooses else stored
+    scope.add(context, alias, columns, target)
+    outcome = returned(context, Outcome(source, scope, [e for _, e in stored]), clause)
+    return ChangeStatement(
+        verb="SINK" if tree.sink else "INSERT",
+        schema=schema,
+        source=outcome.plan,
+        writes=True,
+        removes=chooses,
+        insert_only=not tree.sink and (resolved is None or not resolved.by_key),
+        reads_target=conflict is not None,
+        repeats=repeats,
+        returning=outcome.names,
+        chooses=chooses,
+        arbiters=() if resolved is None else resolved.arbiters,
+    )
+
+
+def _move_common_tables(context: Context, node: exp.Insert) -> None:
+    """``WITH ... INSERT INTO m SELECT ...``: the query is where the common tables are used."""
+    common, query = node.args.get("with_"), node.expression
+    if common is None or query.args.get("with_") is common:
+        return
+    if query.args.get("with_") is not None:
+        raise context.unsupported("WITH both before INSERT and before its query", common)
+    query.args["with_"] = common
+
+
+def _source(
+    context: Context,
+    schema: MapSchema,
+    positions: Sequence[int],
+    node: exp.Expr,
+    places: Sequence[exp.Expr],
+    *,
+    refuse_nulls: bool,
+) -> Logical:
+    """``refuse_nulls``: a row of VALUES may not have NULL in a NOT NULL column even if the
+    statement then leaves the row out, because one with its key exists."""
+    if isinstance(node, exp.Values) and node.args.get("alias") is not None:
+        raise context.unsupported("an alias for the rows of INSERT", node.args["alias"])
+    columns = [schema.columns[position] for position in positions]
+    node, defaults = _without_defaults(node)
+    pending = analyze_query(context, node, Environment())
+    given = len(pending.names)
+    if given > len(columns):
+        raise context.error(
+            SqlSyntaxError, "INSERT has more expressions than target columns", places[-1]
+        )
+    if given < len(columns) and len(places) == len(columns) and len(columns) > 1:
+        raise context.error(
+            SqlSyntaxError, "INSERT has more target columns than expressions", places[given]
+        )
+    if given < len(columns):
+        columns, positions = columns[:given], positions[:given]
+    if isinstance(pending, ValuesBinder):
+        rows = _values(schema, pending, columns, positions, defaults)
+        if refuse_nulls:
+            _refuse_nulls(context, schema, rows, places[0])
+        return _rows(context, schema, rows)
+    plan = pending.build([column.type for column in columns])
+    return _converted(context, schema, plan, columns, positions)
+
+
+def _without_defaults(node: exp.Expr) -> tuple[exp.Expr, set[tuple[int, int]]]:
+    """VALUES with NULL for DEFAULT, and where that was: (row, cell)."""
+    found: set[tuple[int, int]] = set()
+    if not isinstance(node, exp.Values) or node.find(exp.Var) is None:
+        return node, found
+    rows = node.copy()
+    for number, row in enumerate(rows.expressions):
+        for place, cell in enumerate(list(row.expressions) if isinstance(row, exp.Tuple) else []):
+            if isinstance(cell, exp.Var) and str(cell.this).upper() == "DEFAULT":
+                null = exp.Null()
+                null.update_positions(cell)
+                cell.replace(null)
+                found.add((number, place))
+    return rows, found
+
+
+def _values(
+    schema: MapSchema,
+    pending: ValuesBinder,
+    columns: Sequence[Column],
+    positions: Sequence[int],
+    defaults: set[tuple[int, int]],
+) -> list[list[Expression]]:
+    """VALUES cell by cell, so that every literal is checked against its column at its place."""
+    convert = pending.binder.convert
+    rows: list[list[Expression]] = []
+    for number, (cells, nodes) in enumerate(zip(pending.rows, pending.nodes, strict=True)):
+        row = [default_of(column) for column in schema.columns]
+        for place, (cell, node, column, position) in enumerate(
+            zip(cells, nodes, columns, positions, strict=True)
+        ):
+            if (number, place) in defaults:
+                value = row[position]
+            else:
+                value = convert.assigned(cell, column.type, node, f'column "{column.name}"')
+            row[position] = value
+        rows.append(row)
+    return rows
+
+
+def _refuse_nulls(
+    context: Context, schema: MapSchema, rows: Sequence[Sequence[Expression]], place: exp.Expr
+) -> None:
+    for row in rows:
+        for position, column in enumerate(schema.columns):
+            value = row[position]
+            required = not column.nullable and column.name != ROW_ID
+            if required and isinstance(value, Literal) and value.value is None:
+                values = [each.value for each in row if isinstance(each, Literal)]
+                known = values if len(values) == len(row) else None
+                raise context.located(null_value(schema, column, known), place)
+
+
+def _rows(context: Context, schema: MapSchema, rows: Sequence[Sequence[Expression]]) -> Logical:
+    names = [column.name for column in schema.columns]
+    types = [unrestricted(column.type) for column in schema.columns]
+    return rows_plan(context, names, types, [tuple(row) for row in rows])
+
+
+def _converted(
+    context: Context,
+    schema: MapSchema,
+    plan: Logical,
+    columns: Sequence[Column],
+    positions: Sequence[int],
+) -> Logical:
+    convert = Converter(context)
+    by_position: dict[int, Expression] = {}
+    for output, column, position in zip(plan.output, columns, positions, strict=True):
+        reference = ColumnRef(output.type, output.id, output.name)
+        by_position[position] = convert.assigned(
+            reference, column.type, None, f'column "{column.name}"'
+        )
+    expressions = [
+        by_position.get(index) or default_of(column) for index, column in enumerate(schema.columns)
+    ]
+    return project(context, plan, [column.name for column in schema.columns], expressions)

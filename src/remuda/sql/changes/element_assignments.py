@@ -1,0 +1,87 @@
+"""``SET a[1] = x``: an assignment to a part of a column becomes one to the column, whose new value
+is the old one with that part replaced. Several may change the same column, one after the other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from remuda.datatypes.coercion import is_assignable
+from remuda.datatypes.sql import INTEGER, JSON, VARCHAR, array
+from remuda.datatypes.text import type_name
+from remuda.errors import TypeMismatch
+from remuda.plan.expression import Call, Expression, Literal
+from remuda.sql.expressions.expressions import ExpressionBinder, register_call
+
+SET_ELEMENT: Final = " set element"
+"""A name that no text can call."""
+
+
+def element_path(node: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
+    """(column, subscripts) of ``a[1]`` or ``a['x']['y']``; no subscripts for a bare column."""
+    path: list[exp.Expr] = []
+    while isinstance(node, exp.Bracket):
+        path[:0] = node.expressions
+        node = node.this
+    return node, path
+
+
+def with_element(old: exp.Expr, path: list[exp.Expr], value: exp.Expr) -> exp.Expr:
+    """The tree of ``old`` with the part at ``path`` replaced by ``value``."""
+    call = exp.Anonymous()
+    # Set by hand: the parts keep their parents in the tree of the statement.
+    call.args.update(this=SET_ELEMENT, expressions=[old, value, *path])
+    return call
+
+
+def _bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    place, value_node, *path = node.expressions
+    context, convert = binder.context, binder.convert
+    old = binder.bind(place)
+    sliced = next((part for part in path if isinstance(part, exp.Slice)), None)
+    if sliced is not None:
+        raise context.unsupported(
+            "an assignment to a slice", value_node, hint="Assign the whole array."
+        )
+    if old.type == JSON:
+        parts = [convert.explicit(binder.bind(part), VARCHAR, part) for part in path]
+        value = convert.implicit(binder.bind(value_node), JSON, value_node, "the assigned value")
+        return _with_member(binder, old, parts, value)
+    element = old.type.element
+    if element is None:
+        raise context.error(
+            TypeMismatch,
+            f"cannot subscript type {type_name(old.type)} because it does not support subscripting",
+            place,
+        )
+    if len(path) > 1:
+        raise context.unsupported("an array of more than one dimension", path[1])
+    index = convert.implicit(binder.bind(path[0]), INTEGER, path[0], "array subscript")
+    value = binder.bind(value_node)
+    if not is_assignable(value.type, element):
+        raise context.error(
+            TypeMismatch,
+            f"subscripted assignment requires type {type_name(element)} but expression is of type "
+            f"{type_name(value.type)}",
+            value_node,
+            hint="You will need to rewrite or cast the expression.",
+        )
+    stored = convert.assigned(value, element, value_node, "the element")
+    return Call(array(element), "set_element", (old, index, stored))
+
+
+def _with_member(
+    binder: ExpressionBinder, old: Expression, path: list[Expression], value: Expression
+) -> Expression:
+    """JSON with ``value`` at ``path``; objects on the way that are missing are made."""
+    convert = binder.convert
+    first = convert.call("array", path[:1], [None], None)
+    if len(path) > 1:
+        inner = convert.call("#>", [old, first], [None, None], None)
+        value = _with_member(binder, inner, path[1:], value)
+    filled = Call(JSON, "coalesce", (old, Literal(JSON, "{}")))
+    return convert.call("jsonb_set", [filled, first, value], [None] * 3, None)
+
+
+register_call(SET_ELEMENT, _bind)

@@ -1,0 +1,354 @@
+"""UPDATE, DELETE and TRUNCATE: a query for the rows that change, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import InvalidDefinition, SqlSyntaxError, UndefinedColumn, WrongObjectType
+from remuda.plan.expression import ColumnId, ColumnRef, Expression
+from remuda.plan.logical import Logical
+from remuda.sql.changes.element_assignments import element_path, with_element
+from remuda.sql.changes.returning import Outcome, refuse_groups, returned
+from remuda.sql.definitions.constraints import default_of
+from remuda.sql.expressions.row_values import is_star, row_parts, tags_of
+from remuda.sql.expressions.subqueries import columns_of_query
+from remuda.sql.queries.queries import analyze_query
+from remuda.sql.queries.relations import CommonTable, Environment, undefined_map
+from remuda.sql.queries.select import SelectBinder
+from remuda.sql.queries.select_items import Item
+from remuda.sql.scope.context import Context, identifier
+from remuda.sql.scope.schema_names import schema_name, system_scan
+from remuda.sql.scope.scope import Scope
+from remuda.sql.scope.statements import ChangeStatement, Repeats, TruncateStatement
+from remuda.sql.text.places import end_of
+from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees.syntax import ChangeTree, TruncateTree
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``column = value``: the column's schema position, its place, the value (None: DEFAULT)."""
+
+    position: int
+    place: exp.Expr
+    value: exp.Expr | None
+
+
+def bind_change(context: Context, tree: ChangeTree) -> ChangeStatement:
+    """The statement without its parameter types (the caller knows them at the end)."""
+    if isinstance(tree.root, exp.Update):
+        return _update(context, tree.root)
+    return _delete(context, tree.root)
+
+
+def bind_truncate(context: Context, tree: TruncateTree) -> TruncateStatement:
+    node = tree.root
+    context.only(node, "expressions", "identity", "option")
+    if len(node.expressions) > 1:
+        raise context.unsupported("TRUNCATE of several maps", node.expressions[1])
+    schema, _ = target_of(context, node.expressions[0], "this")
+    return TruncateStatement(schema)
+
+
+def target_of(context: Context, node: exp.Expr, *consumed: str) -> tuple[MapSchema, str]:
+    """The map that a statement changes, and the name that stands for it there."""
+    if not isinstance(node, exp.Table):
+        raise context.unsupported("a change of this", node)
+    context.only(node, "db", "catalog", *consumed)
+    name, schema_of_name = identifier(node.this), schema_name(context, node)
+    if system_scan(context, schema_of_name, name, node.this, name) is not None:
+        raise context.error(
+            WrongObjectType, f'"{name}" is a system relation and cannot be changed', node.this
+        )
+    schema = context.catalog.find(name)
+    if schema is None:
+        if context.catalog.find_view(name) is not None:
+            raise context.error(
+                WrongObjectType,
+                f'"{name}" is a view and cannot be changed',
+                node.this,
+                hint="Change the maps that it reads.",
+            )
+        raise undefined_map(context, name, node.this)
+    alias = node.args.get("alias")
+    if alias is None:
+        return schema, name
+    context.only(alias, "this")
+    return schema, identifier(alias.this)
+
+
+def _update(context: Context, node: exp.Update) -> ChangeStatement:
+    context.only(node, "this", "expressions", "from_", "where", "returning", "with_")
+    schema, alias = target_of(context, node.this, "this", "alias")
+    if not node.expressions:
+        raise SqlSyntaxError("SET needs column = value", position=end_of(context.text))
+    assignments = assignments_of(context, schema, alias, node.expressions)
+    other = node.args.get("from_")
+    values = [a.value if a.value is not None else exp.Null() for a in assignments]
+    select = _analyzed(context, node, alias, [] if other is None else [other.this], values)
+    refuse_groups(context, select, values, "UPDATE")
+    for assignment, item in zip(assignments, select.items, strict=True):
+        column = schema.columns[assignment.position]
+        item.expression = (
+            default_of(column)
+            if assignment.value is None
+            else select.binder.convert.assigned(
+                item.expression, column.type, assignment.value, f'column "{column.name}"'
+            )
+        )
+    old = [reference for _, reference in select.scope.relations[alias]]
+    plan = _with_all_columns(select)
+    changed = plan.output[len(plan.output) - len(assignments) :]
+    rows = list(old)
+    for assignment, output in zip(assignments, changed, strict=True):
+        rows[assignment.position] = ColumnRef(output.type, output.id, output.name)
+    removes = any(a.position in schema.key_positions for a in assignments)
+    keys = [old[position] for position in schema.key_positions] if removes else []
+    scope = _replaced(select.scope, alias, rows)
+    clause = node.args.get("returning")
+    outcome = returned(context, Outcome(plan, scope, [*rows, *keys]), clause)
+    return ChangeStatement(
+        verb="UPDATE",
+        schema=schema,
+        source=outcome.plan,
+        writes=True,
+        removes=removes,
+        insert_only=removes,
+        reads_target=True,
+        repeats=Repeats.NEVER if other is None else Repeats.FIRST,
+        returning=outcome.names,
+    )
+
+
+def _delete(context: Context, node: exp.Delete) -> ChangeStatement:
+    if node.args.get("tables"):
+        raise context.error(
+            SqlSyntaxError, "DELETE needs FROM", node.args["tables"][0], hint="Write DELETE FROM."
+        )
+    context.only(node, "this", "using", "where", "returning", "with_")
+    schema, alias = target_of(context, node.this, "this", "alias")
+    using = list(node.args.get("using") or [])
+    select = _analyzed(context, node, alias, using, [exp.Boolean(this=True)])
+    old = [reference for _, reference in select.scope.relations[alias]]
+    plan = _with_all_columns(select)
+    keys = [old[position] for position in schema.key_positions]
+    outcome = returned(context, Outcome(plan, select.scope, keys), node.args.get("returning"))
+    return ChangeStatement(
+        verb="DELETE",
+        schema=schema,
+        source=outcome.plan,
+        writes=False,
+        removes=True,
+        insert_only=False,
+        reads_target=True,
+        repeats=Repeats.FIRST if using else Repeats.NEVER,
+        returning=outcome.names,
+    )
+
+
+def _one_value(node: exp.Expr) -> exp.Expr:
+    """As an item of a select list: ``v.*`` with an alias, because here it is a row and no list."""
+    if not is_star(node):
+        return node
+    item = exp.Alias()
+    item.args.update(this=node, alias=exp.Identifier(this="value", quoted=True))
+    return item
+
+
+def _analyzed(
+    context: Context,
+    node: exp.Update | exp.Delete,
+    alias: str,
+    others: Sequence[exp.Expr],
+    values: Sequence[exp.Expr],
+) -> SelectBinder:
+    """``SELECT values FROM target, others WHERE ...``."""
+    common = node.args.get("with_")
+    for table in common.expressions if common is not None else ():
+        if identifier(table.args["alias"].this) == identifier(node.this.this):
+            raise context.error(
+                InvalidDefinition, f'WITH query "{alias}" cannot be changed', node.this
+            )
+    query = exp.Select()
+    query.args.update(
+        expressions=[_one_value(value) for value in values],
+        from_=exp.From(),
+        joins=[_cross(other) for other in others],
+        where=node.args.get("where"),
+        with_=common,
+    )
+    # Set by hand: the nodes keep their parents in the tree of the statement.
+    query.args["from_"].args["this"] = node.this
+    pending = analyze_query(context, query, Environment())
+    assert isinstance(pending, SelectBinder)
+    return pending
+
+
+def joined_rows(
+    context: Context, first: exp.Expr, joins: Sequence[exp.Expr], common: exp.Expr | None
+) -> tuple[Logical, Scope, dict[str, CommonTable]]:
+    """All columns of ``first`` and what is joined to it, what they are called, and the CTEs."""
+    query = exp.Select()
+    query.args.update(
+        expressions=[exp.Boolean(this=True)], from_=exp.From(), joins=list(joins), with_=common
+    )
+    query.args["from_"].args["this"] = first
+    pending = analyze_query(context, query, Environment())
+    assert isinstance(pending, SelectBinder)
+    return _with_all_columns(pending), pending.scope, pending.environment.tables
+
+
+def _cross(other: exp.Expr) -> exp.Join:
+    join = exp.Join()
+    join.args["this"] = other
+    return join
+
+
+def _with_all_columns(select: SelectBinder) -> Logical:
+    """The plan with every column of FROM, under its id, before the items."""
+    columns = {reference.column: reference for reference in _columns(select.scope)}
+    select.items[:0] = [Item(r.name, r, None) for r in columns.values()]
+    return select.build()
+
+
+def _columns(scope: Scope) -> Iterator[ColumnRef]:
+    for listed in (*scope.relations.values(), scope.visible):
+        yield from (e for _, e in listed if isinstance(e, ColumnRef))
+
+
+def _replaced(scope: Scope, alias: str, rows: Sequence[Expression]) -> Scope:
+    """The scope with the new values of the target's columns instead of the old ones."""
+    news: dict[ColumnId, Expression] = {}
+    for (_, old), new in zip(scope.relations[alias], rows, strict=True):
+        if isinstance(old, ColumnRef):
+            news[old.column] = new
+
+    def replaced(listed: list[tuple[str, Expression]]) -> list[tuple[str, Expression]]:
+        return [
+            (name, news.get(e.column, e) if isinstance(e, ColumnRef) else e) for name, e in listed
+        ]
+
+    relations = {name: replaced(columns) for name, columns in scope.relations.items()}
+    return Scope(replaced(scope.visible), relations)
+
+
+# --- SET ---------------------------------------------------------------------------------------
+
+
+def assignments_of(
+    context: Context, schema: MapSchema, alias: str, nodes: Sequence[exp.Expr]
+) -> list[Assignment]:
+    """What SET says. ``alias`` stands for the map, where a value needs the old one of a column."""
+    found: list[Assignment] = []
+    for target, value in _pairs(context, nodes):
+        column, path = element_path(target)
+        position = _target(context, schema, column)
+        if path:
+            _assign_part(context, found, (position, alias), target, value)
+            continue
+        if any(position == other.position for other in found):
+            name = schema.columns[position].name
+            raise context.error(
+                SqlSyntaxError, f'multiple assignments to same column "{name}"', target
+            )
+        found.append(Assignment(position, target, None if _is_default(value) else value))
+    return found
+
+
+def _assign_part(
+    context: Context,
+    found: list[Assignment],
+    where: tuple[int, str],
+    target: exp.Expr,
+    value: exp.Expr,
+) -> None:
+    """``column[...] = value``; assignments to parts of one column follow each other. ``where``: the
+    column's schema position, and the name of the map."""
+    position, alias = where
+    column, path = element_path(target)
+    if _is_default(value):
+        raise context.error(SqlSyntaxError, "cannot set an array element to DEFAULT", target)
+    earlier = next((place for place, a in enumerate(found) if a.position == position), None)
+    if earlier is None:
+        old = column.copy()
+        old.set("table", exp.Identifier(this=alias, quoted=True))
+        found.append(Assignment(position, target, with_element(old, path, value)))
+        return
+    before = found[earlier]
+    if before.value is None or not element_path(before.place)[1]:
+        raise context.error(
+            SqlSyntaxError, f'multiple assignments to same column "{column.name}"', target
+        )
+    found[earlier] = Assignment(position, before.place, with_element(before.value, path, value))
+
+
+def _pairs(context: Context, nodes: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+    for node in nodes:
+        if not isinstance(node, exp.EQ):
+            raise context.error(SqlSyntaxError, "SET needs column = value", node)
+        target, value = _bare(node.this), _bare(node.expression)
+        if not isinstance(target, exp.Tuple):
+            of_one = isinstance(node.this, exp.Paren) and row_parts(value) is not None
+            yield target, tags_of(value, 1)[0] if of_one else value
+            continue
+        if isinstance(value, exp.Query | exp.Subquery):
+            yield from zip(
+                target.expressions, columns_of_query(value, len(target.expressions)), strict=True
+            )
+            continue
+        values = row_parts(value) or [value]
+        if any(is_star(part) for part in values) and row_parts(value) is not None:
+            # How many columns a star stands for is known when FROM is bound.
+            yield from zip(target.expressions, tags_of(value, len(target.expressions)), strict=True)
+            continue
+        if len(values) != len(target.expressions):
+            raise context.error(
+                SqlSyntaxError,
+                "number of columns does not match number of values",
+                values[-1] if len(values) > len(target.expressions) else target.expressions[-1],
+            )
+        yield from zip(target.expressions, values, strict=True)
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    """Without the parentheses around it; a subquery keeps one pair."""
+    while isinstance(node, exp.Paren) or (
+        isinstance(node, exp.Subquery) and isinstance(node.this, exp.Subquery)
+    ):
+        node = node.this
+    return node
+
+
+def _is_default(node: exp.Expr) -> bool:
+    """The keyword DEFAULT."""
+    if isinstance(node, exp.Column) and node.args.get("table") is None:
+        node = node.this
+        return not node.args.get("quoted") and str(node.this).lower() == "default"
+    return isinstance(node, exp.Var) and str(node.this).upper() == "DEFAULT"
+
+
+def _target(context: Context, schema: MapSchema, node: exp.Expr) -> int:
+    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+        raise context.error(SqlSyntaxError, "SET needs the name of a column", node)
+    qualifier = node.args.get("table")
+    if qualifier is not None:
+        raise context.error(
+            UndefinedColumn,
+            f'column "{identifier(qualifier)}" of map "{schema.name}" does not exist',
+            node,
+            hint="Columns to be set are written without the name of their map.",
+        )
+    name = identifier(node.this)
+    position = schema.position.get(name)
+    if position is None:
+        raise context.error(
+            UndefinedColumn,
+            f'column "{name}" of map "{schema.name}" does not exist',
+            node,
+            hint=did_you_mean(name, schema.position),
+        )
+    return position

@@ -1,0 +1,436 @@
+"""ALTER TABLE and ALTER VIEW: from actions to edits of the catalog.
+
+Actions apply one after the other to the schema. What new rows must fulfil from now on (a CHECK, NOT
+NULL) holds as soon as the edits are made; then the rows that are there are verified. A column
+becomes NOT NULL only after that, because the planner relies on it: until then a CHECK guards it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from remuda.catalog.edits import DropView, Edit, PutMap, PutView
+from remuda.catalog.indexes import without_index
+from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.schema import NOT_NULL_GUARD, Check, Column, Default, MapSchema
+from remuda.datatypes.sql import Kind
+from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.widening import widening
+from remuda.errors import (
+    CheckViolation,
+    DependentObjects,
+    DuplicateColumn,
+    DuplicateMap,
+    DuplicateObject,
+    ErrorSubject,
+    InvalidDefinition,
+    NotNullViolation,
+    NotSupported,
+    UndefinedColumn,
+    UndefinedObject,
+)
+from remuda.sql.definitions.constraints import bind_default, condition_columns, default_of
+from remuda.sql.definitions.index_definitions import find_index
+from remuda.sql.definitions.map_options import with_settings
+from remuda.sql.definitions.renames import with_renamed_checks, with_renamed_views
+from remuda.sql.definitions.schemas import (
+    check_column_name,
+    map_of,
+    missing,
+    new_column,
+    with_checks,
+)
+from remuda.sql.definitions.unique_constraints import verification, with_uniques
+from remuda.sql.queries.views import BindQuery, placed, relation, renamed, with_dependents
+from remuda.sql.scope.context import Context
+from remuda.sql.scope.statements import CatalogStatement, Verification
+from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees.syntax import (
+    Action,
+    AddCheck,
+    AddColumn,
+    AddUnique,
+    AlterTree,
+    ChangeDefault,
+    ChangeNullable,
+    ChangeOptions,
+    ChangeType,
+    DropColumn,
+    DropConstraint,
+    Name,
+    Rename,
+    UniqueDefinition,
+)
+
+
+@dataclass
+class _Alteration:
+    """The schema so far, and what the rows that are there must fulfil under it."""
+
+    context: Context
+    schema: MapSchema
+    not_null: list[str] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)
+    uniques: list[str] = field(default_factory=list)
+    cascade: bool = False
+
+    def column(self, name: Name) -> Column:
+        names = [column.name for column in self.schema.shown]
+        if name.text not in names:
+            error = UndefinedColumn(
+                f'column "{name.text}" of map "{self.schema.name}" does not exist',
+                hint=did_you_mean(name.text, names),
+            )
+            raise placed(self.context, error, name)
+        return self.schema.column(name.text)
+
+    def put(self, column: Column, name: str = "") -> None:
+        """Replace the column called ``name`` (its own name if that stays)."""
+        self.schema = replace(
+            self.schema,
+            columns=tuple(
+                column if other.name == (name or column.name) else other
+                for other in self.schema.columns
+            ),
+        )
+
+
+def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogStatement:
+    tag = f"ALTER {tree.kind}"
+    version = context.catalog.version
+    if relation(context.catalog, tree.name.text) is None and tree.if_exists:
+        return CatalogStatement(tag, version, ())
+    first = tree.actions[0]
+    if isinstance(first, Rename) and first.what == "RELATION":
+        return CatalogStatement(tag, version, _rename_relation(context, tree, first, bind))
+    if tree.kind == "VIEW":
+        raise missing(context, tree.name, "VIEW")
+    before = map_of(context, tree.name)
+    work = _Alteration(context, before)
+    for action in tree.actions:
+        _apply(work, action)
+    wanted: list[Edit] = [PutMap(work.schema)]
+    if isinstance(first, Rename) and first.old is not None:
+        old, new = first.old.text, first.new.text
+        wanted = with_renamed_views(context.catalog, wanted, old, new, bind)
+    edits = with_dependents(
+        context,
+        wanted,
+        f'alter map "{before.name}"',
+        tree.name,
+        bind,
+        cascade=work.cascade,
+        may_cascade=any(isinstance(action, DropColumn) for action in tree.actions),
+    )
+    return _verified(work, before, edits, tag)
+
+
+def _verified(
+    work: _Alteration, before: MapSchema, edits: tuple[Edit, ...], tag: str
+) -> CatalogStatement:
+    catalog, schema = work.context.catalog, work.schema
+    not_null = [name for name in work.not_null if name in schema.position]
+    checks = [check for check in schema.checks if check.name in work.checks]
+    uniques = [index for index in schema.uniques if index.name in work.uniques]
+    if not (not_null or checks or uniques):
+        return CatalogStatement(tag, catalog.version, edits)
+    guards = tuple(
+        Check(NOT_NULL_GUARD + name, f"{quoted_name(name)} IS NOT NULL") for name in not_null
+    )
+    guarded = replace(
+        schema,
+        columns=tuple(
+            replace(column, nullable=True) if column.name in not_null else column
+            for column in schema.columns
+        ),
+        checks=(*schema.checks, *guards),
+    )
+    some_row = f"SELECT 1 FROM {quoted_name(schema.name)} WHERE "  # noqa: S608 (a quoted name)
+    verify = [
+        Verification(
+            some_row + f"{quoted_name(name)} IS NULL LIMIT 1",
+            partial(_stored_null, schema.name, name),
+        )
+        for name in not_null
+    ]
+    verify += [
+        Verification(
+            some_row + f"({check.text}) IS FALSE LIMIT 1",
+            partial(_stored_break, schema.name, check.name),
+        )
+        for check in checks
+    ]
+    verify += [verification(schema, index) for index in uniques]
+    views = [catalog.find_view(edit.name) for edit in edits if isinstance(edit, DropView)]
+    return CatalogStatement(
+        tag,
+        catalog.version,
+        edits=(PutMap(guarded), *edits[1:]),
+        verify=tuple(verify),
+        finally_=(PutMap(schema),) if not_null else (),
+        undo=(PutMap(before), *(PutView(view) for view in views if view is not None)),
+    )
+
+
+def _stored_null(table: str, column: str, _: Sequence[PhysicalValue]) -> NotNullViolation:
+    return NotNullViolation(
+        f'column "{column}" of relation "{table}" contains null values',
+        subject=ErrorSubject(table=table, column=column),
+    )
+
+
+def _stored_break(table: str, check: str, _: Sequence[PhysicalValue]) -> CheckViolation:
+    return CheckViolation(
+        f'check constraint "{check}" of relation "{table}" is violated by some row',
+        subject=ErrorSubject(table=table, constraint=check),
+    )
+
+
+def _rename_relation(
+    context: Context, tree: AlterTree, action: Rename, bind: BindQuery
+) -> tuple[Edit, ...]:
+    new = action.new.text
+    taken = relation(context.catalog, new)
+    if tree.kind == "TABLE":
+        schema = map_of(context, tree.name)
+        after = replace(schema, name=new, key_name=schema.primary_key)
+        edit: Edit = PutMap(with_renamed_checks(schema, after, schema.name, new))
+    else:
+        view = context.catalog.find_view(tree.name.text)
+        if view is None:
+            raise missing(context, tree.name, "VIEW")
+        edit = PutView(renamed(view, new))
+    if taken is not None:
+        error = DuplicateMap(f'a map or view of the name "{new}" already exists')
+        raise placed(context, error, action.new)
+    what = f'rename "{tree.name.text}"'
+    edits = with_renamed_views(context.catalog, [edit], tree.name.text, new, bind)
+    return with_dependents(context, edits, what, tree.name, bind, cascade=False, may_cascade=False)
+
+
+def _apply(work: _Alteration, action: Action) -> None:
+    match action:
+        case AddColumn():
+            _add_column(work, action)
+        case AddCheck(check=check):
+            known = {check.name for check in work.schema.checks}
+            work.schema = with_checks(work.context, work.schema, [check])
+            work.checks += [c.name for c in work.schema.checks if c.name not in known]
+        case AddUnique(unique=unique):
+            _add_uniques(work, [unique])
+        case DropColumn():
+            _drop_column(work, action)
+        case DropConstraint():
+            _drop_constraint(work, action)
+        case ChangeType():
+            _change_type(work, action)
+        case ChangeDefault(name=name, default=snippet):
+            column = work.column(name)
+            default = None
+            if snippet is not None:
+                default = bind_default(work.context, column.name, column.type, snippet)
+            work.put(replace(column, default=default))
+        case ChangeNullable():
+            _change_nullable(work, action)
+        case ChangeOptions(settings=settings):
+            options = with_settings(work.context, work.schema.options, settings)
+            work.schema = replace(work.schema, options=options)
+        case Rename():
+            _rename(work, action)
+
+
+def _add_column(work: _Alteration, action: AddColumn) -> None:
+    context, schema = work.context, work.schema
+    name = action.column.name
+    if name.text in schema.position:
+        if action.if_not_exists:
+            return
+        error = DuplicateColumn(f'column "{name.text}" of map "{schema.name}" already exists')
+        raise placed(context, error, name)
+    if action.elements.key is not None:
+        raise placed(context, NotSupported("adding a key column is not supported"), name)
+    check_column_name(context, name, schema.position)
+    column = new_column(context, action.column, schema.position)
+    work.schema = replace(schema, columns=(*schema.columns, column))
+    if not column.nullable:
+        work.not_null.append(column.name)
+    known = {check.name for check in schema.checks}
+    work.schema = with_checks(context, work.schema, action.elements.checks)
+    work.checks += [c.name for c in work.schema.checks if c.name not in known]
+    _add_uniques(work, action.elements.uniques)
+
+
+def _add_uniques(work: _Alteration, definitions: Sequence[UniqueDefinition]) -> None:
+    known = {index.name for index in work.schema.indexes}
+    work.schema = with_uniques(work.context, work.schema, definitions)
+    work.uniques += [i.name for i in work.schema.uniques if i.name not in known]
+
+
+def _drop_column(work: _Alteration, action: DropColumn) -> None:
+    schema = work.schema
+    if action.if_exists and action.name.text not in schema.position:
+        return
+    column = work.column(action.name)
+    if column.name in schema.key:
+        error = InvalidDefinition(
+            f'column "{column.name}" is in the primary key of map "{schema.name}"',
+            hint="The key of a map stays as it was defined.",
+        )
+        raise placed(work.context, error, action.name)
+    position = schema.position[column.name]
+    gone = [c for c in schema.checks if position in condition_columns(schema, c)]
+    shared = [c for c in gone if len(condition_columns(schema, c)) > 1]
+    if shared and not action.cascade:
+        error_ = DependentObjects(
+            f'cannot drop column "{column.name}" because other objects depend on it',
+            detail=f'constraint "{shared[0].name}" reads it and other columns.',
+            hint="Use DROP COLUMN ... CASCADE to drop the constraint too.",
+        )
+        raise placed(work.context, error_, action.name)
+    work.cascade = work.cascade or action.cascade
+    work.schema = replace(
+        schema,
+        columns=tuple(other for other in schema.columns if other is not column),
+        checks=tuple(check for check in schema.checks if check not in gone),
+        columns_made=max(schema.columns_made, *(other.id for other in schema.columns)),
+    )
+
+
+def _drop_constraint(work: _Alteration, action: DropConstraint) -> None:
+    schema, name = work.schema, action.name
+    left = tuple(check for check in schema.checks if check.name != name.text)
+    if len(left) < len(schema.checks):
+        work.schema = replace(schema, checks=left)
+        return
+    uniques = [index for index in schema.uniques if index.constraint]
+    if any(index.name == name.text for index in uniques):
+        work.schema = without_index(schema, name.text)
+        work.uniques = [other for other in work.uniques if other != name.text]
+        return
+    if name.text == schema.primary_key and not schema.has_row_ids:
+        raise placed(
+            work.context,
+            InvalidDefinition("the primary key of a map stays as it was defined"),
+            name,
+        )
+    if not action.if_exists:
+        error = UndefinedObject(
+            f'constraint "{name.text}" of map "{schema.name}" does not exist',
+            hint=did_you_mean(
+                name.text, [*(c.name for c in schema.checks), *(i.name for i in uniques)]
+            ),
+        )
+        raise placed(work.context, error, name)
+
+
+def _change_type(work: _Alteration, action: ChangeType) -> None:
+    column = work.column(action.name)
+    same = column.type == action.type  # but for digits of seconds
+    if same and str(column.type) == str(action.type) and action.using is None:
+        return
+    text = column.type.is_text and action.type.is_text
+    key = column.name in work.schema.key and not (same or text)
+    convert = widening(column.type, action.type)
+    if not same and any(column.name in index.names for index in work.schema.uniques):
+        _keep_distinct(work, column, action)
+    if key or action.using is not None or convert is None:
+        why = (
+            "the type of a key column cannot be changed"
+            if key
+            else "USING is not supported"
+            if action.using is not None
+            else f'column "{column.name}" of type {column.type} cannot become {action.type}: '
+            "some value might not fit"
+        )
+        raise placed(
+            work.context,
+            NotSupported(
+                why,
+                hint="Add a column of the new type, fill it with UPDATE, drop the old one, and "
+                "rename.",
+            ),
+            action.name,
+        )
+    default = column.default and Default(column.default.text)
+    if default is not None:
+        default_of(replace(column, type=action.type, default=default))  # does it fit?
+    missing = None if column.missing is None else convert(column.missing)
+    work.put(replace(column, type=action.type, default=default, missing=missing))
+    for check in work.schema.checks:
+        condition_columns(work.schema, check)
+
+
+def _keep_distinct(work: _Alteration, column: Column, action: ChangeType) -> None:
+    """Different values of the old type are different ones of the new one. Raises NotSupported."""
+    old, new = column.type, action.type
+    text = old.is_text and new.is_text and (old.kind is Kind.CHAR or new.kind is not Kind.CHAR)
+    if not (text or (old.is_integer and new.is_integer)):
+        error = NotSupported(
+            f'the type of column "{column.name}", which is in a UNIQUE constraint, cannot become '
+            f"{new}",
+            hint="Drop the constraint, change the type, and add the constraint again.",
+        )
+        raise placed(work.context, error, action.name)
+
+
+def _change_nullable(work: _Alteration, action: ChangeNullable) -> None:
+    column = work.column(action.name)
+    if action.nullable and column.name in work.schema.key:
+        error = InvalidDefinition(f'column "{column.name}" is in a primary key')
+        raise placed(work.context, error, action.name)
+    if action.nullable:
+        work.not_null = [name for name in work.not_null if name != column.name]
+    elif column.nullable:
+        work.not_null.append(column.name)
+    work.put(replace(column, nullable=action.nullable))
+
+
+def _rename(work: _Alteration, action: Rename) -> None:
+    context, schema = work.context, work.schema
+    assert action.old is not None
+    old, new = action.old.text, action.new.text
+    if action.what == "CONSTRAINT":
+        _rename_constraint(work, action.old, action.new)
+        return
+    column = work.column(action.old)
+    if new in schema.position:
+        error = DuplicateColumn(f'column "{new}" of map "{schema.name}" already exists')
+        raise placed(context, error, action.new)
+    check_column_name(context, action.new, schema.position)
+    work.put(replace(column, name=new), old)
+    renamed_schema = replace(
+        work.schema,
+        key=tuple(new if name == old else name for name in schema.key),
+        partition_by=tuple(new if name == old else name for name in schema.partition_by),
+    )
+    try:
+        work.schema = with_renamed_checks(schema, renamed_schema, old, new)
+    except NotSupported as problem:
+        raise placed(context, problem, action.old) from None
+
+
+def _rename_constraint(work: _Alteration, old: Name, new: Name) -> None:
+    schema = work.schema
+    uniques = [index.name for index in schema.uniques if index.constraint]
+    names = [schema.primary_key, *(check.name for check in schema.checks), *uniques]
+    if old.text not in names:
+        error = UndefinedObject(f'constraint "{old.text}" of map "{schema.name}" does not exist')
+        raise placed(work.context, error, old)
+    foreign = old.text in uniques and find_index(work.context, new.text) is not None
+    if new.text in names or foreign:  # names of indexes are those of the whole cluster
+        taken = DuplicateObject(f'constraint "{new.text}" for map "{schema.name}" already exists')
+        raise placed(work.context, taken, new)
+    work.schema = replace(
+        schema,
+        key_name=new.text if old.text == schema.primary_key else schema.key_name,
+        checks=tuple(
+            replace(check, name=new.text) if check.name == old.text else check
+            for check in schema.checks
+        ),
+        indexes=tuple(
+            replace(i, name=new.text) if i.constraint and i.name == old.text else i
+            for i in schema.indexes
+        ),
+    )

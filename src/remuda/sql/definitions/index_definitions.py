@@ -1,0 +1,124 @@
+"""CREATE INDEX, DROP INDEX and SHOW INDEXES: parsed trees -> statements checked against the
+catalog."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from remuda.catalog.indexes import check
+from remuda.datatypes.index import IndexDefinition, IndexedColumn
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import (
+    DependentObjects,
+    DuplicateObject,
+    InvalidDefinition,
+    RemudaError,
+    UndefinedColumn,
+    UndefinedObject,
+)
+from remuda.sql.definitions.schemas import map_of
+from remuda.sql.scope.context import Context
+from remuda.sql.scope.statements import (
+    CreateIndexStatement,
+    DropIndexStatement,
+    told,
+)
+from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees.syntax import CreateIndexTree, DropIndexTree
+
+NAME_LENGTH_MAX: Final = 255
+
+
+def bind_create_index(context: Context, tree: CreateIndexTree) -> CreateIndexStatement:
+    schema = map_of(context, tree.target)
+    text = tree.name.text if tree.name is not None else _free_name(context, schema, tree)
+    place = tree.name or tree.target
+    columns = tuple(
+        IndexedColumn(name.text, down)
+        for name, down in zip(tree.columns, tree.descending, strict=True)
+    )
+    definition = IndexDefinition(
+        text, tree.kind, columns, unique=tree.unique, nulls_distinct=tree.nulls_distinct
+    )
+    existing = find_index(context, text)
+    if existing is not None and not tree.if_not_exists:
+        raise DuplicateObject(
+            f'index "{text}" exists already',
+            position=place.position,
+            statement=context.text,
+            hint="CREATE INDEX IF NOT EXISTS keeps the existing index.",
+        )
+    if len(text) > NAME_LENGTH_MAX:
+        raise InvalidDefinition(
+            f"the name of an index has 1 to {NAME_LENGTH_MAX} characters",
+            position=place.position,
+            statement=context.text,
+        )
+    for name in tree.columns:
+        if name.text not in schema.position:
+            raise UndefinedColumn(
+                f'column "{name.text}" does not exist',
+                position=name.position,
+                statement=context.text,
+                hint=did_you_mean(name.text, schema.position),
+            )
+    try:
+        check(schema, definition)
+    except RemudaError as error:
+        error.position, error.statement = tree.columns[0].position, context.text
+        raise
+    return CreateIndexStatement(schema, definition, existing is not None)
+
+
+def _free_name(context: Context, schema: MapSchema, tree: CreateIndexTree) -> str:
+    """As PostgreSQL names an index that has no name."""
+    base = "_".join([schema.name, *(name.text for name in tree.columns), "idx"])[:NAME_LENGTH_MAX]
+    name, number = base, 0
+    while find_index(context, name) is not None:
+        number += 1
+        name = f"{base}{number}"
+    return name
+
+
+def find_index(context: Context, name: str) -> MapSchema | None:
+    """The map that has the index."""
+    for map_name in context.catalog.names():
+        schema = context.catalog.find(map_name)
+        if schema is not None and any(index.name == name for index in schema.indexes):
+            return schema
+    return None
+
+
+def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement:
+    found: list[tuple[int, str]] = []
+    target = None if tree.target is None else map_of(context, tree.target)
+    for name in tree.names:
+        schema = find_index(context, name.text)
+        if schema is not None and target is not None and schema.map_id != target.map_id:
+            schema = None
+        if schema is not None and any(
+            index.constraint for index in schema.indexes if index.name == name.text
+        ):
+            raise DependentObjects(
+                f'cannot drop index "{name.text}" because constraint "{name.text}" on map '
+                f'"{schema.name}" requires it',
+                position=name.position,
+                statement=context.text,
+                hint="ALTER TABLE ... DROP CONSTRAINT drops both.",
+            )
+        if schema is not None:
+            found.append((schema.map_id, name.text))
+        elif not tree.if_exists:
+            every = [
+                index.name
+                for map_name in told(context.catalog).names()
+                if (known := context.catalog.find(map_name)) is not None
+                for index in known.indexes
+            ]
+            raise UndefinedObject(
+                f'index "{name.text}" does not exist',
+                position=name.position,
+                statement=context.text,
+                hint=did_you_mean(name.text, every),
+            )
+    return DropIndexStatement(tuple(found), tree.if_exists)

@@ -1,0 +1,126 @@
+"""Views and CHECK constraints whose text names something that is renamed: the new name is put into
+the text, if it then means the same.
+
+Every identifier of the old name is replaced. Whether that was right is not guessed: the old text
+under the old catalog and the new one under the new catalog must have the same plan, column for
+column. If they have not (another column of the same name was meant somewhere), the text stays as it
+is, and the rename is refused because of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlglot.tokenizer_core import TokenType
+
+from remuda.catalog.edits import Edit, PutView
+from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.schema import Check, MapSchema, ViewDefinition
+from remuda.errors import NotSupported, RemudaError
+from remuda.plan.logical import Logical
+from remuda.sql.definitions.constraints import check_condition
+from remuda.sql.parsing.snippets import parse_query
+from remuda.sql.queries.views import BindQuery, broken_views, view_plan, works
+from remuda.sql.scope.context import Context
+from remuda.sql.scope.overlay import Overlay
+from remuda.sql.scope.statements import CatalogReader
+from remuda.sql.text.tokens import tokenize
+
+_NAMES: Final = ("name", "alias")
+
+
+def with_renamed_views(
+    catalog: CatalogReader, edits: Sequence[Edit], old: str, new: str, bind: BindQuery
+) -> list[Edit]:
+    """``edits``, which rename ``old`` to ``new``, and the views that follow."""
+    found = list(edits)
+    for view in broken_views(catalog, edits, bind):
+        if works(Overlay(catalog, found), view, bind):
+            continue  # what it reads has followed
+        followed = _followed(catalog, found, view, _renamed_text(view.text, old, new), bind)
+        if followed is not None:
+            found.append(PutView(followed))
+    return found
+
+
+def with_renamed_checks(before: MapSchema, after: MapSchema, old: str, new: str) -> MapSchema:
+    """``after``, which is ``before`` with ``old`` renamed to ``new``, with the texts of its CHECK
+    constraints. Raises NotSupported for one that cannot follow."""
+    checks: list[Check] = []
+    for check in before.checks:
+        meant, _ = check_condition(before, check)
+        for text in (check.text, _renamed_text(check.text, old, new)):
+            try:
+                means, _ = check_condition(after, Check(check.name, text))
+            except RemudaError:
+                continue
+            if _shape(means) == _shape(meant):
+                checks.append(Check(check.name, text))
+                break
+        else:
+            raise NotSupported(
+                f'"{old}" is used by the constraint "{check.name}"',
+                hint="Drop the constraint, rename, and add the constraint again.",
+            )
+    return dataclasses.replace(after, checks=tuple(checks))
+
+
+def _renamed_text(text: str, old: str, new: str) -> str:
+    """``text`` with every identifier that means ``old`` replaced."""
+    parts: list[str] = []
+    at = 0
+    for token in tokenize(text):
+        quoted = token.token_type is TokenType.IDENTIFIER
+        word = token.text if quoted else token.text.lower()
+        if word == old and token.token_type is not TokenType.STRING:
+            parts += [text[at : token.start], quoted_name(new)]
+            at = token.end + 1
+    return "".join([*parts, text[at:]])
+
+
+def _followed(
+    catalog: CatalogReader,
+    edits: Sequence[Edit],
+    view: ViewDefinition,
+    text: str,
+    bind: BindQuery,
+) -> ViewDefinition | None:
+    after = Overlay(catalog, edits)
+    try:
+        before_plan = _plan(catalog, view.text, bind)
+        context = Context(text, after, 0)
+        plan = bind(context, parse_query(text))
+        if len(plan.output) != len(before_plan.output):
+            return None  # the new name joins columns of a NATURAL JOIN, or no longer does
+        followed = dataclasses.replace(
+            view,
+            text=text,
+            names=tuple(column.name for column in plan.output),
+            uses=tuple(sorted(context.uses)),
+        )
+        view_plan(Context("", after, 0), followed, None, bind)
+    except RemudaError:
+        return None
+    return followed if _shape(before_plan) == _shape(plan) else None
+
+
+def _plan(catalog: CatalogReader, text: str, bind: BindQuery) -> Logical:
+    return bind(Context(text, catalog, 0), parse_query(text))
+
+
+def _shape(value: Any) -> Any:
+    """A plan without its names; maps by their numbers."""
+    if isinstance(value, MapSchema):
+        return value.map_id
+    if isinstance(value, tuple):
+        return tuple(_shape(part) for part in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = [
+            _shape(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if field.compare and field.name not in _NAMES
+        ]
+        return (type(value).__name__, *parts)
+    return value

@@ -1,0 +1,404 @@
+"""CREATE TABLE, DROP, COMMENT, SHOW: parsed trees -> statements checked against the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
+from remuda.datatypes.map_options import NO_OPTIONS, refuse_for_replicated
+from remuda.datatypes.schema import (
+    KEY_COLUMN,
+    ROW_ID,
+    VALUE_COLUMN,
+    Check,
+    Column,
+    MapSchema,
+    ValueShape,
+    ViewDefinition,
+)
+from remuda.datatypes.sql import BIGINT, without_digits
+from remuda.errors import (
+    DuplicateColumn,
+    DuplicateMap,
+    DuplicateObject,
+    InvalidDefinition,
+    SqlSyntaxError,
+    UndefinedMap,
+    WrongObjectType,
+)
+from remuda.plan.expression import ColumnRef, Expression, Literal
+from remuda.plan.logical import Logical
+from remuda.sql.definitions.constraints import bind_check, bind_default, condition_columns
+from remuda.sql.definitions.map_options import with_settings
+from remuda.sql.definitions.unique_constraints import copied_uniques, with_uniques
+from remuda.sql.parsing.snippets import query_of
+from remuda.sql.queries.relations import undefined_map
+from remuda.sql.queries.views import BindQuery, placed, relation, with_dependents
+from remuda.sql.scope.context import Context
+from remuda.sql.scope.declared_types import declared_types
+from remuda.sql.scope.names import known_name, no_repeats
+from remuda.sql.scope.output import project
+from remuda.sql.scope.statements import (
+    CatalogStatement,
+    CreateAsStatement,
+    CreateMapStatement,
+    ShowKind,
+    ShowStatement,
+    told,
+)
+from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees.syntax import (
+    CheckDefinition,
+    ColumnDefinition,
+    CommentTree,
+    CreateTree,
+    DropTree,
+    LikeDefinition,
+    Name,
+    ShowTree,
+    Snippet,
+)
+
+# --- CREATE TABLE ------------------------------------------------------------------------------
+
+
+def bind_create(
+    context: Context, tree: CreateTree, bind: BindQuery
+) -> CreateMapStatement | CreateAsStatement:
+    """The schema of a new map. Key columns become NOT NULL; a column ``__key`` is the key alone; a
+    map without any key gets the hidden key ``ROW_ID``."""
+    existing = relation(context.catalog, tree.name.text)
+    if existing is not None and not tree.if_not_exists:
+        kind = "map" if isinstance(existing, MapSchema) else "view"
+        error = DuplicateMap(
+            f'{kind} "{tree.name.text}" already exists',
+            hint="CREATE TABLE IF NOT EXISTS keeps the existing map." if kind == "map" else "",
+        )
+        raise placed(context, error, tree.name)
+    source = None
+    if tree.query is not None:
+        source = bind(context, query_of(context, tree.query))
+        columns = _columns_of_query(context, tree, source)
+        source = _with_row_ids(context, source, columns, tree)
+    else:
+        columns = _columns(context, tree)
+    schema = _schema(context, tree, columns)
+    if tree.query is None:
+        return CreateMapStatement(schema, tree.if_not_exists)
+    return CreateAsStatement(schema, tree.if_not_exists, source if tree.with_data else None)
+
+
+def _with_row_ids(
+    context: Context, source: Logical, columns: Sequence[Column], tree: CreateTree
+) -> Logical:
+    """The rows of the query, and NULL for the key that the map makes by itself, if it does."""
+    if _named_key(tree, {column.name for column in columns}):
+        return source
+    values: list[Expression] = [ColumnRef(c.type, c.id, c.name) for c in source.output]
+    names = [*(column.name for column in columns), ROW_ID]
+    return project(context, source, names, [*values, Literal(BIGINT, None)])
+
+
+def _named_key(tree: CreateTree, names: Collection[str]) -> tuple[Name, ...]:
+    """The key columns that the definition names, or means by the name of one."""
+    if tree.elements.key is not None:
+        return tree.elements.key.columns
+    return (Name(KEY_COLUMN, tree.name.position),) if KEY_COLUMN in names else ()
+
+
+def _copied_key(context: Context, tree: CreateTree) -> tuple[Name, ...]:
+    """The key of a map that it is like, INCLUDING INDEXES."""
+    for like in tree.elements.like:
+        schema = _map(context, like.name)
+        if "indexes" in like.including and not schema.has_row_ids:
+            return tuple(Name(name, like.name.position) for name in schema.key)
+    return ()
+
+
+def _schema(context: Context, tree: CreateTree, columns: list[Column]) -> MapSchema:
+    names = {column.name for column in columns}
+    key_names = _named_key(tree, names) or _copied_key(context, tree)
+    key = tuple(known_name(context, name, names) for name in key_names)
+    if not key:
+        key = (ROW_ID,)
+        columns.append(Column(ROW_ID, BIGINT, nullable=False))
+    no_repeats(context, key_names, "primary key")
+    columns = [
+        replace(column, nullable=column.nullable and column.name not in key) for column in columns
+    ]
+    shape = ValueShape.SCALAR if names - set(key) == {VALUE_COLUMN} else ValueShape.ROW
+    given = tree.elements.key
+    schema = MapSchema(
+        name=tree.name.text,
+        columns=tuple(columns),
+        key=key,
+        partition_by=_partition_by(context, tree, key, names),
+        replicated=tree.replicated,
+        value_shape=shape,
+        key_name=given.name.text if given is not None and given.name is not None else "",
+        options=with_settings(context, NO_OPTIONS, tree.options),
+    )
+    if schema.replicated and tree.options:
+        _refuse_for_replicated(context, schema, tree.options[0].name)
+    checks = [
+        check
+        for like in tree.elements.like
+        if "constraints" in like.including
+        for check in _map(context, like.name).checks
+    ]
+    schema = with_checks(context, replace(schema, checks=tuple(checks)), tree.elements.checks)
+    for like in tree.elements.like:
+        if "indexes" in like.including:
+            schema = copied_uniques(context, schema, _map(context, like.name))
+    return with_uniques(context, schema, tree.elements.uniques)
+
+
+def _refuse_for_replicated(context: Context, schema: MapSchema, name: Name) -> None:
+    try:
+        refuse_for_replicated(schema.options)
+    except InvalidDefinition as problem:
+        raise placed(context, problem, name) from None
+
+
+def _columns(context: Context, tree: CreateTree) -> list[Column]:
+    found: list[Column] = []
+    like = list(tree.elements.like)
+    for index, definition in enumerate((*tree.elements.columns, None)):
+        while like and like[0].place == index:
+            source = like.pop(0)
+            shown = _map(context, source.name).shown
+            found += [_copied(context, column, found, source) for column in shown]
+        if definition is not None:
+            found.append(new_column(context, definition, [column.name for column in found]))
+    return found
+
+
+def _copied(
+    context: Context, column: Column, others: Sequence[Column], like: LikeDefinition
+) -> Column:
+    if any(column.name == other.name for other in others):
+        raise placed(
+            context,
+            DuplicateColumn(f'column "{column.name}" specified more than once'),
+            like.name,
+        )
+    return replace(
+        column,
+        id=0,
+        missing=None,
+        comment=column.comment if "comments" in like.including else "",
+        default=column.default if "defaults" in like.including else None,
+    )
+
+
+def new_column(context: Context, definition: ColumnDefinition, others: Collection[str]) -> Column:
+    """A column as CREATE TABLE and ALTER TABLE define it."""
+    name = definition.name
+    check_column_name(context, name, others)
+    assert definition.type is not None
+    default = None
+    if definition.default is not None:
+        default = bind_default(context, name.text, definition.type, definition.default)
+    return Column(name.text, definition.type, definition.nullable is not False, default)
+
+
+def check_column_name(context: Context, name: Name, others: Collection[str]) -> None:
+    if name.text == ROW_ID:
+        error = InvalidDefinition(f'the column name "{ROW_ID}" is reserved')
+        raise placed(context, error, name)
+    if name.text in others:
+        raise placed(
+            context, DuplicateColumn(f'column "{name.text}" specified more than once'), name
+        )
+
+
+def _columns_of_query(context: Context, tree: CreateTree, source: Logical) -> list[Column]:
+    """The columns of CREATE TABLE AS: the names in parentheses come first, then the query's."""
+    elements = tree.elements
+    for definition in elements.columns:
+        if definition.type is not None or elements.like:
+            raise placed(
+                context,
+                SqlSyntaxError(
+                    "CREATE TABLE AS takes the types of its columns from the query",
+                    hint="Write the names alone: CREATE TABLE name (a, b, PRIMARY KEY (a)) AS ...",
+                ),
+                definition.name,
+            )
+    if len(elements.columns) > len(source.output):
+        raise placed(
+            context,
+            SqlSyntaxError("too many column names were specified"),
+            elements.columns[len(source.output)].name,
+        )
+    given = [definition.name for definition in elements.columns]
+    found: list[Column] = []
+    types = declared_types(source)
+    for index, output in enumerate(source.output):
+        name = given[index] if index < len(given) else Name(output.name, tree.name.position)
+        check_column_name(context, name, [column.name for column in found])
+        found.append(Column(name.text, without_digits(types[index])))
+    return found
+
+
+# --- CHECK -------------------------------------------------------------------------------------
+
+
+def with_checks(
+    context: Context, schema: MapSchema, definitions: Sequence[CheckDefinition]
+) -> MapSchema:
+    """``schema`` with more CHECK constraints, named as PostgreSQL names them."""
+    checks = list(schema.checks)
+    for definition in definitions:
+        bind_check(context, schema, definition.condition)
+        names = {schema.primary_key, *(check.name for check in checks)}
+        names.update(index.name for index in schema.uniques)
+        if definition.name is not None and definition.name.text in names:
+            raise placed(
+                context,
+                DuplicateObject(
+                    f'constraint "{definition.name.text}" for map "{schema.name}" already exists'
+                ),
+                definition.name,
+            )
+        name = (
+            definition.name.text
+            if definition.name is not None
+            else _check_name(schema, definition.condition, names)
+        )
+        checks.append(Check(name, definition.condition.text))
+    return replace(schema, checks=tuple(checks))
+
+
+def _check_name(schema: MapSchema, condition: Snippet, taken: Collection[str]) -> str:
+    """``map_column_check`` for a condition on one column, ``map_check`` otherwise."""
+    columns = condition_columns(schema, Check("", condition.text))
+    middle = f"{schema.columns[columns[0]].name}_" if len(columns) == 1 else ""
+    base = f"{schema.name}_{middle}check"
+    name, number = base, 0
+    while name in taken:
+        number += 1
+        name = f"{base}{number}"
+    return name
+
+
+# --- names -------------------------------------------------------------------------------------
+
+
+def _partition_by(
+    context: Context, tree: CreateTree, key: tuple[str, ...], names: set[str]
+) -> tuple[str, ...]:
+    """The partition attribute: some of the key columns, hashed in the order of their naming."""
+    if tree.partition_by is None:
+        return key
+    no_repeats(context, tree.partition_by, "partition_by")
+    for name in tree.partition_by:
+        if known_name(context, name, names) not in key:
+            raise InvalidDefinition(
+                f'partition_by column "{name.text}" is not part of the primary key',
+                position=name.position,
+                statement=context.text,
+                hint="A row must be found by its key alone: partition_by takes key columns only.",
+            )
+    return tuple(name.text for name in tree.partition_by)
+
+
+# --- DROP, COMMENT, SHOW -----------------------------------------------------------------------
+
+
+def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogStatement:
+    catalog = context.catalog
+    edits: list[Edit] = []
+    for name in tree.names:
+        found = relation(catalog, name.text)
+        if found is None:
+            if tree.if_exists:
+                continue
+            raise missing(context, name, tree.kind)
+        if isinstance(found, MapSchema) != (tree.kind == "TABLE"):
+            raise placed(context, _wrong_kind(found), name)
+        edit = DropMap(name.text) if tree.kind == "TABLE" else DropView(name.text)
+        if edit not in edits:
+            edits.append(edit)
+    tag = f"DROP {tree.kind}"
+    if not edits:
+        return CatalogStatement(tag, catalog.version, ())
+    what = f'drop {"map" if tree.kind == "TABLE" else "view"} "{tree.names[0].text}"'
+    all_edits = with_dependents(context, edits, what, tree.names[0], bind, cascade=tree.cascade)
+    return CatalogStatement(tag, catalog.version, all_edits)
+
+
+def _wrong_kind(found: MapSchema | ViewDefinition) -> WrongObjectType:
+    if isinstance(found, MapSchema):
+        return WrongObjectType(
+            f'"{found.name}" is not a view', hint="It is a map: write TABLE instead of VIEW."
+        )
+    return WrongObjectType(
+        f'"{found.name}" is not a map', hint="It is a view: write VIEW instead of TABLE."
+    )
+
+
+def bind_comment(context: Context, tree: CommentTree) -> CatalogStatement:
+    found = relation(context.catalog, tree.name.text)
+    if found is None:
+        raise missing(context, tree.name, "VIEW" if tree.kind == "VIEW" else "TABLE")
+    if tree.kind != "COLUMN" and isinstance(found, MapSchema) != (tree.kind == "TABLE"):
+        raise placed(context, _wrong_kind(found), tree.name)
+    if tree.column is None:
+        commented = replace(found, comment=tree.comment)
+    else:
+        names = [column.name for column in found.columns if column.name != ROW_ID]
+        name = known_name(context, tree.column, names, found.name)
+        commented = replace(
+            found,
+            columns=tuple(
+                replace(column, comment=tree.comment) if column.name == name else column
+                for column in found.columns
+            ),
+        )
+    edit = PutMap(commented) if isinstance(commented, MapSchema) else PutView(commented)
+    return CatalogStatement("COMMENT", context.catalog.version, (edit,))
+
+
+def bind_show(context: Context, tree: ShowTree) -> ShowStatement:
+    if tree.what == "INDEXES":
+        return ShowStatement(
+            ShowKind.INDEXES, None if tree.name is None else _map(context, tree.name)
+        )
+    if tree.name is None:
+        return ShowStatement(ShowKind.VIEWS if tree.what == "VIEWS" else ShowKind.MAPS)
+    found = relation(context.catalog, tree.name.text)
+    if found is None:
+        raise missing(context, tree.name, "VIEW" if tree.what == "CREATE VIEW" else "TABLE")
+    if tree.what == "COLUMNS":
+        return ShowStatement(ShowKind.COLUMNS, found)
+    if isinstance(found, MapSchema) != (tree.what == "CREATE TABLE"):
+        raise placed(context, _wrong_kind(found), tree.name)
+    return ShowStatement(ShowKind.CREATE, found)
+
+
+def map_of(context: Context, name: Name) -> MapSchema:
+    """The map that a definition names."""
+    return _map(context, name)
+
+
+def _map(context: Context, name: Name) -> MapSchema:
+    found = relation(context.catalog, name.text)
+    if found is None:
+        raise missing(context, name, "TABLE")
+    if not isinstance(found, MapSchema):
+        raise placed(context, _wrong_kind(found), name)
+    return found
+
+
+def missing(context: Context, name: Name, kind: str) -> UndefinedMap:
+    error = undefined_map(context, name.text, None)
+    if kind == "VIEW":
+        error = UndefinedMap(
+            f'view "{name.text}" does not exist',
+            hint=did_you_mean(name.text, told(context.catalog).view_names()),
+            statement=context.text,
+        )
+    error.position = name.position
+    return error

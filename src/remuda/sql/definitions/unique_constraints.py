@@ -1,0 +1,105 @@
+"""UNIQUE in CREATE TABLE, ALTER TABLE and CREATE UNIQUE INDEX: a unique index of the map."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
+
+from remuda.catalog.indexes import with_index
+from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.violations import stored_twice
+from remuda.errors import DuplicateObject, InvalidDefinition, RemudaError
+from remuda.sql.queries.views import placed
+from remuda.sql.scope.context import Context
+from remuda.sql.scope.names import known_name, no_repeats
+from remuda.sql.scope.statements import Verification
+from remuda.sql.trees.syntax import Name, UniqueDefinition
+
+
+def with_uniques(
+    context: Context, schema: MapSchema, definitions: Sequence[UniqueDefinition]
+) -> MapSchema:
+    """``schema`` with more UNIQUE constraints, named as PostgreSQL names them. Raises
+    UndefinedColumn, DuplicateColumn, DuplicateObject, InvalidDefinition."""
+    taken = {index.name for index in (*_all_indexes(context), *schema.indexes)}
+    for definition in definitions:
+        names = {column.name for column in schema.shown}
+        columns = [known_name(context, name, names) for name in definition.columns]
+        no_repeats(context, definition.columns, "unique constraint")
+        own = {schema.primary_key, *(check.name for check in schema.checks)}
+        given = definition.name.text if definition.name is not None else ""
+        name = given or _free("_".join([schema.name, *columns, "key"]), taken | own)
+        index = IndexDefinition(
+            name,
+            IndexKind.SORTED,
+            tuple(map(IndexedColumn, columns)),
+            unique=True,
+            constraint=True,
+            nulls_distinct=definition.nulls_distinct,
+        )
+        place = definition.name or definition.columns[0]
+        if name in taken | own:
+            raise placed(context, _exists(name, schema), place)
+        taken.add(name)
+        schema = _added(context, schema, index, place)
+    return schema
+
+
+def copied_uniques(context: Context, schema: MapSchema, like: MapSchema) -> MapSchema:
+    """With the unique indexes of another map, under names of its own (LIKE ... INCLUDING
+    INDEXES)."""
+    taken = {index.name for index in _all_indexes(context)}
+    for index in like.uniques:
+        suffix = "key" if index.constraint else "idx"
+        name = _free("_".join([schema.name, *index.names, suffix]), taken)
+        taken.add(name)
+        schema = with_index(schema, replace(index, name=name, index_id=0, ready=False))
+    return schema
+
+
+def _all_indexes(context: Context) -> list[IndexDefinition]:
+    maps = [context.catalog.find(name) for name in context.catalog.names()]
+    return [index for schema in maps if schema is not None for index in schema.indexes]
+
+
+def _free(base: str, taken: Collection[str]) -> str:
+    name, number = base, 0
+    while name in taken:
+        number += 1
+        name = f"{base}{number}"
+    return name
+
+
+def _exists(name: str, schema: MapSchema) -> DuplicateObject:
+    return DuplicateObject(
+        f'constraint "{name}" of map "{schema.name}" cannot be made: an index or a constraint of '
+        "this name exists already",
+        hint="Names of indexes are those of the whole cluster.",
+    )
+
+
+def _added(context: Context, schema: MapSchema, index: IndexDefinition, place: Name) -> MapSchema:
+    try:
+        return with_index(schema, index)
+    except InvalidDefinition as problem:
+        problem.hint = "UNIQUE takes numbers, text, BOOLEAN, BYTEA, UUID, dates and times."
+        raise placed(context, problem, place) from None
+    except RemudaError as problem:
+        raise placed(context, problem, place) from None
+
+
+def verification(schema: MapSchema, index: IndexDefinition) -> Verification:
+    """Finds rows that are there and have the same values."""
+    columns = ", ".join(map(quoted_name, index.names))
+    text = f"SELECT {columns} FROM {quoted_name(schema.name)}"  # noqa: S608 (quoted names)
+    if index.nulls_distinct:
+        present = [f"{quoted_name(name)} IS NOT NULL" for name in index.names]
+        text += f" WHERE {' AND '.join(present)}"
+    return Verification(
+        f"{text} GROUP BY {columns} HAVING count(*) > 1 LIMIT 1",
+        partial(stored_twice, schema, index),
+        tuple(schema.column(name).type for name in index.names),
+    )

@@ -1,0 +1,314 @@
+"""Handlers of function calls, of the calls with a grammar of their own, and of intervals."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from remuda.datatypes.sql import DATE, DOUBLE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType
+from remuda.datatypes.text import type_name
+from remuda.errors import (
+    AmbiguousFunction,
+    GroupingError,
+    InvalidParameterValue,
+    SqlSyntaxError,
+    UndefinedFunction,
+    WrongObjectType,
+)
+from remuda.plan.datetime_fields import EXTRACT_FIELDS, TRUNC_FIELDS
+from remuda.plan.expression import Call, Expression, Literal
+from remuda.plan.functions import (
+    AGGREGATE_FUNCTIONS,
+    ALIASES,
+    INTERNAL,
+    OPERATORS,
+    SCALAR_FUNCTIONS,
+    WINDOW_FUNCTIONS,
+    callable_names,
+    extract_signature,
+)
+from remuda.plan.set_functions import SET_FUNCTIONS
+from remuda.sql.expressions.aggregates import call_inside
+from remuda.sql.expressions.conversion import is_untyped
+from remuda.sql.expressions.expressions import (
+    CALL_HANDLERS,
+    ExpressionBinder,
+    Handler,
+    register,
+    register_call,
+)
+from remuda.sql.expressions.hypothetical import hypothetical
+from remuda.sql.expressions.intervals import interval_literal, make_interval
+from remuda.sql.expressions.nested import at_time_zone
+from remuda.sql.expressions.row_values import row_value
+from remuda.sql.expressions.time_precision import to_precision
+from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.text.tokens import CALL_MARK
+from remuda.sql.text.typed_tokens import INTERVAL_CALL
+
+_NOT_CALLABLE: Final = OPERATORS | INTERNAL
+
+
+def function_name(node: exp.Expr) -> str:
+    """The name in ``name(...)``, in lower case."""
+    return str(node.this).removeprefix(CALL_MARK).lower()
+
+
+# --- plain calls -------------------------------------------------------------------------------
+
+
+def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    name = function_name(node)
+    if name == INTERVAL_CALL:
+        return interval_literal(binder, node)
+    if name == "row":
+        return row_value(binder, node)
+    if name == "timezone" and len(node.expressions) == 2:
+        zone, source = node.expressions
+        return at_time_zone(binder, zone, source, node)
+    if name in AGGREGATE_FUNCTIONS:
+        return binder.surroundings.aggregate(name, node, None)
+    if name in SET_FUNCTIONS:
+        return binder.surroundings.set_function(name, node.expressions, node)
+    if name == "grouping":
+        return binder.surroundings.grouping_operation(node)
+    if name in WINDOW_FUNCTIONS:
+        raise binder.context.error(
+            WrongObjectType, f"window function {name} requires an OVER clause", node
+        )
+    if name in CALL_HANDLERS:
+        return CALL_HANDLERS[name](binder, node)
+    catalog_name = ALIASES.get(name, name)
+    if catalog_name not in SCALAR_FUNCTIONS or name in _NOT_CALLABLE:
+        raise _undefined(binder, node, name)
+    if catalog_name == "make_interval":
+        return make_interval(binder, node)
+    return binder.call(catalog_name, *node.expressions, node=node, shown=name)
+
+
+def _strpos(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    return binder.call("position", *reversed(node.expressions), node=node, shown="strpos")
+
+
+def _log(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    """``log(x)`` is of base 10, ``log(b, x)`` of base b."""
+    name = "log10" if len(node.expressions) == 1 else "log"
+    return binder.call(name, *node.expressions, node=node, shown="log")
+
+
+def _unnest(binder: ExpressionBinder, node: exp.Explode) -> Expression:
+    """``unnest(array)`` outside of FROM, which sqlglot takes for something else."""
+    return binder.surroundings.set_function("unnest", [node.this], node)
+
+
+def _undefined(binder: ExpressionBinder, node: exp.Expr, name: str) -> UndefinedFunction:
+    arguments = node.expressions
+    types = []
+    for argument in arguments:
+        if isinstance(argument, exp.Star):
+            types.append("*")
+            continue
+        bound = binder.bind(argument)
+        types.append("unknown" if is_untyped(bound) else type_name(bound.type))
+    return binder.context.error(
+        UndefinedFunction,
+        f"function {name}({', '.join(types)}) does not exist",
+        node,
+        hint=did_you_mean(name, callable_names(), "the function"),
+    )
+
+
+def _filtered(binder: ExpressionBinder, node: exp.Filter) -> Expression:
+    """``aggregate(...) FILTER (WHERE condition)``"""
+    inner, call = node.this, call_inside(node.this)
+    if isinstance(inner, exp.WithinGroup):
+        found = hypothetical(binder, inner, node.args["expression"].this)
+        if found is not None:
+            return found
+    if isinstance(call, exp.Anonymous) and function_name(call) in AGGREGATE_FUNCTIONS:
+        condition = node.args["expression"].this
+        return binder.surroundings.aggregate(function_name(call), inner, condition)
+    raise binder.context.error(
+        GroupingError, "FILTER is specified, but the function is not an aggregate", inner
+    )
+
+
+def _within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Expression:
+    """``aggregate(...) WITHIN GROUP (ORDER BY ...)``"""
+    call = node.this
+    if isinstance(call, exp.Anonymous) and function_name(call) in AGGREGATE_FUNCTIONS:
+        return binder.surroundings.aggregate(function_name(call), node, None)
+    found = hypothetical(binder, node, None)
+    if found is not None:
+        return found
+    raise binder.context.error(
+        WrongObjectType, "WITHIN GROUP specified, but the function is not an aggregate", call
+    )
+
+
+def _constant_call(name: str) -> Handler:
+    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+        return to_precision(binder.context, binder.call(name, node=node), node.args.get("this"))
+
+    return bind
+
+
+def _now_as(target: SqlType) -> Handler:
+    """localtimestamp, localtime, current_time (PostgreSQL's has a time zone: here all are UTC)"""
+
+    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+        now = binder.call("current_timestamp", node=node)
+        made = binder.convert.explicit(now, target, node)
+        return to_precision(binder.context, made, node.args.get("this"))
+
+    return bind
+
+
+def _age(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    """``age(x)`` is counted from the midnight that today began with."""
+    later = [exp.CurrentDate()] if len(node.expressions) == 1 else []
+    return binder.call("age", *later, *node.expressions, node=node)
+
+
+def _overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Expression:
+    """``(start, end) OVERLAPS (start, end)``; an end may be given as the length of the period."""
+    points: list[Expression] = []
+    places: list[exp.Expr] = []
+    for side in (node.this, node.args["expression"]):
+        parts = list(side.expressions) if isinstance(side, exp.Tuple) else []
+        if len(parts) != 2:
+            raise binder.context.error(
+                SqlSyntaxError, "OVERLAPS compares two pairs: (start, end) OVERLAPS (start, end)",
+                side,
+            )  # fmt: skip
+        start, end = (binder.bind(part) for part in parts)
+        if end.type.kind is Kind.INTERVAL:
+            end = binder.convert.call("+", [start, end], parts, node)
+        points += [start, end]
+        places += parts
+    return binder.convert.call("overlaps", points, places, node, "OVERLAPS")
+
+
+# --- calls with words inside -------------------------------------------------------------------
+
+
+def _extract(binder: ExpressionBinder, node: exp.Extract) -> Expression:
+    return _extract_call(binder, str(node.this.this), node.args["expression"])
+
+
+def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    """``date_part('field', x)``: DOUBLE PRECISION, in contrast to EXTRACT."""
+    field = _field_literal(binder, node, "date_part")
+    found = _extract_call(binder, field, node.expressions[1], days_have_hours=True)
+    return binder.convert.explicit(found, DOUBLE, node)
+
+
+def _extract_with_comma(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    """``extract('field', x)``"""
+    field = _field_literal(binder, node, "extract")
+    return _extract_call(binder, field, node.expressions[1])
+
+
+def _field_literal(binder: ExpressionBinder, node: exp.Anonymous, name: str, most: int = 2) -> str:
+    arguments = node.expressions
+    if not 2 <= len(arguments) <= most:
+        raise binder.context.error(
+            UndefinedFunction, f"{name} takes a field and a value: {name}('month', x)", node
+        )
+    field = arguments[0]
+    if not isinstance(field, exp.Literal) or not field.args["is_string"]:
+        raise binder.context.unsupported(f"{name} with a field that is not a literal", field)
+    return str(field.this).lower()
+
+
+_FIELD_ALIASES: Final = {"years": "year", "months": "month", "days": "day", "hours": "hour",
+    "minutes": "minute", "seconds": "second", "weeks": "week", "quarters": "quarter",
+    "millisecond": "milliseconds", "microsecond": "microseconds", "dayofweek": "dow",
+    "dayofyear": "doy"}  # fmt: skip
+
+
+def _extract_call(
+    binder: ExpressionBinder, field: str, source: exp.Expr, *, days_have_hours: bool = False
+) -> Expression:
+    name = field.lower()
+    name = _FIELD_ALIASES.get(name, name)
+    operand = binder.bind(source)
+    if is_untyped(operand):
+        operand = binder.convert.typed(operand, TIMESTAMP, source)
+    if days_have_hours and operand.type == DATE:
+        operand = binder.convert.explicit(operand, TIMESTAMP, source)
+    signature = extract_signature(name, operand.type)
+    if signature is None:
+        if name not in EXTRACT_FIELDS:
+            raise binder.context.error(
+                InvalidParameterValue,
+                f'unit "{name}" is not recognized',
+                source,
+                did_you_mean(name, EXTRACT_FIELDS) or "Units: " + ", ".join(EXTRACT_FIELDS) + ".",
+            )
+        raise binder.context.unsupported(f"{name} of type {type_name(operand.type)}", source)
+    return Call(signature.result, "extract", (Literal(VARCHAR, name), operand))
+
+
+def _date_trunc(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    field = _field_literal(binder, node, "date_trunc", 3)
+    field = _FIELD_ALIASES.get(field, field)
+    unit, source, *zone = node.expressions
+    if field not in TRUNC_FIELDS:
+        raise binder.context.error(
+            InvalidParameterValue,
+            f'unit "{field}" is not recognized',
+            unit,
+            hint=did_you_mean(field, TRUNC_FIELDS) or "Units: " + ", ".join(TRUNC_FIELDS) + ".",
+        )
+    arguments = [Literal(VARCHAR, field), binder.bind(source)]
+    if isinstance(arguments[1], Literal) and is_untyped(arguments[1]) and not zone:
+        raise binder.context.error(
+            AmbiguousFunction,
+            "function date_trunc(unknown, unknown) is not unique",
+            source,
+            hint="Say which type it is: TIMESTAMP '...', or CAST.",
+        )
+    if not zone:
+        return binder.convert.call("date_trunc", arguments, [unit, source], node)
+    moment = binder.convert.implicit(arguments[1], TIMESTAMPTZ, source, "date_trunc's argument")
+    where, places = binder.bind(zone[0]), [zone[0], source]
+    there = binder.convert.call("timezone", [where, moment], places, node)
+    cut = binder.convert.call("date_trunc", [arguments[0], there], [unit, source], node)
+    return binder.convert.call("timezone", [where, cut], places, node)
+
+
+def _position(binder: ExpressionBinder, node: exp.StrPosition) -> Expression:
+    return binder.call("position", node.args["substr"], node.this, node=node)
+
+
+_TRIMS: Final = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+
+
+def _trim(binder: ExpressionBinder, node: exp.Trim) -> Expression:
+    name = _TRIMS[str(node.args.get("position") or "").upper()]
+    characters = node.args.get("expression")
+    parts = [node.this] + ([] if characters is None else [characters])
+    return binder.call(name, *parts, node=node)
+
+
+register(exp.Anonymous, _call, "this", "expressions")
+register_call("strpos", _strpos)
+register_call("log", _log)
+register_call("age", _age)
+register_call("extract", _extract_with_comma)
+register_call("date_part", _date_part)
+register_call("date_trunc", _date_trunc)
+register(exp.Explode, _unnest, "this")
+register(exp.Filter, _filtered, "this", "expression")
+register(exp.WithinGroup, _within_group, "this", "expression")
+register(exp.CurrentDate, _constant_call("current_date"))
+register(exp.CurrentTimestamp, _constant_call("current_timestamp"), "this")
+register(exp.Localtimestamp, _now_as(TIMESTAMP), "this")
+register(exp.Localtime, _now_as(TIME), "this")
+register(exp.CurrentTime, _now_as(TIME), "this")
+register(exp.Overlaps, _overlaps, "this", "expression")
+register(exp.Extract, _extract, "this", "expression")
+register(exp.StrPosition, _position, "this", "substr")
+register(exp.Trim, _trim, "this", "position", "expression")

@@ -1,0 +1,167 @@
+"""Functions of PostgreSQL that are expressions over others: each is one line of a table.
+
+``$1`` is the first argument. An expression is bound in place of the call.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from sqlglot import exp
+
+from remuda.catalog.pg_objects import OWNER_OID
+from remuda.catalog.system_relations import OWNER
+from remuda.errors import UndefinedFunction
+from remuda.plan.expression import Expression
+from remuda.sql.expressions import system_functions
+from remuda.sql.expressions.expressions import ExpressionBinder, register_call
+from remuda.sql.parsing.parser import parse
+from remuda.sql.text.tokens import CALL_MARK
+from remuda.sql.trees.syntax import QueryTree
+
+assert system_functions
+"""Importing it registers its functions, which some expressions here use."""
+
+_VISIBLE: Final = (
+    "type", "function", "collation", "conversion", "operator", "opclass", "opfamily",
+    "statistics_obj", "ts_config", "ts_dict", "ts_parser", "ts_template",
+)  # fmt: skip
+_PRIVILEGES: Final = {
+    "table": 2, "schema": 2, "database": 2, "function": 2, "sequence": 2, "any_column": 2,
+    "type": 2, "language": 2, "tablespace": 2, "server": 2, "foreign_data_wrapper": 2,
+    "column": 3,
+}  # fmt: skip
+"""Kinds of objects and the least number of arguments; a user may stand before them."""
+
+_MAP_BYTES: Final = """coalesce((
+    SELECT "$m".bytes FROM (SELECT name AS "$name", bytes FROM sys.maps) AS "$m"
+    WHERE "$m"."$name" = pg_map_name($1)), 0)"""
+_INDEX_BYTES: Final = """coalesce((
+    SELECT sum("$i".bytes) FROM (SELECT map AS "$map", bytes FROM sys.indexes) AS "$i"
+    WHERE "$i"."$map" = pg_map_name($1)), 0)"""
+_ONE_INDEX_BYTES: Final = """coalesce((
+    SELECT "$i".bytes FROM (SELECT name AS "$name", bytes FROM sys.indexes) AS "$i"
+    WHERE "$i"."$name" = pg_index_name($1)), 0)"""
+_RELATION_BYTES: Final = f"""CASE WHEN pg_relation_exists($1)
+    THEN CAST({_MAP_BYTES} + {_ONE_INDEX_BYTES} AS BIGINT) END"""
+_ALL_BYTES: Final = "CAST(coalesce((SELECT sum(bytes) FROM sys.maps), 0) AS BIGINT)"
+_HALF: Final = "div({} + sign({}), 2)"
+
+
+def _pretty(unit: str, shift: int) -> str:
+    """A number of bytes in a unit, rounded half away from zero."""
+    halves = f"div(CAST($1 AS DECIMAL(38,0)), {1 << (shift - 1)})"
+    return f"CAST({_HALF.format(halves, halves)} AS BIGINT) || ' {unit}'"
+
+
+def _size_pretty() -> str:
+    """Bytes below 10 kB, then the first unit of which there are less than 20,480 halves."""
+    limits = [("kB", 10), ("MB", 20), ("GB", 30), ("TB", 40)]
+    branches = " ".join(
+        f"WHEN abs(div(CAST($1 AS DECIMAL(38,0)), {1 << (shift - 1)})) < 20479 "
+        f"THEN {_pretty(unit, shift)}"
+        for unit, shift in limits
+    )
+    return (
+        f"CASE WHEN $1 IS NULL THEN NULL WHEN abs($1) < 10240 THEN trunc($1) || ' bytes' "
+        f"{branches} ELSE {_pretty('PB', 50)} END"
+    )
+
+
+MACROS: Final[dict[tuple[str, int], str]] = {
+    **{(f"pg_{what}_is_visible", 1): "($1 IS NOT NULL)" for what in _VISIBLE},
+    **{
+        (f"has_{what}_privilege", count): "true"
+        for what, least in _PRIVILEGES.items()
+        for count in (least, least + 1)
+    },
+    **{("pg_has_role", count): "true" for count in (2, 3)},
+    ("row_security_active", 1): "false",
+    ("pg_is_in_recovery", 0): "false",
+    ("pg_relation_is_publishable", 1): "false",
+    ("pg_advisory_unlock_all", 0): "''",  # asyncpg's pool: no session holds such a lock
+    ("pg_my_temp_schema", 0): "0::oid",
+    ("pg_is_other_temp_schema", 1): "false",
+    ("inet_client_addr", 0): "NULL::text",
+    ("inet_client_port", 0): "NULL::int",
+    ("inet_server_addr", 0): "NULL::text",
+    ("inet_server_port", 0): "NULL::int",
+    ("getdatabaseencoding", 0): "'UTF8'",
+    ("pg_client_encoding", 0): "'UTF8'",
+    ("pg_encoding_to_char", 1): "CASE $1 WHEN 6 THEN 'UTF8' WHEN 0 THEN 'SQL_ASCII' ELSE '' END",
+    ("pg_char_to_encoding", 1): (
+        "CASE upper(replace($1, '-', '')) WHEN 'UTF8' THEN 6 WHEN 'UNICODE' THEN 6 "
+        "WHEN 'SQL_ASCII' THEN 0 ELSE -1 END"
+    ),
+    ("pg_encoding_max_length", 1): "CASE $1 WHEN 6 THEN 4 WHEN 0 THEN 1 END",
+    ("pg_get_userbyid", 1): (
+        f"CASE WHEN $1 = {OWNER_OID} THEN '{OWNER}' ELSE 'unknown (OID=' || $1 || ')' END"
+    ),
+    ("pg_get_expr", 2): "$1::text",
+    ("pg_get_expr", 3): "$1::text",
+    **{
+        (name, count): "NULL::text"
+        for name, counts in {
+            "pg_get_partkeydef": (1,),
+            "pg_get_partition_constraintdef": (1,),
+            "pg_get_serial_sequence": (2,),
+            "pg_get_statisticsobjdef": (1,),
+            "pg_get_statisticsobjdef_columns": (1,),
+            "pg_get_ruledef": (1, 2),
+            "pg_get_triggerdef": (1, 2),
+            "pg_get_functiondef": (1,),
+            "pg_get_function_sqlbody": (1,),
+            "pg_get_function_arg_default": (2,),
+            "shobj_description": (2,),
+        }.items()
+        for count in counts
+    },
+    ("pg_tablespace_location", 1): "CASE WHEN $1 IS NOT NULL THEN '' END",
+    ("pg_size_pretty", 1): _size_pretty(),
+    ("pg_table_size", 1): _RELATION_BYTES,
+    ("pg_relation_size", 1): _RELATION_BYTES,
+    ("pg_relation_size", 2): _RELATION_BYTES,
+    ("pg_indexes_size", 1): (
+        f"CASE WHEN pg_relation_exists($1) THEN CAST({_INDEX_BYTES} AS BIGINT) END"
+    ),
+    ("pg_total_relation_size", 1): (
+        f"CASE WHEN pg_relation_exists($1) THEN CAST({_MAP_BYTES} + {_INDEX_BYTES} + "
+        f"{_ONE_INDEX_BYTES} AS BIGINT) END"
+    ),
+    ("pg_database_size", 1): f"CASE WHEN $1 IS NOT NULL THEN {_ALL_BYTES} END",
+    ("pg_tablespace_size", 1): f"CASE WHEN $1 IS NOT NULL THEN {_ALL_BYTES} END",
+    ("pg_describe_object", 3): (
+        "CASE WHEN $1 = 1259 THEN pg_relation_word($2) || ' ' || $2::regclass::text "
+        "WHEN $1 = 1247 THEN 'type ' || $2::regtype::text "
+        "WHEN $1 = 1255 THEN 'function ' || $2::regproc::text "
+        "WHEN $1 = 2615 THEN 'schema ' || $2::regnamespace::text END"
+    ),
+}
+"""(name, number of arguments) -> the expression."""
+
+
+@cache
+def _tree(text: str) -> exp.Expr:
+    tree = parse(f"SELECT {text}").tree
+    assert isinstance(tree, QueryTree)
+    found: exp.Expr = tree.root.expressions[0]
+    return found
+
+
+def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    name, arguments = str(node.this).removeprefix(CALL_MARK).lower(), node.expressions
+    text = MACROS.get((name, len(arguments)))
+    if text is None:
+        raise binder.context.error(
+            UndefinedFunction, f"function {name} of {len(arguments)} arguments does not exist", node
+        )
+    root = exp.Paren(this=_tree(text).copy())
+    for parameter in list(root.find_all(exp.Parameter)):
+        argument = arguments[int(parameter.this.this) - 1]
+        parameter.replace(exp.Paren(this=argument.copy()))
+    return binder.bind(root.this)
+
+
+for _name in {name for name, _ in MACROS}:
+    register_call(_name, _call)

@@ -1,0 +1,160 @@
+"""Functions that act: ``pg_cancel_backend(pid)``, ``pg_terminate_backend(pid [, timeout])``,
+``set_config(name, value, local)``, ``pg_sleep(seconds)`` and ``statement_statistics_reset()``, also
+as ``pg_stat_statements_reset()``.
+
+They are no functions of the engine, which may compute a call twice, elsewhere or not at all. A call
+is an item of the outermost SELECT: the query gives its argument in its place (the pid, the value,
+the seconds), and the member that runs the statement acts once for each row, when all rows are
+there, and puts in what became of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from sqlglot import exp
+
+from remuda.errors import NotSupported, UndefinedFunction
+from remuda.plan.expression import Expression
+from remuda.sql.expressions.expressions import ExpressionBinder, register_call
+from remuda.sql.scope.context import Context
+from remuda.sql.scope.statements import BackendSignal, ItemEffect, SettingChange, SignalKind, Sleep
+from remuda.sql.text.tokens import CALL_MARK
+
+_CANCEL: Final = "pg_cancel_backend"
+_TERMINATE: Final = "pg_terminate_backend"
+_SET: Final = "set_config"
+_SLEEP: Final = "pg_sleep"
+_RESET: Final = "statement_statistics_reset"
+_PG_RESET: Final = "pg_stat_statements_reset"
+_COUNTS: Final = {
+    _CANCEL: (1,), _TERMINATE: (1, 2), _SET: (3,), _SLEEP: (1,), _RESET: (0,), _PG_RESET: (0,),
+}  # fmt: skip
+_KINDS: Final = {
+    _CANCEL: SignalKind.CANCEL,
+    _TERMINATE: SignalKind.TERMINATE,
+    _RESET: SignalKind.RESET_STATEMENTS,
+    _PG_RESET: SignalKind.RESET_STATEMENTS,
+}
+_EXAMPLES: Final = {
+    _CANCEL: "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE ...",
+    _TERMINATE: "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ...",
+    _SET: "SELECT set_config('timezone', 'UTC', false)",
+    _SLEEP: "SELECT pg_sleep(1.5)",
+    _RESET: "SELECT statement_statistics_reset()",
+    _PG_RESET: "SELECT pg_stat_statements_reset()",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    place: int
+    """Among the items of the SELECT."""
+    call: exp.Anonymous
+
+
+class EffectItems:
+    """The calls among the items of a SELECT. ``root`` is the query that gives their arguments."""
+
+    def __init__(self, context: Context, root: exp.Expr) -> None:
+        """Raises UndefinedFunction for a wrong number of arguments, NotSupported."""
+        self.root = root
+        self._context = context
+        self._items: list[_Item] = []
+        self._stars: list[int] = []
+        if not isinstance(root, exp.Select) or not any(map(_called, root.expressions)):
+            return
+        self.root = root = root.copy()
+        for place, item in enumerate(root.expressions):
+            if item.is_star:
+                self._stars.append(place)
+            elif call := _called(item):
+                root.expressions[place] = self._argument(item, call)
+                self._items.append(_Item(place, call))
+        self._count = len(root.expressions)
+        self._check_stars()
+
+    def _argument(self, item: exp.Expr, call: exp.Anonymous) -> exp.Expr:
+        arguments, name = call.expressions, _name(call)
+        if len(arguments) not in _COUNTS[name]:
+            raise self._context.error(
+                UndefinedFunction,
+                f"function {name} of {len(arguments)} arguments does not exist",
+                call,
+            )
+        alias = item.args["alias"] if isinstance(item, exp.Alias) else exp.to_identifier(name)
+        if not arguments:
+            value: exp.Expr = exp.Literal.number(0)
+        else:
+            value = arguments[1] if name == _SET else arguments[0]
+        to = {_SET: "text", _SLEEP: "double precision"}.get(name, "int")
+        given = exp.Cast(this=value, to=exp.DataType.build(to, dialect="postgres"))
+        return exp.Alias(this=given, alias=alias)
+
+    def _check_stars(self) -> None:
+        for item in self._items:
+            if any(star < item.place for star in self._stars) and any(
+                star > item.place for star in self._stars
+            ):
+                _refuse(self._context, item.call, "between two stars")
+
+    def effects(self, columns: int) -> tuple[ItemEffect, ...]:
+        """With their places among so many columns of the result."""
+        return tuple(
+            self._effect(
+                item.call,
+                columns - self._count + item.place
+                if any(star < item.place for star in self._stars)
+                else item.place,
+            )
+            for item in self._items
+        )
+
+    def _effect(self, call: exp.Anonymous, column: int) -> ItemEffect:
+        name = _name(call)
+        if name == _SLEEP:
+            return Sleep(column)
+        if name != _SET:
+            return BackendSignal(column, _KINDS[name])
+        setting, _, local = call.expressions
+        if not (isinstance(setting, exp.Literal) and setting.is_string):
+            self._refuse_setting("the name of the setting", setting)
+        if not isinstance(local, exp.Boolean):
+            self._refuse_setting("is_local", local)
+        return SettingChange(column, str(setting.this), bool(local.this))
+
+    def _refuse_setting(self, what: str, node: exp.Expr) -> NoReturn:
+        raise self._context.error(
+            NotSupported,
+            f"{what} in set_config must be a constant",
+            node,
+            hint=f"Write {_EXAMPLES[_SET]}. The value may be computed.",
+        )
+
+
+def _called(item: exp.Expr) -> exp.Anonymous | None:
+    node = item.this if isinstance(item, exp.Alias) else item
+    return node if isinstance(node, exp.Anonymous) and _name(node) in _COUNTS else None
+
+
+def _name(call: exp.Anonymous) -> str:
+    return str(call.this).removeprefix(CALL_MARK).lower()
+
+
+def _refuse(context: Context, call: exp.Anonymous, where: str) -> NoReturn:
+    raise context.error(
+        NotSupported,
+        f"{_name(call)} cannot stand {where}",
+        call,
+        hint="A call is an item of the SELECT list of the whole statement: "
+        f"{_EXAMPLES[_name(call)]}.",
+    )
+
+
+def _elsewhere(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    _refuse(binder.context, node, "here")
+
+
+for _function in _COUNTS:
+    register_call(_function, _elsewhere)

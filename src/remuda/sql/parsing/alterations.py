@@ -1,0 +1,151 @@
+"""ALTER TABLE and ALTER VIEW.
+
+::
+
+    ALTER TABLE|MAPPING [IF EXISTS] name action, ...
+    action    ADD [COLUMN] [IF NOT EXISTS] column  |  ADD [CONSTRAINT name] CHECK (condition)
+              | ADD [CONSTRAINT name] UNIQUE [NULLS [NOT] DISTINCT] (column, ...)
+              | DROP [COLUMN] [IF EXISTS] name [CASCADE]  |  DROP CONSTRAINT [IF EXISTS] name
+              | ALTER [COLUMN] name [SET DATA] TYPE type
+              | ALTER [COLUMN] name SET DEFAULT value  |  ALTER [COLUMN] name DROP DEFAULT
+              | ALTER [COLUMN] name SET NOT NULL  |  ALTER [COLUMN] name DROP NOT NULL
+              | SET (option = value, ...)  |  RESET (option, ...)
+    ALTER TABLE|MAPPING [IF EXISTS] name RENAME TO name
+    ALTER TABLE|MAPPING [IF EXISTS] name RENAME [COLUMN] name TO name
+    ALTER TABLE|MAPPING [IF EXISTS] name RENAME CONSTRAINT name TO name
+    ALTER VIEW [IF EXISTS] name RENAME TO name
+
+Columns are read in ``table_elements``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from remuda.sql.parsing.option_settings import read_settings
+from remuda.sql.parsing.table_elements import ElementReader
+from remuda.sql.trees.syntax import (
+    Action,
+    AddCheck,
+    AddColumn,
+    AddUnique,
+    AlterTree,
+    ChangeDefault,
+    ChangeNullable,
+    ChangeOptions,
+    ChangeType,
+    CheckDefinition,
+    DropColumn,
+    DropConstraint,
+    Rename,
+    TableElements,
+)
+
+
+class AlterParser(ElementReader):
+    """Reads one ALTER from its tokens; every error has a position."""
+
+    def alter(self) -> AlterTree:
+        self.expect("alter")
+        kind: Literal["TABLE", "VIEW"] = "TABLE"
+        if self.accept("view"):
+            kind = "VIEW"
+        elif not (self.accept("table") or self.accept("mapping")):
+            self.unsupported(f"ALTER {self.word().upper()}".rstrip(), "ALTER TABLE, ALTER VIEW")
+        if_exists = self.accept("if", "exists")
+        name = self.map_name()
+        actions: list[Action] = []
+        if self.accept("rename"):
+            actions.append(self._rename())
+        elif kind == "VIEW":
+            self.unsupported("this form of ALTER VIEW", "ALTER VIEW name RENAME TO name")
+        else:
+            actions.append(self._action())
+            while self.accept(","):
+                actions.append(self._action())
+        self.end()
+        return AlterTree(kind, name, if_exists, tuple(actions))
+
+    def _rename(self) -> Rename:
+        if self.accept("to"):
+            return Rename("RELATION", None, self.name())
+        if self.accept("constraint"):
+            old = self.name()
+            self.expect("to")
+            return Rename("CONSTRAINT", old, self.name())
+        self.accept("column")
+        old = self.name()
+        self.expect("to")
+        return Rename("COLUMN", old, self.name())
+
+    def _action(self) -> Action:
+        if self.accept("add"):
+            return self._add()
+        if self.accept("drop"):
+            return self._drop()
+        if self.accept("alter"):
+            return self._alter_column()
+        for word in ("set", "reset"):
+            if self.accept(word, "("):
+                self.index -= 1
+                return ChangeOptions(read_settings(self, with_values=word == "set"))
+        return self.unsupported(
+            f"ALTER TABLE {self.word().upper()}".rstrip(),
+            "ADD, DROP, ALTER [COLUMN], RENAME, SET (option = value), RESET (option)",
+        )
+
+    def _add(self) -> Action:
+        constraint = self.name() if self.accept("constraint") else None
+        if self.accept("check"):
+            condition = self.enclosed()
+            if self.accept("not", "valid"):
+                self.index -= 1
+                self.unsupported("NOT VALID", "ADD [CONSTRAINT name] CHECK (condition)")
+            return AddCheck(CheckDefinition(constraint, condition, None))
+        if self.accept("unique"):
+            return AddUnique(self.unique(constraint))
+        if constraint is not None or self.word() in ("primary", "primary key", "foreign"):
+            self.unsupported(
+                f"ADD {self.word().upper()}",
+                "ADD CHECK (condition), ADD UNIQUE (column), ADD COLUMN name type",
+            )
+        self.accept("column")
+        if_not_exists = self.accept("if", "not", "exists")
+        elements = TableElements()
+        column = self.column(elements)
+        if column.type is None:
+            self.fail()
+        return AddColumn(column, elements, if_not_exists)
+
+    def _drop(self) -> Action:
+        what = "constraint" if self.accept("constraint") else "column"
+        if what == "column":
+            self.accept("column")
+        if_exists = self.accept("if", "exists")
+        name = self.name()
+        cascade = self.accept("cascade")
+        if not cascade:
+            self.accept("restrict")
+        if what == "constraint":
+            return DropConstraint(name, if_exists)
+        return DropColumn(name, if_exists, cascade)
+
+    def _alter_column(self) -> Action:
+        self.accept("column")
+        name = self.name()
+        if self.accept("type") or self.accept("set", "data", "type"):
+            new = self.type()
+            using = self.until(frozenset()) if self.accept("using") else None
+            return ChangeType(name, new, using)
+        if self.accept("set", "default"):
+            return ChangeDefault(name, self.until(frozenset()))
+        if self.accept("drop", "default"):
+            return ChangeDefault(name, None)
+        if self.accept("set", "not", "null"):
+            return ChangeNullable(name, nullable=False)
+        if self.accept("drop", "not", "null"):
+            return ChangeNullable(name, nullable=True)
+        return self.unsupported(
+            f"ALTER COLUMN {self.word().upper()}".rstrip(),
+            "TYPE type, SET DEFAULT value, DROP DEFAULT, SET NOT NULL, DROP NOT NULL",
+        )

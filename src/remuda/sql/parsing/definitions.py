@@ -1,0 +1,260 @@
+"""CREATE, DROP, COMMENT, SHOW and DESCRIBE: a small recursive-descent parser over the tokens.
+
+::
+
+    CREATE TABLE|MAPPING [IF NOT EXISTS] name (element, ...)
+        [WITH (option = value, ...)] [REPLICATED]
+    CREATE TABLE|MAPPING [IF NOT EXISTS] name [(column, ..., PRIMARY KEY (column, ...))]
+        [WITH (option = value, ...)] [REPLICATED] AS query [WITH [NO] DATA]
+    option    replicated = true|false  |  partition_by = 'column, ...'
+              | one of ``sql.parsing.option_settings``
+    CREATE [OR REPLACE] VIEW name [(column, ...)] AS query
+    DROP TABLE|MAPPING|VIEW [IF EXISTS] name, ... [CASCADE | RESTRICT]
+    COMMENT ON TABLE|VIEW name | COLUMN name.column IS 'text' | NULL
+    SHOW TABLES|MAPS|MAPPINGS|VIEWS  |  SHOW COLUMNS FROM name  |  DESCRIBE name
+    SHOW CREATE TABLE|VIEW name
+
+Elements are read in ``table_elements``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from remuda.datatypes.map_options import OPTIONS
+from remuda.errors import InvalidDefinition, SqlSyntaxError
+from remuda.sql.parsing.index_syntax import read_create_index, read_drop_index, read_show_indexes
+from remuda.sql.parsing.option_settings import option_value
+from remuda.sql.parsing.table_elements import ElementReader
+from remuda.sql.text.places import position_at
+from remuda.sql.trees.syntax import (
+    CommentTree,
+    CreateIndexTree,
+    CreateTree,
+    CreateViewTree,
+    DropIndexTree,
+    DropTree,
+    Name,
+    OptionSetting,
+    ShowTree,
+    Snippet,
+    TableElements,
+)
+
+_CREATES: Final = "CREATE TABLE name (column type, ..., PRIMARY KEY (...)), CREATE VIEW name AS ..."
+
+
+@dataclass(slots=True)
+class _Options:
+    replicated: bool = False
+    partition_by: tuple[Name, ...] | None = None
+    settings: list[OptionSetting] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+
+class DefinitionParser(ElementReader):
+    """Reads one definition from its tokens; every error has a position."""
+
+    # --- CREATE ---
+
+    def create(self) -> CreateTree | CreateViewTree | CreateIndexTree:
+        self.expect("create")
+        or_replace = self.accept("or", "replace")
+        if self.accept("view"):
+            return self.view(or_replace)
+        if not or_replace and self.word() in ("index", "unique"):
+            return read_create_index(self)
+        if or_replace or not (self.accept("table") or self.accept("mapping")):
+            self.unsupported("CREATE", _CREATES)
+        if_not_exists = self.accept("if", "not", "exists")
+        name = self.map_name()
+        elements = TableElements()
+        if self.word() != "as" and not (self.word() == "with" or self.word() == "replicated"):
+            elements = self.elements()
+        options = self.options()
+        query, with_data = None, True
+        if self.accept("as"):
+            query, with_data = self.query()
+        elif not (elements.columns or elements.like):
+            self.fail("A map needs columns: name (column type, ..., PRIMARY KEY (...)).")
+        else:
+            self._refuse_untyped(elements)
+        self.end()
+        return CreateTree(
+            name,
+            if_not_exists,
+            elements,
+            options.replicated,
+            options.partition_by,
+            query,
+            with_data,
+            tuple(options.settings),
+        )
+
+    def _refuse_untyped(self, elements: TableElements) -> None:
+        for column in elements.columns:
+            if column.type is None:
+                raise SqlSyntaxError(
+                    f'column "{column.name.text}" has no type', position=column.name.position
+                )
+
+    def query(self) -> tuple[Snippet, bool]:
+        """The query of CREATE TABLE AS, and whether its rows are wanted."""
+        found = self.rest()
+        words = [token.text.lower() for token in found.tokens]
+        for tail, with_data in ((["with", "no", "data"], False), (["with", "data"], True)):
+            if words[-len(tail) :] == tail:
+                tokens = found.tokens[: -len(tail)]
+                if not tokens:
+                    break
+                text = self.text[tokens[0].start : tokens[-1].end + 1]
+                return replace(found, text=text, tokens=tokens), with_data
+        return found, True
+
+    def view(self, or_replace: bool) -> CreateViewTree:
+        if self.accept("if", "not", "exists"):
+            self.index -= 1
+            self.unsupported("CREATE VIEW IF NOT EXISTS", "CREATE OR REPLACE VIEW name AS ...")
+        name = self.map_name()
+        columns = self.names() if self.word() == "(" else ()
+        self.expect("as")
+        return CreateViewTree(name, or_replace, columns, self.rest())
+
+    # --- options of CREATE TABLE ---
+
+    def options(self) -> _Options:
+        options = _Options()
+        while True:
+            if self.accept("replicated"):
+                options.replicated = True
+            elif self.accept("with"):
+                self.expect("(")
+                self.option(options)
+                while self.accept(","):
+                    self.option(options)
+                self.expect(")")
+            else:
+                return options
+
+    def option(self, options: _Options) -> None:
+        name = self.name()
+        if name.text in options.seen:
+            raise InvalidDefinition(f'option "{name.text}" is given twice', position=name.position)
+        options.seen.add(name.text)
+        self.expect("=")
+        if name.text == "replicated":
+            options.replicated = self.boolean()
+        elif name.text == "partition_by":
+            options.partition_by = self.name_list()
+        elif name.text in OPTIONS:
+            options.settings.append(OptionSetting(name, option_value(self)))
+        else:
+            raise InvalidDefinition(
+                f'unknown option "{name.text}"',
+                position=name.position,
+                hint="Known options: replicated = true|false, partition_by = 'column, ...', "
+                f"{', '.join(OPTIONS)}.",
+            )
+
+    def boolean(self) -> bool:
+        token = self.peek()
+        word = token.text.lower() if token is not None else ""
+        if word not in ("true", "false"):
+            self.fail("Write true or false.")
+        self.index += 1
+        return word == "true"
+
+    def name_list(self) -> tuple[Name, ...]:
+        """Column names in one string, separated by commas."""
+        token = self.string("Write the columns as one string: partition_by = 'a, b'.")
+        found: list[Name] = []
+        offset = token.start + 1
+        for part in token.text.split(","):
+            stripped = part.strip()
+            at = position_at(self.text, offset + len(part) - len(part.lstrip()), len(stripped))
+            if not stripped:
+                raise SqlSyntaxError("a column name is missing in partition_by", position=at)
+            quoted = stripped[0] == stripped[-1] == '"' and len(stripped) > 2
+            found.append(Name(stripped[1:-1] if quoted else stripped.lower(), at))
+            offset += len(part) + 1
+        return tuple(found)
+
+    # --- the other statements ---
+
+    def drop(self) -> DropTree | DropIndexTree:
+        self.expect("drop")
+        if self.accept("index"):
+            return read_drop_index(self)
+        kind: Literal["TABLE", "VIEW"] = "TABLE"
+        if self.accept("view"):
+            kind = "VIEW"
+        elif not (self.accept("table") or self.accept("mapping")):
+            self.unsupported(
+                f"DROP {self.word().upper()}".rstrip(),
+                "DROP TABLE [IF EXISTS] name, DROP VIEW [IF EXISTS] name",
+            )
+        if_exists = self.accept("if", "exists")
+        names = self.listed(self.map_name)
+        cascade = self.accept("cascade")
+        if not cascade:
+            self.accept("restrict")
+        self.end()
+        return DropTree(kind, names, if_exists, cascade)
+
+    def comment(self) -> CommentTree:
+        self.expect("comment")
+        self.expect("on")
+        kind: Literal["TABLE", "VIEW", "COLUMN"] = "TABLE"
+        column = None
+        if self.accept("column"):
+            kind = "COLUMN"
+            parts = [self.name()]
+            while self.accept("."):
+                parts.append(self.name())
+            if len(parts) not in (2, 3):
+                self.fail("Write COMMENT ON COLUMN map.column IS 'text'.")
+            *_, name, column = parts
+        else:
+            if self.accept("view"):
+                kind = "VIEW"
+            elif not (self.accept("table") or self.accept("mapping")):
+                self.unsupported("COMMENT ON this", "COMMENT ON TABLE, VIEW, COLUMN")
+            name = self.map_name()
+        self.expect("is")
+        comment = "" if self.accept("null") else self.string("Write IS 'text' or IS NULL.").text
+        self.end()
+        return CommentTree(kind, name, column, comment)
+
+    def show(self) -> ShowTree:
+        """After the word SHOW."""
+        if self.accept("tables") or self.accept("maps") or self.accept("mappings"):
+            self.end()
+            return ShowTree("TABLES", None)
+        if self.accept("views"):
+            self.end()
+            return ShowTree("VIEWS", None)
+        if self.accept("indexes") or self.accept("index"):
+            return read_show_indexes(self)
+        if self.accept("columns"):
+            if not self.accept("from"):
+                self.expect("in")
+            return self.describe()
+        if self.accept("create"):
+            if self.accept("view"):
+                return self._shown("CREATE VIEW")
+            if not (self.accept("table") or self.accept("mapping")):
+                self.fail("Supported: SHOW CREATE TABLE name, SHOW CREATE VIEW name.")
+            return self._shown("CREATE TABLE")
+        return self.fail(
+            "Supported: SHOW TABLES, SHOW VIEWS, SHOW COLUMNS FROM name, SHOW CREATE TABLE name."
+        )
+
+    def describe(self) -> ShowTree:
+        """After the word DESCRIBE."""
+        return self._shown("COLUMNS")
+
+    def _shown(self, what: Literal["COLUMNS", "CREATE TABLE", "CREATE VIEW"]) -> ShowTree:
+        name = self.map_name()
+        self.end()
+        return ShowTree(what, name)

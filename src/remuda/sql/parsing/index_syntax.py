@@ -1,0 +1,170 @@
+"""CREATE INDEX, DROP INDEX and SHOW INDEXES as text.
+
+::
+
+    CREATE [UNIQUE] INDEX [CONCURRENTLY] [[IF NOT EXISTS] name] ON map [USING method] (element, ...)
+        [NULLS [NOT] DISTINCT] [TYPE kind] [WITH (type = kind)]
+    element   column [ASC | DESC] [NULLS FIRST | LAST]
+    kind      SORTED | HASH | BITMAP         method   a kind, or btree (SORTED)
+    DROP INDEX [CONCURRENTLY] [IF EXISTS] name [ON map]
+    SHOW INDEXES [FROM map]
+
+CONCURRENTLY says nothing: an index never stops writes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from remuda.datatypes.index import IndexKind
+from remuda.errors import InvalidDefinition, NotSupported, UndefinedObject
+from remuda.sql.parsing.token_reader import TokenReader
+from remuda.sql.trees.syntax import CreateIndexTree, DropIndexTree, Name, ShowTree
+
+_METHODS: Final = {
+    "sorted": IndexKind.SORTED,
+    "btree": IndexKind.SORTED,
+    "hash": IndexKind.HASH,
+    "bitmap": IndexKind.BITMAP,
+}
+_KINDS: Final = "Kinds of indexes: SORTED (btree), HASH, BITMAP."
+
+
+def read_create_index(reader: TokenReader) -> CreateIndexTree:
+    """After CREATE; UNIQUE or INDEX comes next."""
+    unique = reader.accept("unique")
+    reader.expect("index")
+    reader.accept("concurrently")
+    if_not_exists = reader.accept("if", "not", "exists")
+    name = None
+    if if_not_exists or reader.word() != "on":
+        name = reader.name()
+    reader.expect("on")
+    reader.accept("only")
+    target = reader.map_name()
+    kind = _method(reader) if reader.accept("using") else None
+    columns, descending = _elements(reader)
+    nulls_distinct = True
+    if reader.accept("nulls"):
+        nulls_distinct = not reader.accept("not")
+        reader.expect("distinct")
+    while True:
+        place = reader.position()
+        given = _kind_clause(reader)
+        if given is None:
+            break
+        if kind not in (None, given):
+            raise InvalidDefinition("the kind of the index is given twice", position=place)
+        kind = given
+    if reader.word() in ("where", "include", "tablespace"):
+        reader.unsupported(f"{reader.word().upper()} of an index", "ON map (column, ...)")
+    reader.end()
+    return CreateIndexTree(
+        name,
+        if_not_exists,
+        target,
+        kind or IndexKind.SORTED,
+        columns,
+        descending,
+        unique,
+        nulls_distinct,
+    )
+
+
+def _method(reader: TokenReader) -> IndexKind:
+    token = reader.peek()
+    word = token.text.lower() if token is not None else ""
+    if word not in _METHODS:
+        if token is None or not word.isidentifier():
+            reader.fail(_KINDS)
+        raise UndefinedObject(
+            f'access method "{word}" does not exist', position=reader.position(), hint=_KINDS
+        )
+    reader.index += 1
+    return _METHODS[word]
+
+
+def _kind_clause(reader: TokenReader) -> IndexKind | None:
+    """``TYPE kind`` or ``WITH (type = kind)``."""
+    if reader.accept("type"):
+        return _method(reader)
+    if not reader.accept("with"):
+        return None
+    reader.expect("(")
+    option = reader.name()
+    if option.text != "type":
+        raise InvalidDefinition(
+            f'unknown option "{option.text}"',
+            position=option.position,
+            hint="Known options: type = sorted|hash|bitmap.",
+        )
+    reader.expect("=")
+    kind = _method(reader)
+    reader.expect(")")
+    return kind
+
+
+def _elements(reader: TokenReader) -> tuple[tuple[Name, ...], tuple[bool, ...]]:
+    reader.expect("(", hint="An index needs columns: ON map (column, ...).")
+    names: list[Name] = []
+    directions: list[bool] = []
+    while True:
+        if reader.word() == "(":
+            _refuse_expression(reader)
+        names.append(reader.name())
+        if reader.word() in ("(", "::", "||", "+", "-", "*", "/", "."):
+            _refuse_expression(reader)
+        down = reader.accept("desc")
+        if not down:
+            reader.accept("asc")
+        _nulls(reader, down)
+        directions.append(down)
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+    return tuple(names), tuple(directions)
+
+
+def _refuse_expression(reader: TokenReader) -> None:
+    raise NotSupported(
+        "indexes on expressions are not supported",
+        position=reader.position(),
+        hint="Name columns of the map.",
+    )
+
+
+def _nulls(reader: TokenReader, down: bool) -> None:
+    """NULLs stand where they stand by default: last, first where it goes down."""
+    place = reader.position()
+    if not reader.accept("nulls"):
+        return
+    first = reader.accept("first")
+    if not first:
+        reader.expect("last")
+    if first != down:
+        raise NotSupported(
+            "NULLS FIRST and NULLS LAST of an index must say what holds anyway",
+            position=place,
+            hint="ASC has its NULLs last, DESC first.",
+        )
+
+
+def read_drop_index(reader: TokenReader) -> DropIndexTree:
+    """After DROP INDEX."""
+    reader.accept("concurrently")
+    if_exists = reader.accept("if", "exists")
+    names = reader.listed(reader.name)
+    target = reader.map_name() if reader.accept("on") else None
+    if not reader.accept("cascade"):
+        reader.accept("restrict")
+    reader.end()
+    return DropIndexTree(names, if_exists, target)
+
+
+def read_show_indexes(reader: TokenReader) -> ShowTree:
+    """After SHOW INDEXES."""
+    name = None
+    if reader.accept("from") or reader.accept("in") or reader.accept("on"):
+        name = reader.map_name()
+    reader.end()
+    return ShowTree("INDEXES", name)

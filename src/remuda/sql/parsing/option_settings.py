@@ -1,0 +1,61 @@
+"""Options of a map as statements set them: ``(ttl = '10 s', eviction = LRU, ...)``.
+
+::
+
+    CREATE TABLE ... WITH (option = value, ...)
+    ALTER TABLE name SET (option = value, ...)  |  RESET (option, ...)
+    value     'text'  |  number  |  word  |  DEFAULT
+
+Names and values are those of ``datatypes.map_options``.
+"""
+
+from __future__ import annotations
+
+from sqlglot.tokenizer_core import TokenType
+
+from remuda.datatypes.map_options import (
+    OPTIONS,
+    unknown_option,
+)
+from remuda.errors import InvalidDefinition
+from remuda.sql.parsing.token_reader import TokenReader
+from remuda.sql.trees.syntax import OptionSetting
+
+
+def option_value(reader: TokenReader) -> str | int | bool | None:
+    """The value that comes next; None for DEFAULT."""
+    token = reader.peek()
+    if token is not None and token.token_type is TokenType.STRING:
+        reader.index += 1
+        return token.text
+    if token is not None and token.token_type is TokenType.NUMBER:
+        reader.index += 1
+        return int(token.text) if token.text.isdecimal() else token.text
+    word = reader.word()
+    if not word.replace("_", "a").isalnum():
+        reader.fail("Write a value: 'text', a number, true, false or DEFAULT.")
+    reader.index += 1
+    if word in ("true", "false"):
+        return word == "true"
+    return None if word == "default" else word
+
+
+def read_settings(reader: TokenReader, *, with_values: bool) -> tuple[OptionSetting, ...]:
+    """``(option = value, ...)`` after SET, ``(option, ...)`` after RESET."""
+    reader.expect("(")
+    found: list[OptionSetting] = []
+    while True:
+        name = reader.name()
+        if name.text not in OPTIONS:
+            error = unknown_option(name.text)
+            error.position = name.position
+            raise error
+        if any(name.text == other.name.text for other in found):
+            raise InvalidDefinition(f'option "{name.text}" is given twice', position=name.position)
+        if with_values:
+            reader.expect("=")
+        found.append(OptionSetting(name, option_value(reader) if with_values else None))
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+    return tuple(found)

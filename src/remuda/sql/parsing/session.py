@@ -1,0 +1,311 @@
+"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD, CLOSE, UNLISTEN, ANALYZE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from remuda.datatypes.sql import NULL, SqlType
+from remuda.errors import NotSupported, SqlSyntaxError
+from remuda.sql.parsing.table_elements import ElementReader
+from remuda.sql.parsing.token_reader import TokenReader
+from remuda.sql.parsing.transaction import TransactionParser
+from remuda.sql.text.places import position_of_token
+from remuda.sql.trees.session import (
+    CloseTree,
+    DeallocateTree,
+    DiscardTree,
+    ExecuteTree,
+    PrepareTree,
+    SessionTree,
+    SetTree,
+    ShowSettingTree,
+    UnlistenTree,
+)
+from remuda.sql.trees.syntax import AnalyzeTree, Name
+from remuda.sql.trees.transaction import SetTransactionTree
+
+_T = TokenType
+WORDS: Final = (
+    "set",
+    "reset",
+    "prepare",
+    "execute",
+    "deallocate",
+    "discard",
+    "close",
+    "unlisten",
+    "analyze",
+    "vacuum",
+    "reindex",
+)
+_VALUE_KINDS: Final = frozenset({_T.STRING, _T.NUMBER})
+_PREPARABLE: Final = (
+    "select", "insert", "update", "delete", "merge", "values", "with", "sink", "(", "table",
+)  # fmt: skip
+
+_VACUUM_OPTIONS: Final = frozenset({"full", "freeze", "verbose", "analyze"})
+_VACUUM_SETTINGS: Final = frozenset(
+    {
+        "disable_page_skipping",
+        "skip_locked",
+        "index_cleanup",
+        "process_toast",
+        "truncate",
+        "parallel",
+    }
+)
+ParseQuery = Callable[[list[Token]], tuple[exp.Expr, int]]
+"""Reads the tokens of one query: its tree, and the number of its parameters."""
+
+
+class SessionParser(TokenReader):
+    """Reads what follows the first word."""
+
+    def statement(
+        self, word: str, query: ParseQuery, parameters: Callable[[str], int]
+    ) -> SessionTree | AnalyzeTree:
+        """``parameters`` counts those of a statement's text."""
+        match word:
+            case "set":
+                return self._set()
+            case "reset":
+                return self._reset()
+            case "prepare":
+                return self._prepare(parameters)
+            case "execute":
+                return self.execute(query, "")
+            case "deallocate":
+                return self._deallocate()
+            case "discard":
+                return self._discard()
+            case "close":
+                return self._close()
+            case "unlisten":
+                return self._unlisten()
+            case "vacuum":
+                return self._vacuum()
+            case "reindex":
+                return self._reindex()
+            case _:
+                return self._analyze()
+
+    # --- settings ---
+
+    def _set(self) -> SetTree | SetTransactionTree:
+        if self.accept("transaction"):
+            return self._transaction(session=False)
+        if self.accept("session", "characteristics"):
+            self.expect("as")
+            self.expect("transaction")
+            return self._transaction(session=True)
+        if self.accept("session", "authorization") or self.accept("role"):
+            raise NotSupported("roles are not supported", position=self.position())
+        local = self.accept("local")
+        if not local and self.accept("session") and not self.word():
+            self.fail()
+        if self.accept("time", "zone"):
+            return self._value(Name("timezone", self.position()), local)
+        if self.accept("names"):
+            return self._value(Name("client_encoding", self.position()), local)
+        name = self._setting_name()
+        if not self.accept("to"):
+            self.expect("=")
+        return self._value(name, local)
+
+    def _transaction(self, *, session: bool) -> SetTransactionTree:
+        reader = TransactionParser(self.text, self.tokens)
+        reader.index = self.index
+        return reader.set_transaction(session=session)
+
+    def _setting_name(self) -> Name:
+        name = self.name()
+        while self.accept("."):
+            name = Name(f"{name.text}.{self.name().text}", name.position)
+        return name
+
+    def _value(self, name: Name, local: bool) -> SetTree:
+        if self.accept("default"):
+            self.end()
+            return SetTree(name.text, name.position, None, local)
+        parts = [self._one_value()]
+        while self.accept(","):
+            parts.append(self._one_value())
+        self.end()
+        return SetTree(name.text, name.position, ", ".join(parts), local)
+
+    def _one_value(self) -> str:
+        sign = "-" if self.accept("-") else "+" if self.accept("+") else ""
+        token = self.peek()
+        if token is None:
+            self.fail()
+        if token.token_type in _VALUE_KINDS:
+            self.index += 1
+            return sign.removeprefix("+") + token.text
+        if sign:
+            self.fail()
+        if self.accept("interval"):
+            self.unsupported("an interval as a time zone", "SET TIME ZONE 'UTC'")
+        if token.token_type is _T.IDENTIFIER:
+            return self.name().text
+        if not token.text.replace("_", "a").replace("-", "a").replace("/", "a").isalnum():
+            self.fail()
+        self.index += 1
+        return token.text
+
+    def _reset(self) -> SetTree:
+        position = self.position()
+        if self.accept("all"):
+            self.end()
+            return SetTree(None, position, None)
+        name = Name("timezone", position) if self.accept("time", "zone") else self._setting_name()
+        self.end()
+        return SetTree(name.text, name.position, None)
+
+    def show(self) -> ShowSettingTree:
+        position = self.position()
+        if self.accept("all"):
+            self.end()
+            return ShowSettingTree(None, position)
+        if self.accept("time", "zone"):
+            self.end()
+            return ShowSettingTree("timezone", position)
+        if self.accept("transaction", "isolation", "level"):
+            self.end()
+            return ShowSettingTree("transaction_isolation", position)
+        name = self._setting_name()
+        self.end()
+        return ShowSettingTree(name.text, name.position)
+
+    # --- prepared statements ---
+
+    def _prepare(self, parameters: Callable[[str], int]) -> PrepareTree:
+        name = self.name()
+        types: list[SqlType] | None = None
+        if self.accept("("):
+            types = [self._type()]
+            while self.accept(","):
+                types.append(self._type())
+            self.expect(")")
+        self.expect("as")
+        token = self.peek()
+        if token is None or token.text.lower() not in _PREPARABLE:
+            self.fail("Queries, INSERT, UPDATE, DELETE and MERGE can be prepared.")
+        blanks = "".join(c if c == "\n" else " " for c in self.text[: token.start])
+        text = blanks + self.text[token.start :].rstrip().rstrip(";")
+        known = None if types is None else tuple(types)
+        return PrepareTree(name.text, name.position, known, text, parameters(text))
+
+    def _type(self) -> SqlType:
+        if self.accept("unknown"):
+            return NULL
+        reader = ElementReader(self.text, self.tokens)
+        reader.index = self.index
+        found = reader.type()
+        self.index = reader.index
+        return found
+
+    def execute(self, query: ParseQuery, prefix: str) -> ExecuteTree:
+        name = self.name()
+        arguments: tuple[exp.Expr, ...] = ()
+        if self.index < len(self.tokens):
+            opening = self.tokens[self.index]
+            self.expect("(")
+            if self.accept(")"):
+                self.end()
+                return ExecuteTree(name.text, name.position, (), prefix)
+            if self.tokens[-1].token_type is not _T.R_PAREN:
+                self.index = len(self.tokens)
+                self.fail()
+            select = Token(
+                _T.SELECT, "SELECT", opening.line, opening.col, opening.start, opening.end
+            )
+            root, parameters = query([select, *self.tokens[self.index : -1]])
+            if not isinstance(root, exp.Select) or root.args.get("from_") or parameters:
+                raise SqlSyntaxError(
+                    "EXECUTE takes constant expressions",
+                    position=position_of_token(self.text, opening),
+                )
+            arguments = tuple(root.expressions)
+        return ExecuteTree(name.text, name.position, arguments, prefix)
+
+    def _deallocate(self) -> DeallocateTree:
+        position = self.position()
+        if self.accept("all"):
+            self.end()
+            return DeallocateTree(None, position)
+        name = self.name()
+        self.end()
+        return DeallocateTree(name.text, name.position)
+
+    def _discard(self) -> DiscardTree:
+        for word in ("ALL", "PLANS", "SEQUENCES", "TEMP"):
+            if self.accept(word.lower()) or (word == "TEMP" and self.accept("temporary")):
+                self.end()
+                return DiscardTree(word)
+        return self.fail("Supported: DISCARD ALL, PLANS, SEQUENCES, TEMP.")
+
+    def _close(self) -> CloseTree:
+        position = self.position()
+        name = None if self.accept("all") else self.name().text
+        self.end()
+        return CloseTree(name, position)
+
+    def _unlisten(self) -> UnlistenTree:
+        if not self.accept("*"):
+            self.name()
+        self.end()
+        return UnlistenTree()
+
+    # --- statistics ---
+
+    def _analyze(self) -> AnalyzeTree:
+        if self.accept("("):
+            self.expect("verbose")
+            self.expect(")")
+        self.accept("verbose")
+        return AnalyzeTree(self._tables())
+
+    def _vacuum(self) -> AnalyzeTree:
+        """Its options ask for more or less of what members do by themselves."""
+        words: set[str] = set()
+        if self.accept("("):
+            while not self.accept(")"):
+                words.add(self.name().text)
+                self.index += self.word() not in (",", ")", "")
+                self.accept(",")
+        while self.word() in _VACUUM_OPTIONS:
+            words.add(self.name().text)
+        unknown = words - _VACUUM_OPTIONS - _VACUUM_SETTINGS
+        if unknown:
+            raise SqlSyntaxError(
+                f'unrecognized VACUUM option "{min(unknown)}"', position=self.position()
+            )
+        return AnalyzeTree(self._tables(), "VACUUM", measures="analyze" in words)
+
+    def _reindex(self) -> AnalyzeTree:
+        if self.accept("("):
+            while not self.accept(")"):
+                self.name()
+                self.accept(",")
+        whole = any(self.accept(word) for word in ("database", "system", "schema"))
+        if not whole:
+            self.accept("table") or self.accept("index")
+        self.accept("concurrently")
+        names = () if self.peek() is None else (self.map_name(),)
+        self.end()
+        return AnalyzeTree((), "REINDEX", measures=False, indexes=() if whole else names)
+
+    def _tables(self) -> tuple[tuple[Name, tuple[Name, ...]], ...]:
+        tables: list[tuple[Name, tuple[Name, ...]]] = []
+        while self.index < len(self.tokens):
+            if tables:
+                self.expect(",")
+            name = self.map_name()
+            opening = self.peek()
+            listed = opening is not None and opening.token_type is _T.L_PAREN
+            tables.append((name, self.names() if listed else ()))
+        return tuple(tables)

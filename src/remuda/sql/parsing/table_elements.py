@@ -1,0 +1,239 @@
+"""What stands in the parentheses of CREATE TABLE and behind ALTER TABLE ... ADD.
+
+::
+
+    element   column | LIKE name [INCLUDING | EXCLUDING option]...
+              | [CONSTRAINT name] PRIMARY KEY (column, ...)
+              | [CONSTRAINT name] UNIQUE [NULLS [NOT] DISTINCT] (column, ...)
+              | [CONSTRAINT name] CHECK (condition)
+    column    name type [ [CONSTRAINT name] NOT NULL | NULL | PRIMARY KEY | DEFAULT value
+              | UNIQUE [NULLS [NOT] DISTINCT] | CHECK (condition) ]...
+
+CREATE TABLE AS leaves types out.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot.tokenizer_core import TokenType
+
+from remuda.datatypes.sql import INTERVAL_FIELDS, SqlType
+from remuda.errors import InvalidDefinition, SqlSyntaxError
+from remuda.sql.parsing.token_reader import TokenReader
+from remuda.sql.text.types import array_of, type_from_name
+from remuda.sql.trees.syntax import (
+    CheckDefinition,
+    ColumnDefinition,
+    KeyDefinition,
+    LikeDefinition,
+    Name,
+    TableElements,
+    UniqueDefinition,
+)
+
+_NOT_COLUMNS: Final = frozenset({"foreign", "foreign key", "exclude"})
+_LIKE_OPTIONS: Final = frozenset(
+    {"all", "comments", "compression", "constraints", "defaults", "generated", "identity"}
+    | {"indexes", "statistics", "storage"}
+)
+"""Of LIKE: what is copied besides names, types and NOT NULL."""
+_COLUMN_OPTIONS: Final = frozenset({"references", "generated", "collate", "as"})
+_AFTER_DEFAULT: Final = frozenset(
+    {"not", "null", "primary", "primary key", "check", "constraint", "default", "not null"}
+    | {"unique"}
+    | _COLUMN_OPTIONS
+)
+_TWO_WORD_TYPES: Final = {("double", "precision"), ("character", "varying")}
+_ZONE_WORDS: Final = ("time", "zone")
+
+
+class ElementReader(TokenReader):
+    """Reads columns and constraints."""
+
+    def elements(self) -> TableElements:
+        self.expect("(", hint="A map needs columns: name (column type, ..., PRIMARY KEY (...)).")
+        found = TableElements()
+        while True:
+            self._element(found)
+            if not self.accept(","):
+                break
+        self.expect(")")
+        return found
+
+    def _element(self, found: TableElements) -> None:
+        start = self.position()
+        constraint = self.name() if self.accept("constraint") else None
+        if self.accept("primary", "key"):
+            self.key(found, KeyDefinition(constraint, self.names(), start))
+        elif self.accept("check"):
+            found.checks.append(CheckDefinition(constraint, self.enclosed(), None))
+        elif self.accept("unique"):
+            found.uniques.append(self.unique(constraint))
+        elif self.word() in _NOT_COLUMNS:
+            self.unsupported(
+                f"the constraint {self.word().upper()}",
+                "PRIMARY KEY (column, ...), UNIQUE (column, ...), CHECK (...)",
+            )
+        elif constraint is not None:
+            self.fail()
+        elif self.accept("like"):
+            found.like.append(self._like(len(found.columns)))
+        else:
+            found.columns.append(self.column(found))
+
+    def _like(self, place: int) -> LikeDefinition:
+        name = self.map_name()
+        wanted: set[str] = set()
+        while (including := self.accept("including")) or self.accept("excluding"):
+            word = self.word()
+            if word not in _LIKE_OPTIONS:
+                self.fail("Options: " + ", ".join(sorted(_LIKE_OPTIONS)).upper() + ".")
+            self.index += 1
+            words = set(_LIKE_OPTIONS) if word == "all" else {word}
+            wanted = wanted | words if including else wanted - words
+        return LikeDefinition(place, name, frozenset(wanted))
+
+    def unique(self, constraint: Name | None) -> UniqueDefinition:
+        """After UNIQUE of a constraint that names its columns."""
+        distinct = self.nulls_distinct()
+        return UniqueDefinition(constraint, self.names(), distinct)
+
+    def nulls_distinct(self) -> bool:
+        """``[NULLS [NOT] DISTINCT]``"""
+        if not self.accept("nulls"):
+            return True
+        different = not self.accept("not")
+        self.expect("distinct")
+        return different
+
+    def key(self, found: TableElements, key: KeyDefinition) -> None:
+        if found.key is not None:
+            raise InvalidDefinition("multiple primary keys are not allowed", position=key.position)
+        found.key = key
+
+    def column(self, found: TableElements) -> ColumnDefinition:
+        """One column; its constraints on whole rows go to ``found``."""
+        name = self.name()
+        if self.word() in (",", ")"):
+            return ColumnDefinition(name, None)
+        column = ColumnDefinition(name, self.type())
+        while self._column_constraint(column, found):
+            pass
+        word = self.word()
+        if word in _COLUMN_OPTIONS:
+            self.unsupported(
+                f"the column option {word.upper()}",
+                "NOT NULL, DEFAULT, CHECK, UNIQUE, PRIMARY KEY",
+            )
+        return column
+
+    def _column_constraint(self, column: ColumnDefinition, found: TableElements) -> bool:
+        start = self.position()
+        constraint = self.name() if self.accept("constraint") else None
+        if self.accept("not", "null"):
+            if column.nullable is True:
+                self._conflicting(column.name)
+            column.nullable = False
+        elif self.accept("null"):
+            if column.nullable is False:
+                self._conflicting(column.name)
+            column.nullable = True
+        elif self.accept("primary", "key"):
+            self.key(found, KeyDefinition(constraint, (column.name,), start))
+        elif self.accept("check"):
+            found.checks.append(CheckDefinition(constraint, self.enclosed(), column.name))
+        elif self.accept("unique"):
+            distinct = self.nulls_distinct()
+            found.uniques.append(UniqueDefinition(constraint, (column.name,), distinct))
+        elif self.accept("default"):
+            if column.default is not None:
+                raise SqlSyntaxError(
+                    f'multiple default values specified for column "{column.name.text}"',
+                    position=start,
+                )
+            column.default = self.until(_AFTER_DEFAULT)
+        elif constraint is not None:
+            self.fail()
+        else:
+            return False
+        return True
+
+    def _conflicting(self, name: Name) -> None:
+        raise SqlSyntaxError(
+            f'conflicting NULL/NOT NULL declarations for column "{name.text}"',
+            position=name.position,
+        )
+
+    # --- types ---
+
+    def type(self) -> SqlType:
+        position = self.position()
+        name = self.type_name()
+        span = self._span() if name == "interval" else ()
+        arguments = self.type_arguments()
+        if arguments:
+            name = self._with_zone(name)  # TIMESTAMP(6) WITH TIME ZONE
+        found = type_from_name(name, arguments, position, span)
+        while self._accept_array():
+            found = array_of(found, position)
+        return found
+
+    def _span(self) -> tuple[str, ...]:
+        """The fields of INTERVAL DAY TO SECOND."""
+        first = self.word()
+        if first not in INTERVAL_FIELDS:
+            return ()
+        self.index += 1
+        if not self.accept("to"):
+            return (first,)
+        last = self.word()
+        if last not in INTERVAL_FIELDS:
+            self.fail()
+        self.index += 1
+        return first, last
+
+    def _accept_array(self) -> bool:
+        """``[]``, ``[3]``, ``ARRAY`` or ``ARRAY[3]``; a size means nothing, as in PostgreSQL."""
+        is_array = self.accept("array")
+        if not self.accept("["):
+            return is_array
+        token = self.peek()
+        if token is not None and token.token_type is TokenType.NUMBER and token.text.isdecimal():
+            self.index += 1
+        self.expect("]")
+        return True
+
+    def type_name(self) -> str:
+        word = self.word()
+        if not word or not word[0].isalpha():
+            self.fail()
+        self.index += 1
+        if (word, self.word()) in _TWO_WORD_TYPES:
+            word += " " + self.word()
+            self.index += 1
+        return self._with_zone(word)
+
+    def _with_zone(self, word: str) -> str:
+        if word in ("timestamp", "time"):
+            for zone in ("with", "without"):
+                if self.accept(zone, *_ZONE_WORDS):
+                    return f"{word} {zone} time zone"
+        return word
+
+    def type_arguments(self) -> tuple[int, ...]:
+        if not self.accept("("):
+            return ()
+        found: list[int] = []
+        while True:
+            token = self.peek()
+            if token is None or token.token_type is not TokenType.NUMBER:
+                self.fail()
+            if not token.text.isdecimal():
+                self.fail()
+            found.append(int(token.text))
+            self.index += 1
+            if not self.accept(","):
+                break
+        self.expect(")")
+        return tuple(found)

@@ -1,0 +1,180 @@
+"""Reading tokens one after the other: the base of the recursive-descent parsers for definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final, NoReturn
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from remuda.errors import NotSupported, Position, SqlSyntaxError, UndefinedSchema
+from remuda.sql.text.places import end_of, position_at, position_of_token
+from remuda.sql.text.tokens import CALL_MARK, near
+from remuda.sql.trees.syntax import Name, Snippet
+
+_T = TokenType
+_NOT_NAMES: Final = frozenset({_T.STRING, _T.NUMBER, _T.PARAMETER, _T.PLACEHOLDER})
+_OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.CASE})
+_CLOSING: Final = frozenset({_T.R_PAREN, _T.R_BRACKET, _T.END})
+PUBLIC: Final = "public"
+"""The schema of all maps and views."""
+
+
+class TokenReader:
+    """Every error has a position."""
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.index = 0
+
+    # --- tokens ---
+
+    def peek(self) -> Token | None:
+        return self.tokens[self.index] if self.index < len(self.tokens) else None
+
+    def word(self) -> str:
+        """The current token as a lower-case word; "" at the end and for quoted text."""
+        token = self.peek()
+        if token is None or token.token_type in (_T.STRING, _T.IDENTIFIER):
+            return ""
+        return " ".join(token.text.removeprefix(CALL_MARK).lower().split())
+
+    def fail(self, hint: str = "") -> NoReturn:
+        token = self.peek()
+        if token is None:
+            raise SqlSyntaxError(
+                "syntax error at end of input", position=end_of(self.text), hint=hint
+            )
+        raise near(self.text, token, hint)
+
+    def position(self) -> Position:
+        token = self.peek()
+        return end_of(self.text) if token is None else position_of_token(self.text, token)
+
+    def accept(self, *words: str) -> bool:
+        """Skip ``words`` if they come next. A multi-word keyword may be one token or several."""
+        start = self.index
+        wanted = list(words)
+        while wanted:
+            current = self.word()
+            if not current:
+                break
+            parts = current.split()
+            if wanted[: len(parts)] != parts:
+                break
+            del wanted[: len(parts)]
+            self.index += 1
+        if wanted:
+            self.index = start
+        return not wanted
+
+    def expect(self, *words: str, hint: str = "") -> None:
+        if not self.accept(*words):
+            self.fail(hint)
+
+    def end(self) -> None:
+        if self.peek() is not None:
+            self.fail()
+
+    def unsupported(self, what: str, instead: str) -> NoReturn:
+        word = self.word()
+        full = f"{what} {word.upper()}" if word and word.isalpha() and what == "CREATE" else what
+        raise NotSupported(
+            f"{full} is not supported", position=self.position(), hint=f"Supported: {instead}."
+        )
+
+    # --- names ---
+
+    def name(self, hint: str = "") -> Name:
+        token = self.peek()
+        if token is None or token.token_type in _NOT_NAMES:
+            self.fail(hint)
+        text = token.text.removeprefix(CALL_MARK)
+        if token.token_type is _T.IDENTIFIER:
+            if not text:
+                raise SqlSyntaxError("zero-length delimited identifier", position=self.position())
+        elif not text.replace("_", "a").replace("$", "a").isalnum():
+            self.fail(hint)
+        else:
+            text = text.lower()
+        position = self.position()
+        self.index += 1
+        return Name(text, position)
+
+    def map_name(self) -> Name:
+        """``[public.]name``"""
+        name = self.name()
+        if not self.accept("."):
+            return name
+        if name.text != PUBLIC:
+            raise UndefinedSchema(
+                f'schema "{name.text}" does not exist or holds no maps of its users',
+                position=name.position,
+                hint="All maps and views are in the schema public.",
+            )
+        return self.name()
+
+    def names(self) -> tuple[Name, ...]:
+        """``( name, ... )``"""
+        self.expect("(")
+        found = self.listed(self.name)
+        self.expect(")")
+        return found
+
+    def listed(self, one: Callable[[], Name]) -> tuple[Name, ...]:
+        """One or more, separated by commas."""
+        found = [one()]
+        while self.accept(","):
+            found.append(one())
+        return tuple(found)
+
+    def string(self, hint: str = "") -> Token:
+        token = self.peek()
+        if token is None or token.token_type is not _T.STRING:
+            self.fail(hint)
+        self.index += 1
+        return token
+
+    # --- parts that other parsers read ---
+
+    def rest(self) -> Snippet:
+        """All that is left."""
+        return self._snippet(len(self.tokens))
+
+    def enclosed(self) -> Snippet:
+        """``( ... )``, without the parentheses."""
+        self.expect("(")
+        found = self.until(frozenset())
+        self.expect(")")
+        return found
+
+    def until(self, stops: Collection[str]) -> Snippet:
+        """Up to a comma, a closing parenthesis or one of the words ``stops`` outside of all
+        parentheses (the first token does not count as such)."""
+        depth, end = 0, self.index
+        while end < len(self.tokens):
+            token = self.tokens[end]
+            kind = token.token_type
+            if depth == 0 and (
+                kind in (_T.COMMA, _T.R_PAREN)
+                or (
+                    end > self.index
+                    and kind is not _T.STRING
+                    and kind is not _T.IDENTIFIER
+                    and token.text.lower() in stops
+                )
+            ):
+                break
+            depth += (kind in _OPENING) - (kind in _CLOSING)
+            end += 1
+        return self._snippet(end)
+
+    def _snippet(self, end: int) -> Snippet:
+        if end <= self.index:
+            self.fail()
+        tokens = tuple(self.tokens[self.index : end])
+        self.index = end
+        start, stop = tokens[0].start, tokens[-1].end + 1
+        place = position_at(self.text, start, stop - start)
+        return Snippet(self.text[start:stop], tokens, place)

@@ -1,0 +1,77 @@
+"""``ARRAY(query)``: the values of a query's only column as an array, in the order of the query."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from remuda.datatypes.sql import array
+from remuda.errors import SqlSyntaxError
+from remuda.plan.expression import (
+    AggregateCall,
+    ArgumentOrder,
+    Call,
+    ColumnRef,
+    Expression,
+    Literal,
+)
+from remuda.plan.logical import Aggregate, Logical, OutputColumn, Project, Sort
+from remuda.sql.expressions.expressions import ExpressionBinder, register
+from remuda.sql.expressions.nested import array_value
+from remuda.sql.expressions.subqueries import query_in, scalar_of
+
+
+def _array(binder: ExpressionBinder, node: exp.Array) -> Expression:
+    """``ARRAY[...]`` or ``ARRAY(query)``"""
+    parts = node.expressions
+    # The parser gives brackets a mark, and parentheses none.
+    if len(parts) == 1 and "value_constructor" not in node.args and query_in(parts[0]) is not None:
+        return _array_of_query(binder, parts[0])
+    return array_value(binder, node)
+
+
+def _array_of_query(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """Raises SqlSyntaxError for more than one column. Without rows it is an empty array."""
+    context = binder.context
+    plan = binder.surroundings.subquery(node)
+    if len(plan.output) != 1:
+        raise context.error(SqlSyntaxError, "subquery must return only one column", node)
+    if plan.output[0].type.element is not None:
+        raise context.unsupported("an array of more than one dimension", node)
+    source, value, order = _ordered(plan)
+    of_type = array(value.type)
+    call = AggregateCall("array_agg", value, of_type, order=order)
+    gathered = OutputColumn(context.new_id(), "array", of_type)
+    made = Aggregate((gathered,), source, (), (call,))
+    filled = Call(
+        of_type, "coalesce", (ColumnRef(of_type, gathered.id, "array"), Literal(of_type, ()))
+    )
+    column = OutputColumn(context.new_id(), "array", of_type, nullable=False)
+    return scalar_of(Project((column,), made, (filled,)))
+
+
+def _ordered(plan: Logical) -> tuple[Logical, Expression, tuple[ArgumentOrder, ...]]:
+    """Rows, the value of each, and the order that the query gives them."""
+    value: Expression = ColumnRef(plan.output[0].type, plan.output[0].id, plan.output[0].name)
+    source = plan
+    if isinstance(plan, Project) and isinstance(plan.input, Sort):
+        source, value = plan.input, plan.expressions[0]
+    if not isinstance(source, Sort) or not source.keys:
+        return plan, value if source is plan else _first(plan), ()
+    by_id = {column.id: column for column in source.output}
+    order = tuple(
+        ArgumentOrder(
+            ColumnRef(by_id[key.column].type, key.column, by_id[key.column].name),
+            key.descending,
+            key.nulls_first,
+        )
+        for key in source.keys
+    )
+    return source, value, order
+
+
+def _first(plan: Logical) -> Expression:
+    column = plan.output[0]
+    return ColumnRef(column.type, column.id, column.name)
+
+
+register(exp.Array, _array, "expressions", "bracket_notation", "value_constructor")

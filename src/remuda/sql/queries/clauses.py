@@ -1,0 +1,240 @@
+"""Pieces of queries that SELECT and set operations share: output names, ordinals, LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlglot import exp
+
+from remuda.datatypes.sql import BIGINT
+from remuda.errors import (
+    AmbiguousColumn,
+    InvalidColumnReference,
+    InvalidOffset,
+    InvalidRowCount,
+    SqlSyntaxError,
+)
+from remuda.plan.expression import ColumnRef, Expression, Literal, SortKey, walk
+from remuda.plan.logical import Logical, Sort
+from remuda.sql.expressions import calls
+from remuda.sql.expressions.expressions import Embedding, ExpressionBinder
+from remuda.sql.queries.first_rows import limited_by_columns, with_ties
+from remuda.sql.scope.context import Context, identifier
+from remuda.sql.scope.scope import Scope, is_of_this_level
+
+
+def ordinal_of(node: exp.Expr) -> int | None:
+    inner = node.unnest()
+    if isinstance(inner, exp.Literal) and not inner.args["is_string"]:
+        return int(inner.this) if str(inner.this).isdecimal() else None
+    return None
+
+
+def refuse_constant(context: Context, node: exp.Expr, clause: str) -> None:
+    """A number that is no place, a text, TRUE or NULL says nothing about rows."""
+    if isinstance(node.unnest(), exp.Literal | exp.Boolean | exp.Null):
+        raise context.error(SqlSyntaxError, f"non-integer constant in {clause}", node)
+
+
+def matching_output(
+    context: Context, items: Sequence[Any], node: exp.Column, clause: str = "ORDER BY"
+) -> int | None:
+    """The index of the output column called like ``node``; AmbiguousColumn if two differ."""
+    name = identifier(node.this)
+    found = [index for index, item in enumerate(items) if item.name == name]
+    if len({items[index].expression for index in found}) > 1:
+        raise context.error(AmbiguousColumn, f'{clause} "{name}" is ambiguous', node)
+    return found[0] if found else None
+
+
+_TRIM_NAMES: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+_SHORT_TYPE_NAMES: Final = {
+    exp.DType.BOOLEAN: "bool",
+    exp.DType.SMALLINT: "int2",
+    exp.DType.INT: "int4",
+    exp.DType.BIGINT: "int8",
+    exp.DType.FLOAT: "float4",
+    exp.DType.DOUBLE: "float8",
+    exp.DType.DECIMAL: "numeric",
+    exp.DType.VARCHAR: "varchar",
+    exp.DType.CHAR: "bpchar",
+}
+
+
+def default_name(node: exp.Expr) -> str:
+    """The name of an unnamed output column, as PostgreSQL chooses it."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Column):
+        return identifier(inner.this)
+    if isinstance(inner, exp.Cast):
+        named = _strong_name(inner.this)
+        if named is not None:
+            return named
+        to = inner.args["to"]
+        while to.this is exp.DType.ARRAY and to.expressions:
+            to = to.expressions[0]
+        to = to.copy()
+        to.set("expressions", [])
+        return _SHORT_TYPE_NAMES.get(to.this) or to.sql("postgres").lower()
+    if isinstance(inner, exp.Filter | exp.Window | exp.RespectNulls | exp.WithinGroup):
+        return default_name(inner.this)
+    if isinstance(inner, exp.Anonymous):
+        return calls.function_name(inner)
+    if isinstance(inner, exp.Case):
+        return _strong_name(inner.args.get("default")) or "case"
+    if isinstance(inner, exp.Trim):
+        return _TRIM_NAMES.get(str(inner.args.get("position")).upper(), "btrim")
+    if isinstance(inner, exp.Bracket):
+        return default_name(inner.this)
+    if isinstance(inner, exp.Dot):
+        return identifier(inner.expression)
+    if isinstance(inner, exp.Select):
+        # Parentheses around a query are gone as well.
+        selected = inner.expressions
+        first = selected[0] if selected else exp.Null()
+        return (
+            identifier(first.args["alias"]) if isinstance(first, exp.Alias) else default_name(first)
+        )
+    names: dict[type[exp.Expr], str] = {
+        exp.Exists: "exists",
+        exp.Extract: "extract",
+        exp.Array: "array",
+        exp.Tuple: "row",
+        exp.AtTimeZone: "timezone",
+        exp.Substring: "substring",
+        exp.StrPosition: "position",
+        exp.CurrentDate: "current_date",
+        exp.CurrentCatalog: "current_catalog",
+        exp.CurrentSchema: "current_schema",
+        exp.CurrentUser: "current_user",
+        exp.SessionUser: "session_user",
+        exp.CurrentTimestamp: "current_timestamp",
+        exp.Localtimestamp: "localtimestamp",
+        exp.CurrentTime: "current_time",
+        exp.Localtime: "localtime",
+        exp.Overlay: "overlay",
+        exp.Overlaps: "overlaps",
+        exp.Explode: "unnest",
+        exp.Date: "date",
+    }
+    return names.get(type(inner), "?column?")
+
+
+def _strong_name(node: exp.Expr | None) -> str | None:
+    """The name of ``node`` if it is stronger than that of a CASE or a cast around it."""
+    inner = None if node is None else node.unnest()
+    if isinstance(inner, exp.Cast):
+        return _strong_name(inner.this)
+    if isinstance(inner, exp.Case):
+        return _strong_name(inner.args.get("default"))
+    if inner is None or isinstance(inner, exp.Boolean):
+        return None
+    named = default_name(inner)
+    return None if named == "?column?" else named
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """Binds the numbers of rows in LIMIT, OFFSET and FETCH. ``plan_of`` binds subqueries in these,
+    ``level`` has the columns of this query and, in its parents, of those around it."""
+
+    context: Context
+    plan_of: Callable[[exp.Expr], Logical]
+    level: Scope
+
+    def bound(self, node: exp.Expr, clause: str) -> Expression | None:
+        """A BIGINT; None for NULL, which stands for no limit."""
+        self._refuse_own_columns(node, clause)
+        binder = ExpressionBinder(
+            self.context, self.level, Embedding(self.context, clause, self.plan_of)
+        )
+        bound = binder.bind(node)
+        value = binder.convert.assigned(bound, BIGINT, node, f"argument of {clause}")
+        if isinstance(value, Literal):
+            if value.value is None:
+                return None
+            if isinstance(value.value, int) and value.value < 0:
+                kind = InvalidOffset if clause == "OFFSET" else InvalidRowCount
+                raise self.context.error(kind, f"{clause} must not be negative", node)
+        return value
+
+    def _refuse_own_columns(self, node: exp.Expr, clause: str) -> None:
+        outside = node.walk(prune=lambda part: isinstance(part, exp.Query))
+        for part in outside:
+            if not isinstance(part, exp.Column) or isinstance(part.this, exp.Star):
+                continue
+            alone = self.level.parent is None
+            if alone or is_of_this_level(self.context, self.level, part):
+                raise self.context.error(
+                    InvalidColumnReference, f"argument of {clause} must not contain variables", part
+                )
+
+
+def limited(counts: RowCounts, plan: Logical, keys: tuple[SortKey, ...], node: exp.Expr) -> Logical:
+    """``plan`` under the ORDER BY keys and the LIMIT, OFFSET, FETCH of ``node``."""
+    context = counts.context
+    limit = offset = None
+    ties = False
+    if (clause := node.args.get("limit")) is not None:
+        limit = _limit(counts, clause)
+        ties = _has_ties(context, clause, keys, limit)
+    if (clause := node.args.get("offset")) is not None:
+        context.only(clause, "expression")
+        offset = counts.bound(clause.args["expression"], "OFFSET")
+    if not keys and limit is None and offset is None:
+        return plan
+    if any(has_columns(count) for count in (limit, offset)):
+        if ties:
+            raise context.unsupported("WITH TIES by columns of a query around it", node)
+        return limited_by_columns(context, plan, keys, limit, offset)
+    if ties and limit is not None:
+        return with_ties(context, plan, keys, limit, offset)
+    return Sort(plan.output, plan, keys, limit, offset)
+
+
+def _has_ties(
+    context: Context, clause: exp.Expr, keys: tuple[SortKey, ...], limit: Expression | None
+) -> bool:
+    options = clause.args.get("limit_options")
+    if options is None or not options.args.get("with_ties"):
+        return False
+    place = clause.args.get("count") or clause.args.get("expression")
+    if isinstance(clause, exp.Limit):
+        raise context.error(
+            SqlSyntaxError,
+            "LIMIT has no WITH TIES",
+            place,
+            hint="Write FETCH FIRST n ROWS WITH TIES.",
+        )
+    if not keys:
+        raise context.error(
+            SqlSyntaxError, "WITH TIES cannot be specified without ORDER BY clause", place
+        )
+    if limit is None:
+        raise context.error(
+            InvalidRowCount, "row count cannot be null in FETCH FIRST ... WITH TIES clause", place
+        )
+    return True
+
+
+def has_columns(count: Expression | None) -> bool:
+    """Whether LIMIT or OFFSET depend on a row of a query around this one."""
+    return count is not None and any(isinstance(part, ColumnRef) for part in walk(count))
+
+
+def _limit(counts: RowCounts, clause: exp.Expr) -> Expression | None:
+    context = counts.context
+    options = clause.args.get("limit_options")
+    if options is not None:
+        context.only(options, "rows", "with_ties")
+    if isinstance(clause, exp.Fetch):
+        context.only(clause, "direction", "count", "limit_options")
+        count = clause.args.get("count")
+        return Literal(BIGINT, 1) if count is None else counts.bound(count, "FETCH")
+    context.only(clause, "expression", "limit_options")
+    value = clause.args["expression"]
+    if isinstance(value, exp.Var) and str(value.this).upper() == "ALL":
+        return None
+    return counts.bound(value, "LIMIT")

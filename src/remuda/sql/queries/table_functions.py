@@ -1,0 +1,254 @@
+"""Functions in FROM: ``generate_series(1, 9) [WITH ORDINALITY] AS g (n)``, ``ROWS FROM (...)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from remuda.catalog.system_relations import FUNCTIONS
+from remuda.datatypes.sql import BIGINT, JSON, VARCHAR, SqlType, array, unrestricted
+from remuda.datatypes.text import type_name
+from remuda.errors import SqlSyntaxError, UndefinedFunction, UndefinedType
+from remuda.plan.expression import Call, ColumnRef, Expression, Literal
+from remuda.plan.logical import Logical, OutputColumn, Project, Unfold
+from remuda.plan.set_functions import RECORD_FUNCTIONS, SET_FUNCTIONS, SetCall, SetSignature
+from remuda.sql.expressions.calls import function_name
+from remuda.sql.expressions.conversion import is_untyped
+from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
+from remuda.sql.queries.clauses import default_name
+from remuda.sql.scope.context import Context, identifier
+from remuda.sql.scope.output import one_row
+from remuda.sql.scope.scope import Scope, column_refs
+from remuda.sql.scope.supplied import supplied
+from remuda.sql.text.places import position_of
+from remuda.sql.text.types import type_from_tree
+
+_POPULATING: Final = {
+    f"{kind}_populate_{rows}": f"json_to_{rows}"
+    for kind in ("json", "jsonb")
+    for rows in ("record", "recordset")
+}
+
+
+def is_table_function(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Table):
+        return bool(node.args.get("rows_from")) or isinstance(node.this, exp.Anonymous | exp.Func)
+    if isinstance(node, exp.Lateral):
+        return not isinstance(node.this, exp.Query | exp.Subquery | exp.Values)
+    return isinstance(node, exp.Unnest)
+
+
+@dataclass(frozen=True, slots=True)
+class TableFunction:
+    """Its plan, and the names of its columns where no alias gives others. ``name`` is its alias
+    where there is none."""
+
+    plan: Logical
+    name: str
+    columns: list[tuple[str, Expression]]
+    alias: exp.Expr | None
+    column_aliases: list[exp.Expr]
+
+
+def bind_table_function(context: Context, node: exp.Expr, parent: Scope | None) -> TableFunction:
+    """``parent``: the columns that arguments may use, those of relations to the left included."""
+    return _Binder(context, parent).bind(node)
+
+
+def bound_call(
+    binder: ExpressionBinder, name: str, arguments: Sequence[exp.Expr], node: exp.Expr
+) -> tuple[SetCall, SetSignature]:
+    """A call of a set function. Raises UndefinedFunction for arguments that it does not take."""
+    context = binder.context
+    bound = [binder.bind(argument) for argument in arguments]
+    given = tuple(argument.type for argument in bound)
+    function = SET_FUNCTIONS[name]
+    signature = function.resolve(given)
+    if signature is None:
+        shown = ["unknown" if is_untyped(e) else type_name(e.type) for e in bound]
+        raise context.error(
+            UndefinedFunction,
+            f"function {name}({', '.join(shown)}) does not exist",
+            node,
+            hint=f"{name} takes: {function.summary}.",
+        )
+    converted = tuple(
+        binder.convert.implicit(argument, wanted, place)
+        for argument, wanted, place in zip(bound, signature.arguments, arguments, strict=True)
+    )
+    types = tuple(found for _, found in signature.columns)
+    return SetCall(function.name, converted, types), signature
+
+
+class _Binder:
+    def __init__(self, context: Context, parent: Scope | None) -> None:
+        self.context = context
+        forbidding = Forbidding(context, "functions in FROM")
+        self.binder = ExpressionBinder(context, Scope(parent=parent), forbidding)
+
+    def bind(self, node: exp.Expr) -> TableFunction:
+        ordinality = bool(node.args.get("ordinality"))
+        alias = node.args.get("alias")
+        names = [] if alias is None else list(alias.args.get("columns") or ())
+        if isinstance(node, exp.Lateral):
+            self.context.only(node, "this", "alias", "view", "outer", "ordinality")
+            offset = node.this.args.get("offset")
+            calls = [node.this]
+        elif isinstance(node, exp.Unnest):
+            self.context.only(node, "expressions", "alias", "offset", "joins")
+            offset = node.args.get("offset")
+            calls = [node]
+        else:
+            self.context.only(node, "this", "alias", "ordinality", "rows_from", "joins")
+            offset = None
+            several = node.args.get("rows_from") or ()
+            calls = [part if isinstance(part, exp.Unnest) else part.this for part in several]
+            calls = calls or [node.this]
+        if offset:  # sqlglot takes the last alias for it
+            ordinality = True
+            names += [offset] if isinstance(offset, exp.Expr) else []
+        definitions = [name for name in names if isinstance(name, exp.ColumnDef)]
+        if definitions:
+            names = []
+        plan, name, columns = self._plan(calls, ordinality, definitions)
+        if alias is not None and alias.this is not None and len(columns) - ordinality == 1:
+            given, expression = columns[0]
+            columns[0] = (given or identifier(alias.this), expression)
+        columns = [(column or name, expression) for column, expression in columns]
+        return TableFunction(plan, name, columns, alias, names)
+
+    def _plan(
+        self, calls: Sequence[exp.Expr], ordinality: bool, definitions: Sequence[exp.ColumnDef]
+    ) -> tuple[Logical, str, list[tuple[str, Expression]]]:
+        """The plan, the function's name, the columns ("" for one that goes by its relation's)."""
+        bound: list[SetCall] = []
+        names: list[str] = []
+        first = ""
+        for call in calls:
+            name = "unnest" if isinstance(call, exp.Unnest) else self._name(call)
+            first = first or name
+            fields: list[tuple[str, SqlType]] | None = None
+            if name in _POPULATING:
+                name, call, fields = self._populating(name, call, definitions)  # noqa: PLW2901
+            if name in FUNCTIONS and len(calls) == 1 and not (call.expressions or ordinality):
+                return self._supplied(name)
+            if name not in SET_FUNCTIONS:
+                if len(calls) > 1 or ordinality:
+                    raise self.context.unsupported(f"the function {name} among rows", call)
+                return self._scalar(call, name)
+            arguments = call.expressions
+            several = name == "unnest" and len(arguments) > 1
+            for group in [[a] for a in arguments] if several else [list(arguments)]:
+                made, signature = bound_call(self.binder, name, group, call)
+                made, signature = self._defined(made, signature, definitions, fields, call)
+                bound.append(made)
+                names += [column for column, _ in signature.columns]
+        if len(bound) > 1:
+            functions = [made.function for made in bound for _ in made.types]
+            names = [name or own for name, own in zip(names, functions, strict=True)]
+        types = [found for made in bound for found in made.types]
+        output = [self._column(n or first, t) for n, t in zip(names, types, strict=True)]
+        if ordinality:
+            names.append("ordinality")
+            output.append(OutputColumn(self.context.new_id(), "ordinality", BIGINT, nullable=False))
+        plan = Unfold(tuple(output), one_row(), tuple(bound), ordinality)
+        columns: list[tuple[str, Expression]] = [
+            (n, ColumnRef(c.type, c.id, c.name)) for n, c in zip(names, output, strict=True)
+        ]
+        return plan, first, columns
+
+    def _defined(
+        self,
+        made: SetCall,
+        signature: SetSignature,
+        definitions: Sequence[exp.ColumnDef],
+        fields: list[tuple[str, SqlType]] | None,
+        node: exp.Expr,
+    ) -> tuple[SetCall, SetSignature]:
+        """With the columns of a column definition list, which some functions need if no
+        ``fields`` are known."""
+        if made.function not in RECORD_FUNCTIONS:
+            if definitions:
+                raise self.context.error(
+                    SqlSyntaxError,
+                    'a column definition list is only allowed for functions returning "record"',
+                    definitions[0],
+                )
+            return made, signature
+        if definitions and fields is not None:
+            raise self.context.error(
+                SqlSyntaxError,
+                "a column definition list is redundant for a function returning a named composite "
+                "type",
+                definitions[0],
+            )
+        if not definitions and fields is None:
+            raise self.context.error(
+                SqlSyntaxError,
+                'a column definition list is required for functions returning "record"',
+                node,
+                hint="Write AS x (column type, ...) behind it.",
+            )
+        columns = [self._definition(each) for each in definitions] if fields is None else fields
+        names = Literal(array(VARCHAR), tuple(name for name, _ in columns))
+        types = tuple(each for _, each in columns)
+        arguments = made.arguments
+        if made.function == "json_to_record":  # of NULL a row of NULLs
+            arguments = (Call(JSON, "coalesce", (*arguments, Literal(JSON, "{}"))),)
+        call = SetCall(made.function, (*arguments, names), types)
+        return call, SetSignature((*signature.arguments, names.type), tuple(columns))
+
+    def _definition(self, definition: exp.ColumnDef) -> tuple[str, SqlType]:
+        self.context.only(definition, "this", "kind")
+        place = position_of(self.context.text, definition.this)
+        return identifier(definition.this), type_from_tree(definition.args["kind"], place)
+
+    def _populating(
+        self, name: str, call: exp.Expr, definitions: Sequence[exp.ColumnDef]
+    ) -> tuple[str, exp.Expr, list[tuple[str, SqlType]] | None]:
+        """``jsonb_populate_record(NULL::map, json)`` is ``jsonb_to_record(json)`` with the columns
+        of the map."""
+        base = call.expressions[0] if len(call.expressions) == 2 else None
+        to = base.args["to"].args.get("kind") if isinstance(base, exp.Cast) else None
+        row_type = identifier(to) if isinstance(to, exp.Identifier) else ""
+        schema = self.context.catalog.find(row_type) if row_type else None
+        of_null = isinstance(base, exp.Cast) and isinstance(base.this, exp.Null)
+        if row_type not in ("", "record") and schema is None:
+            raise self.context.error(UndefinedType, f'type "{row_type}" does not exist', base)
+        if not of_null or not (schema is not None or (row_type == "record" and definitions)):
+            raise self.context.unsupported(
+                f"{name} of another record than a NULL of a map's type",
+                call if base is None else base,
+                hint="Write NULL::map, or json_to_record(json) AS x (column type, ...).",
+            )
+        plain = exp.Anonymous(this=_POPULATING[name], expressions=call.expressions[1:])
+        plain.update_positions(call)
+        if schema is None:
+            return _POPULATING[name], plain, None
+        return _POPULATING[name], plain, [(c.name, c.type) for c in schema.shown]
+
+    def _column(self, name: str, sql_type: SqlType) -> OutputColumn:
+        return OutputColumn(self.context.new_id(), name, unrestricted(sql_type))
+
+    def _name(self, call: exp.Expr) -> str:
+        if isinstance(call, exp.Anonymous):
+            return function_name(call)
+        return default_name(call)
+
+    def _supplied(self, name: str) -> tuple[Logical, str, list[tuple[str, Expression]]]:
+        """Rows that the catalog gives."""
+        relation = FUNCTIONS[name]
+        plan = supplied(self.context, relation.qualified, relation.columns, alias=name)
+        return plan, name, column_refs(plan.output)
+
+    def _scalar(
+        self, call: exp.Expr, name: str
+    ) -> tuple[Logical, str, list[tuple[str, Expression]]]:
+        """A function that gives one value: one row."""
+        value = self.binder.convert.settled(self.binder.bind(call), call)
+        column = self._column(name, value.type)
+        plan = Project((column,), one_row(), (value,))
+        return plan, name, [("", ColumnRef(column.type, column.id, column.name))]

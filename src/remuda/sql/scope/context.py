@@ -1,0 +1,174 @@
+"""What one statement shares while it is bound: ids, parameter types, the text for errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from sqlglot import exp
+
+from remuda.datatypes.sql import NULL, VARCHAR, Kind, SqlType
+from remuda.errors import LimitExceeded, NotSupported, RemudaError, WrongParameters
+from remuda.plan.expression import ColumnId, Parameter
+from remuda.sql.scope.statements import CatalogReader
+from remuda.sql.text.places import position_of
+from remuda.sql.text.tokens import CALL_MARK
+
+ErrorType = TypeVar("ErrorType", bound=RemudaError)
+
+RELATIONS_MAX: Final = 1000
+"""Relations of one statement after CTEs have been expanded."""
+
+
+class Context:
+    """Mutable state of binding one statement."""
+
+    def __init__(
+        self,
+        text: str,
+        catalog: CatalogReader,
+        parameters: int,
+        known: Sequence[SqlType | None] | None = None,
+    ) -> None:
+        self.text = text
+        self.catalog = catalog
+        self.parameter_types: list[SqlType | None] = [None] * parameters
+        for index, found in enumerate((known or ())[:parameters]):
+            self.parameter_types[index] = found
+        self.uses: set[str] = set()
+        """The maps and views that have been named so far."""
+        self.inside: list[str] = []
+        """The views that are being bound, the outermost first."""
+        self._last_id = 0
+        self._relations = 0
+        self._names: set[str] = set()
+
+    def new_id(self) -> ColumnId:
+        self._last_id += 1
+        return self._last_id
+
+    def unique(self, name: str) -> str:
+        """``name``, or one like it that was not given out before."""
+        found, number = name, 1
+        while found in self._names:
+            number += 1
+            found = f"{name} ({number})"
+        self._names.add(found)
+        return found
+
+    def count_relation(self, node: exp.Expr) -> None:
+        self._relations += 1
+        if self._relations > RELATIONS_MAX:
+            raise self.error(
+                LimitExceeded, f"a statement can read at most {RELATIONS_MAX} relations", node
+            )
+
+    # --- errors ---
+
+    def error(
+        self,
+        kind: type[ErrorType],
+        message: str,
+        node: exp.Expr | None,
+        hint: str = "",
+        detail: str = "",
+    ) -> ErrorType:
+        return kind(
+            message,
+            position=position_of(self.text, node),
+            statement=self.text,
+            hint=hint,
+            detail=detail,
+        )
+
+    def unsupported(self, what: str, node: exp.Expr | None, hint: str = "") -> NotSupported:
+        return self.error(NotSupported, f"{what} is not supported", node, hint)
+
+    def located(self, error: ErrorType, node: exp.Expr | None) -> ErrorType:
+        """``error`` with the place of ``node``, unless it has one."""
+        if error.position is None:
+            error.position = position_of(self.text, node)
+        error.statement = self.text
+        return error
+
+    def only(self, node: exp.Expr, *consumed: str) -> None:
+        """Refuse every part of ``node`` that its binder does not know: nothing is ever ignored."""
+        for name, value in node.args.items():
+            if value and name not in consumed:
+                raise self._leftover(node, name, value)
+
+    def _leftover(self, node: exp.Expr, name: str, value: object) -> NotSupported:
+        inner = value[0] if isinstance(value, list) else value
+        place = inner if isinstance(inner, exp.Expr) else node
+        what = CLAUSES.get(name) or name.rstrip("_").replace("_", " ").upper()
+        if position_of(self.text, place) is None:
+            place = node
+        return self.unsupported(what, place)
+
+    # --- parameters ---
+
+    def parameter(self, index: int) -> Parameter:
+        """The parameter, untyped (Kind.NULL) as long as nothing tells its type."""
+        return Parameter(self.parameter_types[index] or NULL, index)
+
+    def finish_parameters(self) -> tuple[SqlType, ...]:
+        """The types of all parameters; WrongParameters if one stayed open."""
+        for index, found in enumerate(self.parameter_types):
+            if found is None:
+                raise self.undetermined(index, None)
+            if found.kind is Kind.NULL:  # the client has sent NULL, and nothing says of which type
+                self.parameter_types[index] = VARCHAR
+        return tuple(found for found in self.parameter_types if found is not None)
+
+    def undetermined(self, index: int, node: exp.Expr | None) -> WrongParameters:
+        return self.error(
+            WrongParameters,
+            f"could not determine data type of parameter ${index + 1}",
+            node,
+            hint=f"Say it with a cast, for example CAST(${index + 1} AS INTEGER).",
+        )
+
+
+def identifier(node: exp.Expr) -> str:
+    """The name that an identifier means: unquoted ones fold to lower case."""
+    name = str(node.this).removeprefix(CALL_MARK)
+    return name if node.args.get("quoted") else name.lower()
+
+
+CLAUSES: Final = {
+    "qualify": "QUALIFY",
+    "windows": "WINDOW",
+    "locks": "FOR UPDATE",
+    "into": "SELECT INTO",
+    "sample": "TABLESAMPLE",
+    "pivots": "PIVOT",
+    "laterals": "LATERAL",
+    "only": "FROM ONLY",
+    "db": "a name with a schema",
+    "catalog": "a name with a catalog",
+    "conflict": "ON CONFLICT",
+    "returning": "RETURNING",
+    "on": "DISTINCT ON",
+    "sort": "SORT BY",
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
+    "connect": "CONNECT BY",
+    "except_": "SELECT * EXCEPT",
+    "replace": "SELECT * REPLACE",
+    "rename": "SELECT * RENAME",
+    "all": "GROUP BY ALL",
+    "rollup": "ROLLUP",
+    "cube": "CUBE",
+    "grouping_sets": "GROUPING SETS",
+    "overwrite": "INSERT OVERWRITE",
+    "ordinality": "WITH ORDINALITY",
+    "recursive": "WITH RECURSIVE",
+    "format": "FORMAT",
+    "with_fill": "WITH FILL",
+    "default": "DEFAULT VALUES",
+    "system_time": "FOR SYSTEM_TIME",
+    "version": "FOR VERSION",
+    "kind": "SELECT AS STRUCT",
+    "hint": "a hint",
+}
+"""sqlglot's argument names -> what users call them."""

@@ -1,0 +1,287 @@
+"""``regclass`` and its kind: types of objects of the catalog.
+
+A value is the OID of an object. As text it is the object's name, and a text is read as a name. The
+names are those of the catalog while the statement is bound; a plan is not used any more once the
+catalog has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from sqlglot import exp
+
+from remuda.catalog.pg_objects import OWNER_OID, SCHEMAS, indexes, relations
+from remuda.catalog.pg_types import OBJECTS, PG_TYPES, VECTORS
+from remuda.catalog.system_relations import INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, SYS
+from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, aliased, array
+from remuda.datatypes.text import parse_text
+from remuda.errors import (
+    DataError,
+    InvalidName,
+    RemudaError,
+    UndefinedFunction,
+    UndefinedMap,
+    UndefinedObject,
+    UndefinedSchema,
+    UndefinedType,
+)
+from remuda.plan.expression import Call, Cast, Expression, Literal
+from remuda.sql.scope.context import Context
+from remuda.sql.scope.routines import routines
+from remuda.sql.scope.statements import told
+from remuda.sql.text.suggest import did_you_mean
+
+OID: Final = aliased(BIGINT, "oid")
+NOTHING: Final = "-"
+"""How the OID 0 is written: no object."""
+
+
+class Holder:
+    """The catalog of a statement, as ``pg_objects`` reads it."""
+
+    def __init__(self, context: Context) -> None:
+        catalog = told(context.catalog)
+        maps = [catalog.find(name) for name in catalog.names()]
+        views = [catalog.find_view(name) for name in catalog.view_names()]
+        self.maps: Sequence[MapSchema] = [schema for schema in maps if schema is not None]
+        self.views: Sequence[ViewDefinition] = [view for view in views if view is not None]
+
+
+# --- the names of each kind --------------------------------------------------------------------
+
+_Named = Iterator[tuple[int, str, str]]
+"""OID, schema and name of objects; the schema is "" for kinds that are in none."""
+
+
+def _relations(context: Context) -> _Named:
+    holder = Holder(context)
+    for relation in relations(holder):
+        yield relation.oid, relation.schema, relation.name
+    for index in indexes(holder):
+        yield index.oid, PUBLIC, index.name
+
+
+def _functions(_context: Context) -> _Named:
+    for routine in routines():
+        yield routine.oid, PG_CATALOG, routine.name
+
+
+def _schemas(_context: Context) -> _Named:
+    for name, oid in SCHEMAS.items():
+        yield oid, "", name
+
+
+def _roles(_context: Context) -> _Named:
+    yield OWNER_OID, "", OWNER
+
+
+_LISTED: Final[dict[str, tuple[Callable[[Context], _Named], str, type[RemudaError]]]] = {
+    "regclass": (_relations, "relation", UndefinedMap),
+    "regproc": (_functions, "function", UndefinedFunction),
+    "regprocedure": (_functions, "function", UndefinedFunction),
+    "regnamespace": (_schemas, "schema", UndefinedSchema),
+    "regrole": (_roles, "role", UndefinedObject),
+}
+_HIDDEN: Final = (INFORMATION_SCHEMA, SYS)
+"""Schemas that no search path has."""
+
+
+def names(context: Context, kind: str) -> dict[int, str]:
+    """How each object of a kind is written."""
+    if kind == "regtype":
+        found = {t.oid: t.shown for t in PG_TYPES}
+        found.update({t.array: f"{t.shown}[]" for t in PG_TYPES if t.array})
+        return found
+    listed, _, _ = _LISTED[kind]
+    return {
+        oid: f"{schema}.{quoted_name(name)}" if schema in _HIDDEN else quoted_name(name)
+        for oid, schema, name in listed(context)
+    }
+
+
+def _numbers(context: Context, kind: str) -> dict[tuple[str, ...], int]:
+    """The OIDs by name, and by schema and name."""
+    found: dict[tuple[str, ...], int] = {}
+    if kind == "regtype":
+        for t in PG_TYPES:
+            for name in (t.name, t.shown):
+                found[name,] = found[PG_CATALOG, name] = t.oid
+                found[f"{name}[]",] = found[PG_CATALOG, f"{name}[]"] = t.array
+            found[f"_{t.name}",] = found[PG_CATALOG, f"_{t.name}"] = t.array
+        return found
+    for oid, schema, name in _LISTED[kind][0](context):
+        found[schema, name] = oid
+        if schema not in _HIDDEN:
+            found.setdefault((name,), oid)
+    return found
+
+
+# --- text to number ----------------------------------------------------------------------------
+
+
+def found_number(context: Context, kind: str, text: str) -> int | None:
+    """The OID of the object that ``text`` names; None without one. Raises InvalidName."""
+    text = text.strip()
+    if text == NOTHING:
+        return 0
+    if text.isdecimal():
+        return int(text)
+    if kind == "regprocedure":
+        text = text.partition("(")[0]
+    parts = _parts(text)
+    if kind == "regtype":
+        parts = (*parts[:-1], _plain_type(parts[-1]))
+    return _numbers(context, kind).get(parts)
+
+
+def number(context: Context, kind: str, text: str, node: exp.Expr | None) -> int:
+    """The OID of the object that ``text`` names. Raises the error of the kind without one."""
+    try:
+        found = found_number(context, kind, text)
+    except RemudaError as error:
+        raise context.located(error, node) from None
+    if found is not None:
+        return found
+    if kind == "regtype":
+        raise context.error(UndefinedType, f'type "{text}" does not exist', node)
+    listed, what, undefined = _LISTED[kind]
+    known = [name for _, _, name in listed(context)]
+    raise context.error(
+        undefined, f'{what} "{text}" does not exist', node, hint=did_you_mean(text, known)
+    )
+
+
+def _plain_type(text: str) -> str:
+    """``character varying(20) []`` without what says nothing about the type: its modifier."""
+    head, _, tail = text.partition("(")
+    words = (head + " " + tail.partition(")")[2]).replace("[", " [").split()
+    brackets = "[]" if words and words[-1] == "[]" else ""
+    name = " ".join(words[: len(words) - bool(brackets)])
+    return _SPELLINGS.get(name, name) + brackets
+
+
+_SPELLINGS: Final = {
+    "int": "int4",
+    "decimal": "numeric",
+    "dec": "numeric",
+    "char": "bpchar",
+    "float": "float8",
+    "double": "float8",
+    "string": "text",
+    "tinyint": "int2",
+}
+"""Names of types that the grammar knows and the catalog does not."""
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """Schema and name as they are written -> as the catalog has them. Raises InvalidName."""
+    parts: list[str] = []
+    rest = text.strip()
+    while True:
+        if rest.startswith('"'):
+            end = _closing(rest)
+            parts.append(rest[1:end].replace('""', '"'))
+            rest = rest[end + 1 :].strip()
+        else:
+            word, dot, after = rest.partition(".")
+            parts.append(word.strip().lower())
+            rest = dot + after
+        if not rest:
+            return tuple(parts)
+        if not rest.startswith("."):
+            raise InvalidName(f"invalid name syntax: {text}")
+        rest = rest[1:].strip()
+
+
+def _closing(text: str) -> int:
+    """Where the quoted name ends with which ``text`` begins. Raises InvalidName."""
+    place = 1
+    while True:
+        place = text.find('"', place)
+        if place < 0:
+            raise InvalidName(f"invalid name syntax: {text}")
+        if text[place + 1 : place + 2] != '"':
+            return place
+        place += 2
+
+
+def of_objects(sql_type: SqlType) -> bool:
+    """Whether values are OIDs of objects, or arrays of such."""
+    return (sql_type.element or sql_type).alias in OBJECTS
+
+
+def object_literal(
+    context: Context, text: str, sql_type: SqlType, node: exp.Expr | None
+) -> Literal:
+    """The value of a type ``of_objects`` that ``text`` names. Raises what ``number`` raises."""
+    if sql_type.element is None:
+        return Literal(sql_type, number(context, sql_type.alias, text, node))
+    kind = sql_type.element.alias
+    try:
+        parts = parse_text(text, array(VARCHAR))
+    except DataError as error:
+        raise context.located(error, node) from None
+    assert isinstance(parts, tuple)
+    return Literal(
+        sql_type, tuple(None if p is None else number(context, kind, str(p), node) for p in parts)
+    )
+
+
+def as_number(context: Context, kind: str, text: Expression) -> Expression:
+    """The OIDs of what a column, or a parameter, names; NULL where there is no such object."""
+    known: dict[str, int] = {}
+    for parts, oid in _numbers(context, kind).items():
+        *schema, name = parts
+        known[".".join(parts)] = known[".".join([*schema, quoted_name(name)])] = oid
+    folded = Call(VARCHAR, "lower", (text,))
+    exact, lower = (_looked_up(OID, key, known) for key in (text, folded))
+    return Call(aliased(BIGINT, kind), "coalesce", (exact, lower))
+
+
+# --- number to text ----------------------------------------------------------------------------
+
+
+def looked_up(key: Expression, found: Mapping[int, str]) -> Expression:
+    """The text of each number; NULL for those that are not in ``found``."""
+    return _looked_up(VARCHAR, key, found)
+
+
+def _looked_up(
+    result: SqlType, key: Expression, found: Mapping[int, str] | Mapping[str, int]
+) -> Expression:
+    keys = Literal(array(key.type), tuple(found))
+    values = Literal(array(result), tuple(found.values()))
+    return Call(result, "lookup", (key, keys, values))
+
+
+def is_written(sql_type: SqlType) -> bool:
+    """Whether values are written in another way than those of the plain type: by name, or with
+    blanks between the elements."""
+    inner = sql_type.element or sql_type
+    return inner.alias in OBJECTS or (sql_type.alias in VECTORS and not sql_type.is_text)
+
+
+def as_text(context: Context, value: Expression) -> Expression:
+    """How a value ``is_written``: its text, of an array of objects an array of texts."""
+    if value.type.alias in VECTORS:
+        shown = aliased(VARCHAR, value.type.alias)  # drivers are told the type of the catalog
+        return Call(shown, "array_to_string", (value, Literal(VARCHAR, " ")))
+    if value.type.element is not None:
+        kind, plain = value.type.element.alias, retyped(value, array(BIGINT))
+        known = {0: NOTHING, **names(context, kind)}
+        keys, texts = array(BIGINT), array(VARCHAR)
+        found = (Literal(keys, tuple(known)), Literal(texts, tuple(known.values())))
+        return Call(texts, "lookup_each", (plain, *found))
+    plain = retyped(value, BIGINT)
+    known = {0: NOTHING, **names(context, value.type.alias)}
+    return Call(VARCHAR, "coalesce", (looked_up(plain, known), Cast(VARCHAR, plain)))
+
+
+def retyped(value: Expression, sql_type: SqlType) -> Expression:
+    """The same value under another name of its type."""
+    return value if value.type.alias == sql_type.alias else replace(value, type=sql_type)

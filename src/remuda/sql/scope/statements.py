@@ -1,0 +1,340 @@
+"""Statements: what the parser hands to the binder, and what the binder hands to the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+from remuda.catalog.edits import Edit
+from remuda.datatypes.index import IndexDefinition
+from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import RemudaError
+from remuda.plan.logical import Logical
+from remuda.sql.trees.cluster import CancelTree, ClusterTree
+from remuda.sql.trees.session import SessionTree
+from remuda.sql.trees.snapshot import SnapshotTree
+from remuda.sql.trees.syntax import ExplainOptions, Tree
+
+
+class CatalogReader(Protocol):
+    """The maps that a statement may name. ``version`` changes with every change of the catalog."""
+
+    @property
+    def version(self) -> int: ...
+
+    def find(self, name: str) -> MapSchema | None: ...
+
+    def find_view(self, name: str) -> ViewDefinition | None: ...
+
+    def names(self) -> Sequence[str]: ...
+
+    def view_names(self) -> Sequence[str]: ...
+
+
+@runtime_checkable
+class DiscreetReader(Protocol):
+    """A ``CatalogReader`` of which not everything may be told."""
+
+    def told(self) -> CatalogReader: ...
+
+
+def told(catalog: CatalogReader) -> CatalogReader:
+    """What may be told of it to whoever sent the statement: for hints and functions that look
+    names up."""
+    return catalog.told() if isinstance(catalog, DiscreetReader) else catalog
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedStatement:
+    """One statement, not yet bound. ``text`` is its own text, ``start`` its offset in the script
+    that it came from (0 when it was parsed alone); positions in errors refer to ``text``.
+
+    ``parameters`` is the number of positional parameters: the count of ``?`` or the highest ``$n``.
+    """
+
+    text: str
+    tree: Tree
+    parameters: int
+    start: int = 0
+
+    @property
+    def reads_only(self) -> bool:
+        return self.tree.reads_only
+
+
+class SignalKind(Enum):
+    CANCEL = "cancel"
+    TERMINATE = "terminate"
+    RESET_STATEMENTS = "reset statements"
+
+
+@dataclass(frozen=True, slots=True)
+class BackendSignal:
+    """``column`` of a result has the pids of clients. Each of them is signalled when all rows are
+    there, and its place gets whether it was: BOOLEAN. ``RESET_STATEMENTS`` takes no pid."""
+
+    column: int
+    kind: SignalKind
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """``column`` of a result has the value that a setting of the session takes with each row;
+    ``local``: until the end of the transaction."""
+
+    column: int
+    name: str
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """``column`` of a result has the seconds to wait for each row; its place gets an empty
+    text."""
+
+    column: int
+
+
+ItemEffect: TypeAlias = BackendSignal | SettingChange | Sleep
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """``plan.output[i]`` is the result column called ``names[i]`` (names may repeat)."""
+
+    plan: Logical
+    names: tuple[str, ...]
+    parameter_types: tuple[SqlType, ...] = ()
+    locking: bool = False
+    """FOR UPDATE, FOR SHARE."""
+    effects: tuple[ItemEffect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateMapStatement:
+    """``schema.map_id`` is 0: the catalog gives the id."""
+
+    schema: MapSchema
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAsStatement:
+    """A map for the rows of a query. ``source.output`` are the first columns of ``schema``;
+    it is None when the map stays empty."""
+
+    schema: MapSchema
+    if_not_exists: bool
+    source: Logical | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """No row of a map that ``edits`` have changed may fulfil ``query``, a SELECT: ``refusal`` makes
+    the error of the first row of its result (physical values of the types ``shown``)."""
+
+    query: str
+    refusal: Callable[[Sequence[PhysicalValue]], RemudaError]
+    shown: tuple[SqlType, ...] = ()
+    """The types of the first columns of the result; the others tell nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogStatement:
+    """ALTER, DROP, CREATE VIEW, COMMENT: ``edits`` of the catalog of ``version``.
+
+    With ``verify`` they are made first, so that every new row meets what they demand; then the rows
+    that are there are looked at. If all is well, ``finally_`` is made; otherwise ``undo``.
+    """
+
+    tag: str
+    version: int
+    edits: tuple[Edit, ...]
+    verify: tuple[Verification, ...] = ()
+    finally_: tuple[Edit, ...] = ()
+    undo: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndexStatement:
+    """``exists``: an index of the name is there already, and IF NOT EXISTS was said."""
+
+    schema: MapSchema
+    definition: IndexDefinition
+    exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndexStatement:
+    """``indexes`` are (map id, name of the index)."""
+
+    indexes: tuple[tuple[int, str], ...]
+    if_exists: bool
+
+
+InsertMode: TypeAlias = Literal["insert", "sink"]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertStatement:
+    """Rows of ``source`` go into the map of ``schema``: ``source.output`` is all of its columns, in
+    schema order, of the schema's types. Mode ``insert`` refuses keys that exist, ``sink`` replaces.
+
+    The source may put out NULL for a column that is NOT NULL: whoever stores the row checks it.
+    """
+
+    schema: MapSchema
+    source: Logical
+    mode: InsertMode
+    parameter_types: tuple[SqlType, ...] = ()
+
+
+class Repeats(Enum):
+    """What to do when a statement comes to the same row more than once."""
+
+    NEVER = "never"
+    """It cannot, or the owner of the row refuses it."""
+    FIRST = "first"
+    """The first time counts."""
+    REFUSE = "refuse"
+
+
+class MergeAction(Enum):
+    """What MERGE does with one row; the value travels in the first column of its source."""
+
+    INSERT = 1
+    UPDATE = 2
+    """The old row is removed, the new one written."""
+    DELETE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Arbiter:
+    """Columns, by position, whose values tell rows apart: the key, or those of a unique index."""
+
+    positions: tuple[int, ...]
+    nulls_distinct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStatement:
+    """UPDATE, DELETE, and INSERT with ON CONFLICT or RETURNING.
+
+    ``source.output`` is, in this order: all columns of the rows to write, of the schema's types in
+    schema order, if it ``writes``; the key columns of the rows to remove if it ``removes``; the
+    columns of RETURNING, whose names are ``returning``. A row that is both removed and written
+    under the same key is replaced.
+    """
+
+    verb: Literal["INSERT", "SINK", "UPDATE", "DELETE", "MERGE"]
+    schema: MapSchema
+    source: Logical
+    writes: bool
+    removes: bool
+    insert_only: bool
+    """A row whose key exists (and is not removed) is refused."""
+    reads_target: bool
+    """The rows were made from what the map held: they must not have changed since."""
+    repeats: Repeats
+    returning: tuple[str, ...]
+    parameter_types: tuple[SqlType, ...] = ()
+    chooses: bool = False
+    """The first column of ``source`` is a ``MergeAction``: not every row is written and removed."""
+    query: BoundQuery | None = None
+    """What the statement answers: it reads the rows of RETURNING as ``relation``."""
+    relation: str = ""
+    arbiters: tuple[Arbiter, ...] = ()
+    """Of ``source.output``: what a row that comes a second time has in common with the first one;
+    none: the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateStatement:
+    schema: MapSchema
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainStatement:
+    """``title``: what the plan of a query is for, "" for itself."""
+
+    options: ExplainOptions
+    statement: BoundQuery | InsertStatement | ChangeStatement
+    title: str = ""
+
+
+class ShowKind(Enum):
+    INDEXES = "indexes"
+    MAPS = "maps"
+    VIEWS = "views"
+    COLUMNS = "columns"
+    CREATE = "create"
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStatement:
+    """SHOW MAPS, SHOW TABLES, SHOW VIEWS (without ``relation``); SHOW COLUMNS FROM, DESCRIBE, SHOW
+    CREATE of a map or a view."""
+
+    kind: ShowKind
+    relation: MapSchema | ViewDefinition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzeStatement:
+    """Statistics of these maps are to be taken again; none for a VACUUM or REINDEX: members collect
+    old versions and keep indexes by themselves."""
+
+    maps: tuple[MapSchema, ...]
+    tag: str = "ANALYZE"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStatement:
+    """About the client's session: carried out where that is known."""
+
+    tree: SessionTree
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStatement:
+    """About snapshots: carried out as it was read."""
+
+    tree: SnapshotTree
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStatement:
+    """About the cluster itself: carried out as it was read."""
+
+    tree: ClusterTree
+
+
+@dataclass(frozen=True, slots=True)
+class CancelStatement:
+    """About the work of somebody: carried out as it was read."""
+
+    tree: CancelTree
+
+
+BoundStatement: TypeAlias = (
+    BoundQuery
+    | CreateMapStatement
+    | CreateAsStatement
+    | CatalogStatement
+    | CreateIndexStatement
+    | DropIndexStatement
+    | InsertStatement
+    | ChangeStatement
+    | TruncateStatement
+    | ExplainStatement
+    | ShowStatement
+    | AnalyzeStatement
+    | SessionStatement
+    | SnapshotStatement
+    | ClusterStatement
+    | CancelStatement
+)

@@ -1,0 +1,33 @@
+"""Hints for misspelt keywords: what stands where a statement cannot be read on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from remuda.sql.text.suggest import closest
+
+_KEYWORDS: Final = (
+    "and", "as", "asc", "between", "by", "case", "cross", "desc", "distinct", "else",
+    "except", "exists", "fetch", "first", "from", "full", "group", "having", "ilike", "in", "inner",
+    "intersect", "into", "is", "join", "last", "lateral", "left", "like", "limit", "matched",
+    "natural", "not", "null", "nulls", "offset", "on", "only", "or", "order", "outer", "over",
+    "partition", "returning", "right", "rows", "select", "set", "then", "union", "using", "values",
+    "when", "where", "with",
+)  # fmt: skip
+_WORDS: Final = frozenset({TokenType.VAR})
+_LEAST: Final = 3
+"""Shorter words resemble too many keywords."""
+
+
+def keyword_hint(tokens: list[Token], index: int) -> str:
+    """A keyword that the token which does not fit, or a name right before it, may have meant."""
+    for token in tokens[max(0, index - 2) : index + 1][::-1]:
+        word = token.text.lower()
+        if token.token_type not in _WORDS or len(word) < _LEAST:
+            continue
+        found = closest(word, _KEYWORDS)
+        if found is not None and found != word and abs(len(found) - len(word)) <= 1:
+            return f"Did you mean {found.upper()} instead of {token.text}?"
+    return ""

@@ -1,0 +1,244 @@
+"""Type names -> SqlType, for CAST (sqlglot's trees) and CREATE TABLE (tokens)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from remuda.catalog.pg_types import CATALOG_TYPES, OBJECTS, VECTORS
+from remuda.datatypes.sql import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DECIMAL_PRECISION_MAX,
+    DOUBLE,
+    FRACTION_MAX,
+    INTEGER,
+    INTERVAL,
+    JSON,
+    REAL,
+    SMALLINT,
+    TIME,
+    TIME_KINDS,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TINYINT,
+    UUID,
+    VARCHAR,
+    Kind,
+    SqlType,
+    array,
+    char,
+    decimal,
+    restricted,
+    varchar,
+)
+from remuda.errors import (
+    InvalidDefinition,
+    NotSupported,
+    Position,
+    SqlSyntaxError,
+    UndefinedType,
+)
+from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.text.typed_tokens import fields_of
+
+_SIMPLE: Final[dict[str, SqlType]] = {
+    "boolean": BOOLEAN,
+    "bool": BOOLEAN,
+    "tinyint": TINYINT,
+    "int1": TINYINT,
+    "smallint": SMALLINT,
+    "int2": SMALLINT,
+    "integer": INTEGER,
+    "int": INTEGER,
+    "int4": INTEGER,
+    "bigint": BIGINT,
+    "int8": BIGINT,
+    "real": REAL,
+    "float4": REAL,
+    "double": DOUBLE,
+    "double precision": DOUBLE,
+    "float8": DOUBLE,
+    "float": DOUBLE,
+    "text": VARCHAR,
+    "string": VARCHAR,
+    "bytea": BYTEA,
+    "blob": BYTEA,
+    "varbinary": BYTEA,
+    "date": DATE,
+    "time": TIME,
+    "time without time zone": TIME,
+    "timestamp": TIMESTAMP,
+    "datetime": TIMESTAMP,
+    "timestamp without time zone": TIMESTAMP,
+    "timestamptz": TIMESTAMPTZ,
+    "timestamp with time zone": TIMESTAMPTZ,
+    "interval": INTERVAL,
+    "uuid": UUID,
+    "json": JSON,
+    "jsonb": JSON,
+}
+_TEXT: Final = {
+    "char": char,
+    "character": char,
+    "bpchar": char,
+    "varchar": varchar,
+    "character varying": varchar,
+}
+_DECIMAL: Final = ("decimal", "numeric", "dec")
+TYPE_NAMES: Final = tuple(sorted({*_SIMPLE, *_TEXT, *_DECIMAL}))
+
+LENGTH_MAX: Final = 10_485_760
+BARE_SCALE: Final = 16
+"""Digits after the point of a DECIMAL of which nothing is said: as many as quotients have."""
+
+# sqlglot's name of a type -> ours
+_TREE_NAMES: Final[dict[str, str]] = {
+    "INT": "integer",
+    "FLOAT": "real",
+    "DOUBLE": "double",
+    "VARBINARY": "bytea",
+    "TIMESTAMPTZ": "timestamptz",
+    "TIMESTAMPNTZ": "timestamp",
+}
+
+
+_SERIAL: Final = frozenset({"serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"})
+_SERIAL_HINT: Final = (
+    "There are no sequences. A table without PRIMARY KEY makes its own keys; for keys of your own, "
+    "use UUID with DEFAULT gen_random_uuid(), or BIGINT with numbers that the program gives out."
+)
+
+
+def type_from_name(
+    name: str,
+    arguments: tuple[int, ...],
+    position: Position | None,
+    span: tuple[str, ...] = (),
+) -> SqlType:
+    """The type called ``name`` (lower case, words separated by one blank); ``span``: the fields of
+    an INTERVAL.
+
+    Raises UndefinedType with a suggestion, InvalidDefinition for arguments out of range, and
+    SqlSyntaxError for fields that no interval has.
+    """
+    if name in _DECIMAL:
+        return _decimal(arguments, position)
+    if name in _TEXT:
+        return _text(name, arguments, position)
+    if name == "float" and len(arguments) == 1:
+        if not 1 <= arguments[0] <= 53:
+            raise InvalidDefinition("precision of float must be 1 to 53", position=position)
+        return REAL if arguments[0] <= 24 else DOUBLE
+    found = _SIMPLE.get(name)
+    if found is None:
+        raise UndefinedType(
+            f'type "{name}" does not exist or is not supported',
+            position=position,
+            hint=_SERIAL_HINT * (name in _SERIAL)
+            or did_you_mean(name, TYPE_NAMES)
+            or "Supported types: " + ", ".join(TYPE_NAMES) + ".",
+        )
+    return _with_digits(name, found, arguments, span, position) if arguments or span else found
+
+
+def _with_digits(
+    name: str,
+    found: SqlType,
+    arguments: tuple[int, ...],
+    span: tuple[str, ...],
+    position: Position | None,
+) -> SqlType:
+    """TIMESTAMP(3), INTERVAL DAY TO SECOND(2). More than 6 digits mean 6, as in PostgreSQL."""
+    if found.kind not in TIME_KINDS:
+        raise InvalidDefinition(f"type {name} takes no length or precision", position=position)
+    if len(arguments) > 1:
+        raise InvalidDefinition(
+            f"type {name} takes one number, the digits of its seconds", position=position
+        )
+    fraction = min(arguments[0], FRACTION_MAX) if arguments else None
+    try:
+        return restricted(found, fraction, span)
+    except ValueError as problem:
+        raise SqlSyntaxError(str(problem), position=position) from None
+
+
+def _decimal(arguments: tuple[int, ...], position: Position | None) -> SqlType:
+    if not arguments:
+        return decimal(DECIMAL_PRECISION_MAX, BARE_SCALE)
+    precision, scale = arguments[0], arguments[1] if len(arguments) > 1 else 0
+    if len(arguments) > 2 or not 1 <= precision <= DECIMAL_PRECISION_MAX:
+        raise InvalidDefinition(
+            f"DECIMAL precision {precision} must be between 1 and {DECIMAL_PRECISION_MAX}",
+            position=position,
+        )
+    if not 0 <= scale <= precision:
+        raise InvalidDefinition(
+            f"DECIMAL scale {scale} must be between 0 and the precision {precision}",
+            position=position,
+        )
+    return decimal(precision, scale)
+
+
+def _text(name: str, arguments: tuple[int, ...], position: Position | None) -> SqlType:
+    if len(arguments) > 1 or any(not 1 <= n <= LENGTH_MAX for n in arguments):
+        raise InvalidDefinition(
+            f"length for type {name} must be one number between 1 and {LENGTH_MAX}",
+            position=position,
+        )
+    make = _TEXT[name]
+    if name == "bpchar" and not arguments:
+        return char(LENGTH_MAX)  # as long as any, in contrast to CHAR
+    if not arguments:
+        return make(1) if make is char else VARCHAR
+    return make(arguments[0])
+
+
+def array_of(element: SqlType, position: Position | None) -> SqlType:
+    """Raises NotSupported for arrays of arrays."""
+    if element.kind is Kind.ARRAY:
+        raise NotSupported("arrays of more than one dimension are not supported", position=position)
+    return array(element)
+
+
+def is_bare_decimal(node: exp.DataType) -> bool:
+    """DECIMAL without precision: CAST keeps the digits of its operand then."""
+    return node.this is exp.DataType.Type.DECIMAL and not node.expressions
+
+
+CATALOG_NAMES: Final = frozenset(OBJECTS | VECTORS | {"oid", "xid", "cid", "char"})
+"""Types of PostgreSQL's catalog, which CAST takes."""
+
+
+def type_from_tree(node: exp.DataType, position: Position | None) -> SqlType:
+    """The type in a CAST."""
+    kind = node.this
+    if not isinstance(kind, exp.DataType.Type):
+        raise UndefinedType("this type is not supported", position=position)
+    if kind is exp.DataType.Type.ARRAY and len(node.expressions) == 1:
+        return array_of(type_from_tree(node.expressions[0], position), position)
+    if kind is exp.DataType.Type.USERDEFINED:
+        name = node.args["kind"].name.lower()
+        if name in CATALOG_NAMES:
+            return CATALOG_TYPES[name]
+    elif kind is exp.DataType.Type.NAME:
+        return CATALOG_TYPES["name"]
+    else:
+        name = _TREE_NAMES.get(kind.name, kind.name.lower())
+    arguments = tuple(_argument(part, position) for part in node.expressions)
+    if name == "double" and arguments:
+        name = "float"
+    span: tuple[str, ...] = ()
+    if kind is exp.DataType.Type.INTERVAL and (found := fields_of(arguments)) is not None:
+        span, arguments = found
+    return type_from_name(name, arguments, position, span)
+
+
+def _argument(node: exp.Expr, position: Position | None) -> int:
+    value = node.this
+    if isinstance(value, exp.Literal) and not value.is_string and value.this.isdecimal():
+        return int(value.this)
+    raise InvalidDefinition("type arguments must be whole numbers", position=position)

@@ -1,0 +1,103 @@
+"""Statements about the client's session as they are read: settings, prepared statements; those of
+transactions are in ``trees.transaction``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sqlglot import exp
+
+from remuda.datatypes.sql import SqlType
+from remuda.errors import Position
+from remuda.sql.trees.transaction import TransactionTree
+
+
+@dataclass(frozen=True, slots=True)
+class SetTree:
+    """SET and RESET. ``name`` None: RESET ALL; ``value`` None: the default. ``local``: for the
+    current transaction, which ends with the statement."""
+
+    name: str | None
+    position: Position
+    value: str | None
+    local: bool = False
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSettingTree:
+    """``name`` None: SHOW ALL."""
+
+    name: str | None
+    position: Position
+    reads_only: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareTree:
+    """``statement`` keeps its place in the text: blanks stand before it.
+    ``types``: as declared, Kind.NULL for unknown; None for no list. ``parameters``: how many the
+    statement has."""
+
+    name: str
+    position: Position
+    types: tuple[SqlType, ...] | None
+    statement: str
+    parameters: int
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteTree:
+    """``prefix``: what stands before EXECUTE (EXPLAIN with its options), "" for nothing."""
+
+    name: str
+    position: Position
+    arguments: tuple[exp.Expr, ...]
+    prefix: str = ""
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeallocateTree:
+    """``name`` None: ALL."""
+
+    name: str | None
+    position: Position
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardTree:
+    what: Literal["ALL", "PLANS", "SEQUENCES", "TEMP"]
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class CloseTree:
+    """CLOSE of a cursor; ``name`` None: ALL. Sessions have none, since DECLARE is not supported."""
+
+    name: str | None
+    position: Position
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnlistenTree:
+    """A session listens to no channel, so there is nothing to end."""
+
+    reads_only: Literal[False] = False
+
+
+SessionTree: TypeAlias = (
+    SetTree
+    | ShowSettingTree
+    | PrepareTree
+    | ExecuteTree
+    | DeallocateTree
+    | DiscardTree
+    | CloseTree
+    | UnlistenTree
+    | TransactionTree
+)

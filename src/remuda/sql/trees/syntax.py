@@ -1,0 +1,357 @@
+"""Statements as parsed: queries stay trees of sqlglot, definitions are our own small trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from remuda.datatypes.index import IndexKind
+from remuda.datatypes.sql import SqlType
+from remuda.errors import Position
+from remuda.sql.trees.cluster import CancelTree, ClusterTree
+from remuda.sql.trees.session import SessionTree
+from remuda.sql.trees.snapshot import SnapshotTree
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An identifier after case folding, and where it stands."""
+
+    text: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTree:
+    """``locking``: FOR UPDATE, FOR SHARE."""
+
+    root: exp.Expr
+    locking: bool = False
+    reads_only: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True)
+class InsertTree:
+    root: exp.Insert
+    sink: bool
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTree:
+    """UPDATE or DELETE."""
+
+    root: exp.Update | exp.Delete
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTree:
+    root: exp.Merge
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTree:
+    root: exp.TruncateTable
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A part of a statement that another parser reads: an expression, a query."""
+
+    text: str
+    tokens: tuple[Token, ...] = field(repr=False)
+    position: Position
+
+
+@dataclass(slots=True)
+class ColumnDefinition:
+    """``type`` is None where the column takes it from a query; ``nullable`` is None where nothing
+    is said."""
+
+    name: Name
+    type: SqlType | None
+    nullable: bool | None = None
+    default: Snippet | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckDefinition:
+    """``column``: the column that it was written behind."""
+
+    name: Name | None
+    condition: Snippet
+    column: Name | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDefinition:
+    name: Name | None
+    columns: tuple[Name, ...]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueDefinition:
+    """UNIQUE behind a column or on its own."""
+
+    name: Name | None
+    columns: tuple[Name, ...]
+    nulls_distinct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LikeDefinition:
+    """The columns of a map, before the column number ``place`` of the definition; ``including``
+    says what else is copied."""
+
+    place: int
+    name: Name
+    including: frozenset[str]
+
+
+@dataclass(slots=True)
+class TableElements:
+    """What stands in the parentheses of CREATE TABLE."""
+
+    columns: list[ColumnDefinition] = field(default_factory=list)
+    key: KeyDefinition | None = None
+    checks: list[CheckDefinition] = field(default_factory=list)
+    uniques: list[UniqueDefinition] = field(default_factory=list)
+    like: list[LikeDefinition] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSetting:
+    """``name = value`` among the options of a map; ``value`` is None for the default."""
+
+    name: Name
+    value: str | int | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTree:
+    """``partition_by`` is None when the statement does not say. ``query``: CREATE TABLE AS, with
+    its rows if ``with_data``."""
+
+    name: Name
+    if_not_exists: bool
+    elements: TableElements
+    replicated: bool
+    partition_by: tuple[Name, ...] | None
+    query: Snippet | None = None
+    with_data: bool = True
+    options: tuple[OptionSetting, ...] = ()
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateViewTree:
+    name: Name
+    or_replace: bool
+    columns: tuple[Name, ...]
+    query: Snippet
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndexTree:
+    """``name`` is None when the statement gives none."""
+
+    name: Name | None
+    if_not_exists: bool
+    target: Name
+    kind: IndexKind
+    columns: tuple[Name, ...]
+    descending: tuple[bool, ...]
+    unique: bool = False
+    nulls_distinct: bool = True
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndexTree:
+    names: tuple[Name, ...]
+    if_exists: bool
+    target: Name | None
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropTree:
+    kind: Literal["TABLE", "VIEW"]
+    names: tuple[Name, ...]
+    if_exists: bool
+    cascade: bool
+    reads_only: Literal[False] = False
+
+
+# --- ALTER TABLE ---
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    column: ColumnDefinition
+    elements: TableElements
+    """Its constraints on whole rows."""
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AddCheck:
+    check: CheckDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class AddUnique:
+    unique: UniqueDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    name: Name
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    name: Name
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeType:
+    name: Name
+    type: SqlType
+    using: Snippet | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDefault:
+    """``default`` is None for DROP DEFAULT."""
+
+    name: Name
+    default: Snippet | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeNullable:
+    name: Name
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """``old`` is None for the map or view itself."""
+
+    what: Literal["RELATION", "COLUMN", "CONSTRAINT"]
+    old: Name | None
+    new: Name
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOptions:
+    settings: tuple[OptionSetting, ...]
+
+
+Action: TypeAlias = (
+    AddColumn
+    | AddCheck
+    | AddUnique
+    | DropColumn
+    | DropConstraint
+    | ChangeType
+    | ChangeDefault
+    | ChangeNullable
+    | ChangeOptions
+    | Rename
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTree:
+    kind: Literal["TABLE", "VIEW"]
+    name: Name
+    if_exists: bool
+    actions: tuple[Action, ...]
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommentTree:
+    """``column`` is set for COMMENT ON COLUMN. An empty comment removes what is there."""
+
+    kind: Literal["TABLE", "VIEW", "COLUMN"]
+    name: Name
+    column: Name | None
+    comment: str
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTree:
+    """``name`` is the map or view that is asked for; None with TABLES and VIEWS."""
+
+    what: Literal["TABLES", "VIEWS", "COLUMNS", "CREATE TABLE", "CREATE VIEW", "INDEXES"]
+    name: Name | None
+    reads_only: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzeTree:
+    """ANALYZE, VACUUM or REINDEX (``tag``) of maps, each with the columns that were named; no maps:
+    all of them. ``indexes``: maps or indexes of REINDEX. It takes statistics if it ``measures``."""
+
+    maps: tuple[tuple[Name, tuple[Name, ...]], ...]
+    tag: str = "ANALYZE"
+    measures: bool = True
+    indexes: tuple[Name, ...] = ()
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainOptions:
+    analyze: bool = False
+    verbose: bool = False
+    costs: bool = True
+    """Whether estimates are shown."""
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainTree:
+    options: ExplainOptions
+    statement: QueryTree | InsertTree | ChangeTree | MergeTree | CreateTree
+
+    @property
+    def reads_only(self) -> bool:
+        return not self.options.analyze or self.statement.reads_only
+
+
+Tree: TypeAlias = (
+    QueryTree
+    | InsertTree
+    | ChangeTree
+    | MergeTree
+    | TruncateTree
+    | CreateTree
+    | CreateViewTree
+    | AlterTree
+    | CommentTree
+    | CreateIndexTree
+    | DropIndexTree
+    | DropTree
+    | ShowTree
+    | ExplainTree
+    | AnalyzeTree
+    | SessionTree
+    | SnapshotTree
+    | ClusterTree
+    | CancelTree
+)
