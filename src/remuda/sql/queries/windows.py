@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from sqlglot import exp
 
@@ -19,7 +19,14 @@ from remuda.errors import (
     WindowingError,
     WrongObjectType,
 )
-from remuda.plan.expression import ColumnId, ColumnRef, Expression, SortKey, columns_of
+from remuda.plan.expression import (
+    AggregateCall,
+    ColumnId,
+    ColumnRef,
+    Expression,
+    SortKey,
+    columns_of,
+)
 from remuda.plan.functions import AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS
 from remuda.plan.logical import Logical, OutputColumn, Window
 from remuda.plan.windows import DEFAULT_FRAME, WindowCall, expressions_of, rewritten
@@ -27,11 +34,8 @@ from remuda.sql.expressions.calls import function_name
 from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import ExpressionBinder, register
 from remuda.sql.queries.frames import FrameBinder
-from remuda.sql.scope.context import identifier
+from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import project
-
-if TYPE_CHECKING:
-    from remuda.sql.queries.select import SelectBinder
 
 _FORBIDDEN: Final = ("WHERE", "GROUP BY", "HAVING")
 _NEVER_NULL: Final = frozenset(
@@ -64,11 +68,29 @@ class _Bound:
     call: WindowCall
 
 
+class WindowedSelect(Protocol):
+    """The SELECT in which window calls stand: the clause that is being bound, and its binder."""
+
+    clause: str
+    in_aggregate: bool
+    binder: ExpressionBinder
+
+    @property
+    def context(self) -> Context: ...
+
+    @property
+    def node(self) -> exp.Select: ...
+
+    def aggregate_call(
+        self, name: str, node: exp.Anonymous, condition: exp.Expr | None
+    ) -> AggregateCall: ...
+
+
 class WindowBinder:
     """The window calls of one SELECT. In expressions a call stands as a reference to its column;
     equal calls share one."""
 
-    def __init__(self, owner: SelectBinder) -> None:
+    def __init__(self, owner: WindowedSelect) -> None:
         self.owner = owner
         self.context = owner.context
         self.inside = False
