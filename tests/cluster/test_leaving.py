@@ -9,11 +9,13 @@ import pytest
 
 from remuda.cluster.leaving import (
     ANSWERED_WITHIN,
+    DISMISSED_WITHIN,
     DROPPED_WITHIN,
     ENDED_WITHIN,
     PARTING,
     TOLD_WITHIN,
     AskToLeave,
+    Dismiss,
     EndOpen,
     Found,
     Leaving,
@@ -30,7 +32,7 @@ IDLE = Found(open=0, requests=0, copies=0)
 
 def test_the_order_of_a_leave() -> None:
     leaving = Leaving(0.0, 30.0)
-    assert leaving.step(0.0, BUSY) == [Refuse()]
+    assert leaving.step(0.0, BUSY) == [Dismiss(), Refuse()]
     assert leaving.step(1.0, BUSY) == []
     assert leaving.step(2.0, replace(BUSY, open=0)) == []  # copies yet
     assert leaving.drained
@@ -70,7 +72,8 @@ def test_what_is_open_ends_at_the_deadline_once() -> None:
 
 def test_work_that_does_not_end_is_not_waited_for_without_end() -> None:
     leaving = Leaving(0.0, 30.0)
-    now, phases = 0.0, [leaving.phase]
+    leaving.step(0.0, BUSY)
+    now, phases = 0.05, [leaving.phase]
     while not leaving.over:
         leaving.step(now, BUSY)
         if leaving.phase is not phases[-1]:
@@ -86,10 +89,29 @@ def test_work_that_does_not_end_is_not_waited_for_without_end() -> None:
     ]
 
 
+def test_nothing_is_refused_while_sessions_that_do_not_retry_go_elsewhere() -> None:
+    with_sessions = replace(IDLE, sessions=4)
+    leaving = Leaving(0.0, 30.0)
+    assert leaving.step(0.0, with_sessions) == [Dismiss()]
+    assert leaving.step(0.5, with_sessions) == []
+    assert not leaving.drained
+    assert leaving.step(0.6, IDLE) == [Refuse(), ServeNoClient()]
+
+
+@pytest.mark.parametrize(("timeout", "until"), [(30.0, DISMISSED_WITHIN), (4.0, 2.0)])
+def test_sessions_are_waited_for_only_so_long(timeout: float, until: float) -> None:
+    leaving = Leaving(0.0, timeout)
+    leaving.step(0.0, replace(BUSY, sessions=1))
+    assert leaving.step(until - 0.01, replace(BUSY, sessions=1)) == []
+    assert leaving.step(until, replace(BUSY, sessions=1)) == [Refuse()]
+    alone = Leaving(0.0, timeout)  # no other member would serve them
+    assert alone.step(0.0, replace(BUSY, sessions=1, stranded=True))[:2] == [Dismiss(), Refuse()]
+
+
 def test_nobody_waits_for_a_handover_that_is_impossible() -> None:
     leaving = Leaving(0.0, 30.0)
     alone = replace(BUSY, open=0, requests=0, stranded=True)
-    assert leaving.step(0.0, alone) == [Refuse(), ServeNoClient()]
+    assert leaving.step(0.0, alone) == [Dismiss(), Refuse(), ServeNoClient()]
     assert leaving.step(0.1, alone) == [ServeNothing(), Part()]
 
 
@@ -104,9 +126,9 @@ def test_other_leaving_members_are_waited_for_only_if_nobody_stays(stranded: boo
 
 
 def test_any_course_of_events_keeps_the_order() -> None:
-    """Refuse first, then EndOpen at most once and not before the deadline, and nothing asks for a
-    view before clients are not served any more."""
-    order = [Refuse, EndOpen, ServeNoClient, AskToLeave, ServeNothing, Part]
+    """Dismiss first, then Refuse, then EndOpen at most once and not before the deadline, and
+    nothing asks for a view before clients are not served any more."""
+    order = [Dismiss, Refuse, EndOpen, ServeNoClient, AskToLeave, ServeNothing, Part]
     for seed in range(300):
         chance = random.Random(seed)
         leaving, now, seen = Leaving(0.0, 10.0), 0.0, []
@@ -119,6 +141,7 @@ def test_any_course_of_events_keeps_the_order() -> None:
                 others_open=chance.random() < 0.5,
                 dropped=chance.random() < 0.3,
                 known=chance.random() < 0.3,
+                sessions=chance.choice((0, 3)),
             )
             for effect in leaving.step(now, found):
                 if isinstance(effect, EndOpen):
@@ -126,7 +149,7 @@ def test_any_course_of_events_keeps_the_order() -> None:
                 if not seen or type(effect) is not seen[-1]:
                     seen.append(type(effect))
             now += chance.random()
-        assert seen[0] is Refuse
+        assert seen[:2] == [Dismiss, Refuse]
         assert seen[-1] is Part
         assert seen == sorted(seen, key=order.index)
         assert len(seen) == len(set(seen))

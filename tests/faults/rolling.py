@@ -87,9 +87,9 @@ class Fleet:
     def __init__(self, folder: Path, members: int, settings: Mapping[str, object]) -> None:
         self.folder = folder
         self.settings = dict(settings)
-        self._held = HeldPorts(3 * members)
+        self._held = HeldPorts(4 * members)
         ports = self._held.numbers
-        self._ports = [tuple(ports[3 * i : 3 * i + 3]) for i in range(members)]
+        self._ports = [tuple(ports[4 * i : 4 * i + 4]) for i in range(members)]
         self._children: list[subprocess.Popen[bytes]] = []
         self._starts = 0
         try:
@@ -104,7 +104,12 @@ class Fleet:
 
     @property
     def addresses(self) -> list[str]:
-        return [f"127.0.0.1:{user}" for user, _, _ in self._ports]
+        return [f"127.0.0.1:{user}" for user, _, _, _ in self._ports]
+
+    @property
+    def doors(self) -> list[int]:
+        """The ports for PostgreSQL's clients."""
+        return [door for _, _, _, door in self._ports]
 
     def restart(self, place: int) -> Restart:
         """SIGTERM, and a process with another number at the same address, until every partition is
@@ -169,11 +174,11 @@ class Fleet:
 
     def _spawn(self, place: int, flags: list[str]) -> subprocess.Popen[bytes]:
         self._starts += 1
-        user, control, data = self._ports[place]
+        user, control, data, door = self._ports[place]
         command = [sys.executable, "-m", "remuda.member"]
         command += ["--log-file", str(self.folder / f"member-{place + 1}.log")]
         command += ["--user-port", str(user), "--control-port", str(control)]
-        command += ["--data-port", str(data)]
+        command += ["--data-port", str(data), "--postgres-port", str(door)]
         for name, value in self.settings.items():
             text = str(value)
             if name == "data_dir":  # each member has one of its own

@@ -1,4 +1,5 @@
-"""Rolling restarts under mixed load: no request fails (see ``rolling``)."""
+"""Rolling restarts under mixed load, and under psycopg's pool: no request fails (see ``rolling``
+and ``pooled``)."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import sparking
+from pooled import Pooled
 from rolling import Fleet, Load, Restart, report
 
 pytestmark = pytest.mark.cluster
@@ -25,9 +27,10 @@ def rolling(folder: Path, members: int, restarts: int, pause: float, **settings:
     with Fleet(folder, members, {"leave_timeout": LEAVE_TIMEOUT, **settings}) as fleet:
         load = Load(fleet.addresses)
         load.begin()
-        for place in range(restarts):
-            time.sleep(pause)
-            found.append(fleet.restart(place % members))
+        with Pooled(load, fleet.doors):
+            for place in range(restarts):
+                time.sleep(pause)
+                found.append(fleet.restart(place % members))
         load.end()
     text = report(load, found)
     assert not load.failures, text

@@ -15,7 +15,8 @@ import trustme
 from users_of_cluster import PASSWORD, known_users
 
 from remuda.config import MemberConfig, check_exposure
-from remuda.errors import InputError
+from remuda.errors import InputError, MemberNotReady
+from remuda.member.postgres.wing import PostgresWing
 from remuda.postgres.login import SSL_REQUEST
 from remuda.postgres.reader import UNAUTHENTICATED_SIZE_MAX
 
@@ -207,7 +208,7 @@ def test_a_wrong_password_is_answered_late(in_cluster, users, monkeypatch):
     async def scenario(cluster):
         guess = asyncio.create_task(connect(cluster, password=GUESS))
         door = cluster.member(1).postgres
-        while not door._failures:
+        while not door.wrong_passwords:
             await asyncio.sleep(0)
         connection = await connect(cluster, password=PASSWORD)
         await connection.close()
@@ -215,7 +216,7 @@ def test_a_wrong_password_is_answered_late(in_cluster, users, monkeypatch):
         guess.cancel()
         with pytest.raises((asyncio.CancelledError, psycopg.OperationalError)):
             await guess
-        while door._strangers:
+        while door.strangers:
             await asyncio.sleep(0)
 
     in_cluster(scenario, 1, **users)
@@ -244,7 +245,7 @@ def test_what_strangers_may_send(in_cluster, users):
             writer.write(sent)
             assert told in await reader.read()
             writer.close()
-        while cluster.member(1).postgres._strangers:
+        while cluster.member(1).postgres.strangers:
             await asyncio.sleep(0)
 
     in_cluster(scenario, 1, **users)
@@ -277,16 +278,16 @@ def test_strangers_that_send_nothing_are_let_go(in_cluster, tls, users, monkeypa
 
 def test_a_member_that_starts_says_so(in_cluster):
     async def scenario(cluster):
-        door = cluster.member(1).postgres
-        services, door._services = door._services, None
-        host, port = place(cluster)
-        reader, writer = await asyncio.open_connection(host, port)
+        member = cluster.member(1)
+        door = PostgresWing(member.core, member.peers)
+        await door.listen(None, None, None)
+        reader, writer = await asyncio.open_connection(*door.address.split(":"))
         body = struct.pack("!i", 3 << 16) + b"user\0root\0\0"
         writer.write(struct.pack("!i", len(body) + 4) + body)
         _, told = await message(reader)
         assert b"C57P03\0Mthe database system is starting up" in told
         writer.close()
-        door._services = services
+        door.close(MemberNotReady("this test is over"))
         await (await connect(cluster)).close()
 
     in_cluster(scenario, 1)

@@ -40,7 +40,7 @@ async def until(condition):
 
 
 def backends(member: Member):
-    return [connection.backend for connection in member.postgres._sessions]
+    return member.postgres.backends
 
 
 def test_a_cancel_reaches_the_session_from_every_member(in_cluster):
@@ -93,7 +93,7 @@ def test_operators_see_what_a_session_is(in_cluster):
 
 
 def test_a_member_that_leaves_sends_its_sessions_away(in_cluster):
-    """Idle sessions hear 57P01 at once. An open transaction goes on, and is rolled back at the
+    """Sessions that rest hear 57P01. An open transaction goes on, and is rolled back at the
     deadline: the client hears a code that it may retry."""
 
     async def scenario(cluster):
@@ -120,6 +120,37 @@ def test_a_member_that_leaves_sends_its_sessions_away(in_cluster):
     in_cluster(scenario, 3, leave_timeout=1.5)
 
 
+@pytest.mark.parametrize("check", ["", ";", "-- ping", "SELECT 1"])
+def test_a_session_that_was_checked_serves_until_it_is_checked_again(in_cluster, check):
+    """A pool hands a connection out after a check. A member that begins to leave in between serves
+    the work all the same, and says no to the next check."""
+
+    async def scenario(cluster):
+        maker = await connect(cluster, 1)
+        await maker.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+        pooled = await connect(cluster, 2)
+        await pooled.execute(check)
+        leaving = asyncio.create_task(cluster.member(2).leave())
+        await until(lambda: cluster.member(2).core.departure.dismissing)
+        with pytest.raises(psycopg.OperationalError, match="shutting down"):
+            await connect(cluster, 2)
+        for key in range(3):
+            await pooled.execute("INSERT INTO t VALUES (%s)", (key,))
+        async with pooled.transaction():
+            assert await one(pooled, "SELECT count(*) FROM t") == (3,)
+            await pooled.execute("SELECT 1")  # in a transaction: work, not a check
+            await pooled.execute("DELETE FROM t WHERE k = 0")
+        assert not cluster.member(2).core.departure.refusing
+        with pytest.raises(psycopg.errors.AdminShutdown):
+            await pooled.execute(check)
+        await leaving
+        assert await one(maker, "SELECT count(*) FROM t") == (2,)
+        for each in (pooled, maker):
+            await each.close()
+
+    in_cluster(scenario, 3)
+
+
 def test_a_client_that_does_not_read_costs_a_few_pages(in_cluster):
     """A million rows for a client that reads nothing: the member keeps no more of them than the
     buffer of the connection and the pages that wait behind it."""
@@ -135,13 +166,13 @@ def test_a_client_that_does_not_read_costs_a_few_pages(in_cluster):
         await loop.sock_sendall(slow, struct.pack("!i", len(body) + 4) + body)
         text = f"SELECT x, repeat('r', 100) FROM generate_series(1, {MANY}) t(x)\0".encode()
         await until(lambda: backends(cluster.member(1)))
-        (door,) = cluster.member(1).postgres._sessions
+        (door,) = cluster.member(1).postgres.connections
         await loop.sock_sendall(slow, b"Q" + struct.pack("!i", len(text) + 4) + text)
-        await until(lambda: not door.writable and door._untaken)
-        transport, most, before = door._transport, 0, -1
+        await until(lambda: not door.writable and door.pages_held)
+        most, before = 0, -1
         for _ in range(200):  # the query goes on as far as it may
             await asyncio.sleep(0)
-            most = max(most, transport.get_write_buffer_size())
+            most = max(most, door.unsent)
         assert most < 4 * WRITE_BUFFER_HIGH
         statement = next(iter(door.backend.client.statements.values()))
         cursor = door.backend.client.cursors[statement.query]
@@ -154,7 +185,7 @@ def test_a_client_that_does_not_read_costs_a_few_pages(in_cluster):
         while True:
             data = await loop.sock_recv(slow, 1 << 20)
             received += len(data)
-            most = max(most, transport.get_write_buffer_size())
+            most = max(most, door.unsent)
             if data.endswith(b"Z\0\0\0\5I"):
                 break
         assert received > MANY * 100

@@ -1,12 +1,16 @@
 """How a member leaves its cluster in order. Pure: ``step(now, found) -> effects``.
 
-The member refuses what begins, and gives its copies away, while open work goes on: transactions,
-statements, queries of others. What is still open at the deadline is ended. When nothing is open and
-nothing is kept here any more, clients are not served any more. When their last request is answered,
-and all others know that this member has installed the view in which it keeps nothing, a view
-without it is asked for. (Otherwise those that have taken over its partitions would wait until its
-lease is over.) When all others have installed that view, the clients are told that this member
-answers nothing any more, and the process may end.
+Sessions of clients that do not retry by themselves (PostgreSQL's) go first. The member refuses new
+ones, closes each when its client is sure to notice before it sends a request, and serves them
+meanwhile. It waits for them no longer than half the timeout, and not if nobody stays to serve them.
+
+Then the member refuses what begins, and gives its copies away, while open work goes on:
+transactions, statements, queries of others. What is still open at the deadline is ended. When
+nothing is open and nothing is kept here any more, clients are not served any more. When their last
+request is answered, and all others know that this member has installed the view in which it keeps
+nothing, a view without it is asked for. (Otherwise those that have taken over its partitions would
+wait until its lease is over.) When all others have installed that view, the clients are told that
+this member answers nothing any more, and the process may end.
 
 If nobody stays to take the copies, because all members leave or no majority is there, the member
 waits for nobody but for other leaving members whose open work may need it.
@@ -17,6 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+DISMISSED_WITHIN = 10.0
+"""Seconds that sessions may take which are in use all the time."""
 DROPPED_WITHIN = 5.0
 """Seconds that a view without the member may take."""
 TOLD_WITHIN = 2.0
@@ -30,6 +36,7 @@ PARTING = 0.3
 
 
 class Phase(Enum):
+    DISMISSING = "sends clients elsewhere"
     DRAINING = "drains"
     CLOSING = "serves clients no more"
     DROPPING = "asks for a view without it"
@@ -45,7 +52,8 @@ class Found:
     kept here; ``stranded``: nobody stays to take them, because all want to leave or no majority is
     there; ``heard``: all others know that this one has installed the present view; ``others_open``:
     another member that leaves has open work; ``dropped``: a view without this member was decided;
-    ``known``: all of its members have installed it."""
+    ``known``: all of its members have installed it; ``sessions``: those of clients that do not
+    retry."""
 
     open: int
     requests: int
@@ -55,6 +63,12 @@ class Found:
     others_open: bool = False
     dropped: bool = False
     known: bool = False
+    sessions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dismiss:
+    """Sessions of clients that do not retry are closed, each at a moment that fails no request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +102,20 @@ class Part:
     """Tell the clients, and let them go."""
 
 
-Effect = Refuse | EndOpen | ServeNoClient | AskToLeave | ServeNothing | Part
+Effect = Dismiss | Refuse | EndOpen | ServeNoClient | AskToLeave | ServeNothing | Part
 
 
 class Leaving:
     """``timeout``: seconds until what is open is ended, and until copies are not waited for."""
 
     def __init__(self, now: float, timeout: float) -> None:
-        self.phase = Phase.DRAINING
+        self.phase = Phase.DISMISSING
         self.drained = False
         """Nothing is open here any more."""
         self._deadline = now + timeout
-        self._until = 0.0
-        """When the present phase ends in any case, after the first one."""
-        self._refused = self._ended = False
+        self._until = now + min(DISMISSED_WITHIN, timeout / 2)
+        """When the present phase ends in any case, but for that of draining."""
+        self._dismissed = self._ended = False
 
     @property
     def over(self) -> bool:
@@ -110,16 +124,12 @@ class Leaving:
     def step(self, now: float, found: Found) -> list[Effect]:
         """A look; call it every few hundredths of a second."""
         match self.phase:
+            case Phase.DISMISSING:
+                return self._dismiss(now, found)
             case Phase.DRAINING:
                 return self._drain(now, found)
             case Phase.CLOSING:
-                if found.requests and now < self._until:
-                    return []
-                if found.stranded:
-                    return self._enter(Phase.PARTING, now + PARTING, ServeNothing(), Part())
-                if not found.heard and now < self._until:
-                    return []
-                return self._enter(Phase.DROPPING, now + DROPPED_WITHIN, AskToLeave())
+                return self._close(now, found)
             case Phase.DROPPING:
                 if found.dropped:
                     return self._enter(Phase.TELLING, now + TOLD_WITHIN, ServeNothing())
@@ -137,11 +147,16 @@ class Leaving:
             case Phase.GONE:
                 return []
 
+    def _dismiss(self, now: float, found: Found) -> list[Effect]:
+        first: list[Effect] = [] if self._dismissed else [Dismiss()]
+        self._dismissed = True
+        if found.sessions and not found.stranded and now < self._until:
+            return first
+        self.phase = Phase.DRAINING
+        return [*first, Refuse(), *self._drain(now, found)]
+
     def _drain(self, now: float, found: Found) -> list[Effect]:
         out: list[Effect] = []
-        if not self._refused:
-            self._refused = True
-            out.append(Refuse())
         late = now >= self._deadline
         if late and found.open and not self._ended:
             self._ended = True
@@ -152,6 +167,15 @@ class Leaving:
         if not self.drained or kept or needed:
             return out
         return out + self._enter(Phase.CLOSING, now + ANSWERED_WITHIN, ServeNoClient())
+
+    def _close(self, now: float, found: Found) -> list[Effect]:
+        if found.requests and now < self._until:
+            return []
+        if found.stranded:
+            return self._enter(Phase.PARTING, now + PARTING, ServeNothing(), Part())
+        if not found.heard and now < self._until:
+            return []
+        return self._enter(Phase.DROPPING, now + DROPPED_WITHIN, AskToLeave())
 
     def _enter(self, phase: Phase, until: float, *effects: Effect) -> list[Effect]:
         self.phase, self._until = phase, until

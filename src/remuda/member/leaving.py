@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from typing import Protocol
 
 from remuda.cluster import leaving as lv
 from remuda.cluster import movement
@@ -23,6 +24,15 @@ log = logging.getLogger(__name__)
 LOOK_EVERY = 0.02
 
 
+class Sessions(Protocol):
+    """Those of clients that do not ask another member by themselves."""
+
+    def __len__(self) -> int: ...
+
+    def close_idle(self, busy: Collection[ClientChannel]) -> None:
+        """Close those that are not among the ``busy`` ones and rest."""
+
+
 class Leaving:
     """``servers`` have the connections that others have made to this member."""
 
@@ -32,14 +42,13 @@ class Leaving:
         membership: Membership,
         work: OpenWork,
         servers: Mapping[ChannelKind, Server],
-        close_idle: Callable[[Collection[ClientChannel]], None],
+        sessions: Sessions,
     ) -> None:
-        """``close_idle`` closes the connections of other protocols, but for the busy ones."""
         self._core = core
         self._membership = membership
         self._work = work
         self._servers = servers
-        self._close_idle = close_idle
+        self._sessions = sessions
         self._machine: lv.Leaving | None = None
 
     async def leave(self) -> None:
@@ -60,8 +69,8 @@ class Leaving:
                 self._membership.tell_view()
             for channel in self._work.idle(list(self._servers[ChannelKind.USER].channels)):
                 channel.close()
-            if core.departure.refusing:
-                self._close_idle(self._work.busy())
+            if core.departure.dismissing:
+                self._sessions.close_idle(self._work.busy())
             if machine.phase is not phase:
                 log.info("leaving: the member %s", machine.phase.value, extra=fields())
             await asyncio.sleep(LOOK_EVERY)
@@ -81,6 +90,7 @@ class Leaving:
             others_open=membership.leavers.at_work,
             dropped=membership.left,
             known=membership.all_know,
+            sessions=len(self._sessions),
         )
 
     def _still_needed(self) -> tuple[int, ...]:
@@ -90,6 +100,8 @@ class Leaving:
     def _perform(self, effect: lv.Effect) -> None:
         core = self._core
         match effect:
+            case lv.Dismiss():
+                core.departure.dismiss()
             case lv.Refuse():
                 core.departure.refuse()
                 self._membership.announce_leave()

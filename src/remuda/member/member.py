@@ -231,7 +231,7 @@ class Member:
         served = (self.statements, self.queries, self.jobs, self.transactions, self.commits)
         work = OpenWork(self.open.sessions, *served)
         reached = (self.core, self.membership, work, self._servers)
-        self._leaving = Leaving(*reached, self.postgres.close_idle)
+        self._leaving = Leaving(*reached, self.postgres)
         for channel in self._servers[ChannelKind.USER].channels:
             self.run_queries.connected(channel)
         self.postgres.serve(self.statements, self.queries, plans)

@@ -52,7 +52,7 @@ class Pages:
             return text(200, "ready")
         if core.departure.donating:
             return text(503, "donor")
-        if core.stopping or core.departure.refusing:
+        if core.stopping or core.departure.dismissing:
             return text(503, "leaving")
         return text(503, "starting" if not core.view.number else "waiting")
 

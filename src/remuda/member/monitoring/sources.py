@@ -256,4 +256,4 @@ _MAP_FAMILIES: Final = (
 
 def ready(core: Core) -> bool:
     """Whether a load balancer should send clients here."""
-    return core.serving and core.ready and not core.departure.refusing
+    return core.serving and core.ready and not core.departure.dismissing

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import QueryCanceled, RemudaError
+from remuda.errors import MemberLeaving, QueryCanceled, RemudaError
 from remuda.limits import PAGE_ROWS
 from remuda.member.base.core import Core, bug
 from remuda.member.maps.point_reads import PointRows, Row
@@ -54,6 +54,10 @@ REPORTED: Final = (
 )
 """Settings that clients are told of, when they connect and when they change."""
 _NOTHING: Final = ResultShape(())
+_IS_CHECK: Final = re.compile(
+    r"(?:--[^\n]*(?:\n|\Z)|\s)*(?:select\s+1(?:\s+as\s+\w+)?\s*)?;?\s*", re.IGNORECASE
+)
+"""What pools and drivers send to see whether a connection lives: nothing, a comment, SELECT 1."""
 _NAMES_PREPARED: Final = re.compile(r"\s*(deallocate|execute|discard)\b", re.IGNORECASE)
 
 
@@ -81,6 +85,22 @@ class Outlet(ClientChannel, Protocol):
 
     def end(self, error: RemudaError | None) -> None:
         """Send all that was written, and close the connection."""
+
+    def close(self, error: RemudaError | None = None) -> None:
+        """Tell the client why, and close."""
+
+
+def leaving(number: int, lost: RemudaError | None = None) -> MemberLeaving:
+    """The end of a session of a member that leaves. ``lost``: why an open transaction was rolled
+    back."""
+    detail = f"member {number} is leaving the cluster"
+    return MemberLeaving(
+        "terminating connection due to administrator command",
+        detail=detail if lost is None else lost.message,
+        hint="Connect to another member."
+        if lost is None
+        else "Connect to another member, and run the transaction again from the start.",
+    )
 
 
 class Backend:
@@ -225,7 +245,19 @@ class Backend:
 
     # --- statements ---------------------------------------------------------------------------
 
+    def _dismissed(self, text: str) -> bool:
+        """Whether the session is over, because the member leaves and ``text`` only asks whether
+        this connection may be used. A pool that hears no connects to another member."""
+        if not self._core.departure.dismissing or self._client.transaction:
+            return False
+        if _IS_CHECK.fullmatch(text) is None:
+            return False
+        self._outlet.close(leaving(self._core.number))
+        return True
+
     async def _prepare(self, text: str, types: tuple[int, ...]) -> None:
+        if self._dismissed(text):
+            return
         self._core.require_serving()
         services, client = self._services, self._client
         prepared = await services.preparing.prepare(text, types, client.session, self._outlet.user)
@@ -239,6 +271,8 @@ class Backend:
 
     def _split(self, text: str) -> None:
         """A syntax error in one statement keeps all of them from running."""
+        if self._dismissed(text):
+            return
         try:
             statements = split_script(text)
             if len(statements) > 1:
@@ -250,6 +284,8 @@ class Backend:
         self._perform(self._machine.split(statements))
 
     def _bind(self, prepared: ps.Prepared, message: Any) -> None:
+        if self._core.departure.dismissing and self._dismissed(prepared.text):
+            return
         try:
             bound = self._services.preparing.bind(prepared, message)
         except RemudaError as error:

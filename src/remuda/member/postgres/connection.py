@@ -84,6 +84,8 @@ class PostgresConnection(asyncio.BufferedProtocol):
         self._written: list[bytes | memoryview] = []
         self._advancing = False
         self._reading = True
+        self.used = False
+        """Whether anything was received since ``rest``."""
 
     @property
     def application(self) -> str:
@@ -92,6 +94,16 @@ class PostgresConnection(asyncio.BufferedProtocol):
     @property
     def unanswered(self) -> int:
         return int(self.backend is not None and self.backend.busy)
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that were written and have not left."""
+        return self._transport.get_write_buffer_size()
+
+    @property
+    def pages_held(self) -> int:
+        """Pages of results that are not asked for before the client has read more."""
+        return len(self._untaken)
 
     @property
     def host(self) -> str:
@@ -118,6 +130,7 @@ class PostgresConnection(asyncio.BufferedProtocol):
     def buffer_updated(self, count: int) -> None:
         if self.closed:
             return
+        self.used = True
         try:
             self._reader.feed(memoryview(self._house.scratch)[:count])
         except ProtocolError as error:
@@ -288,6 +301,10 @@ class PostgresConnection(asyncio.BufferedProtocol):
         )
 
     # --- ends ---------------------------------------------------------------------------------
+
+    def rest(self) -> None:
+        """Take note of the next bytes."""
+        self.used = False
 
     def _refuse(self, error: RemudaError) -> None:
         if not isinstance(error, InternalError):

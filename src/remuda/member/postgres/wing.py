@@ -12,7 +12,6 @@ from typing import Final
 from remuda.errors import (
     AuthenticationFailed,
     LimitExceeded,
-    MemberLeaving,
     MemberNotReady,
     RemudaError,
 )
@@ -21,7 +20,7 @@ from remuda.member.base.core import Core
 from remuda.member.base.passwords import FAILURES_MAX
 from remuda.member.base.peers import Peers
 from remuda.member.base.routes import RequestHandler
-from remuda.member.postgres.backend import Backend, Services
+from remuda.member.postgres.backend import Backend, Services, leaving
 from remuda.member.postgres.connection import SCRATCH_SIZE, PostgresConnection
 from remuda.member.postgres.preparing import Preparing
 from remuda.member.queries.queries import Queries
@@ -44,6 +43,8 @@ from remuda.rpc.transport import Request
 log = logging.getLogger(__name__)
 
 SECRET_BITS: Final = 32
+RESTED: Final = 1.0
+"""Seconds without a message after which a leaving member closes a session."""
 
 
 class PostgresWing:
@@ -60,6 +61,8 @@ class PostgresWing:
         self._services: Services | None = None
         self._strangers: dict[PostgresConnection, None] = {}
         self._sessions: dict[PostgresConnection, None] = {}
+        self._resting: dict[PostgresConnection, float] = {}
+        """While the member leaves: since when nothing was received."""
         self._failures: Counter[str] = Counter()
         self._nobody_key = core.world.chance.bits(256).to_bytes(32)
         self.scratch = bytearray(SCRATCH_SIZE)
@@ -98,23 +101,49 @@ class PostgresWing:
         for connection in [*self._strangers, *self._sessions]:
             connection.close(error)
 
+    def __len__(self) -> int:
+        """The open sessions."""
+        return len(self._sessions)
+
+    @property
+    def strangers(self) -> int:
+        """Connections that have not logged in."""
+        return len(self._strangers)
+
+    @property
+    def connections(self) -> list[PostgresConnection]:
+        """Those that have logged in, the oldest first."""
+        return list(self._sessions)
+
+    @property
+    def backends(self) -> list[Backend]:
+        """Their sessions."""
+        return [c.backend for c in self._sessions if c.backend is not None]
+
+    @property
+    def wrong_passwords(self) -> int:
+        """Failed logins whose penalty is not over."""
+        return self._failures.total()
+
     def close_idle(self, busy: Collection[ClientChannel]) -> None:
-        """While the member leaves: clients on whose connections nothing is open go elsewhere."""
+        """While the member leaves: clients on whose connections nothing is open go elsewhere.
+
+        A pool may have checked a connection a moment ago, and be about to use it. So a session that
+        was just used is left alone until it has rested, or its client checks it again (then
+        ``Backend`` ends it), or nothing begins here any more.
+        """
+        now = self._core.world.clock.monotonic()
+        at_once = self._core.departure.refusing
         for connection in list(self._sessions):
             backend = connection.backend
-            if backend is not None and backend.idle and connection not in busy:
-                connection.close(self._leaving(backend.lost))
-
-    def _leaving(self, lost: RemudaError | None) -> MemberLeaving:
-        """``lost``: why an open transaction was rolled back."""
-        detail = f"member {self._core.number} is leaving the cluster"
-        return MemberLeaving(
-            "terminating connection due to administrator command",
-            detail=detail if lost is None else lost.message,
-            hint="Connect to another member."
-            if lost is None
-            else "Connect to another member, and run the transaction again from the start.",
-        )
+            if backend is None or not backend.idle or connection in busy:
+                self._resting.pop(connection, None)
+                continue
+            if connection.used or connection not in self._resting:
+                connection.rest()
+                self._resting[connection] = now
+            if at_once or now - self._resting[connection] >= RESTED:
+                connection.close(leaving(self._core.number, backend.lost))
 
     # --- connections --------------------------------------------------------------------------
 
@@ -129,6 +158,7 @@ class PostgresWing:
     def gone(self, connection: PostgresConnection) -> None:
         self._strangers.pop(connection, None)
         self._sessions.pop(connection, None)
+        self._resting.pop(connection, None)
 
     @property
     def tls(self) -> bool:
@@ -180,7 +210,12 @@ class PostgresWing:
     def open(self, connection: PostgresConnection, startup: Startup, user: str) -> Backend:
         """Let a client in. Raises MemberNotReady, and the InputErrors of its settings."""
         core, services = self._core, self._services
-        core.departure.require_staying()
+        if core.departure.dismissing:  # 57P03 has libpq try the next host
+            raise MemberNotReady(
+                "the database system is shutting down",
+                detail=f"member {core.number} is leaving the cluster",
+                hint="Connect to another member.",
+            )
         if services is None:
             raise MemberNotReady("the database system is starting up")
         core.require_serving()

@@ -12,6 +12,9 @@ class Departure:
 
     def __init__(self, number: Callable[[], int]) -> None:
         self._number = number
+        self.dismissing = False
+        """No session of a client that does not retry begins here any more, and those that are open
+        are closed when they rest."""
         self.refusing = False
         """Nothing begins here any more; what is open goes on."""
         self.closed = False
@@ -30,14 +33,17 @@ class Departure:
     def donate(self) -> None:
         self.donating = True
 
+    def dismiss(self) -> None:
+        self.dismissing = True
+
     def refuse(self) -> None:
-        self.refusing = True
+        self.dismissing = self.refusing = True
 
     def close(self) -> None:
-        self.refusing = self.closed = True
+        self.dismissing = self.refusing = self.closed = True
 
     def leave(self) -> None:
-        self.refusing = self.closed = self.gone = True
+        self.dismissing = self.refusing = self.closed = self.gone = True
 
     def require_staying(self) -> None:
         """Before something begins that outlives its request. Raises MemberLeaving: nothing was
