@@ -16,6 +16,7 @@ from tests.member.test_jobs import Writer, begun, commit
 from remuda.datatypes.schema import MapSchema
 from remuda.member.snapshots.increment_counts import changed_maps
 from remuda.storage.format.manifest import MapChanges, decode_manifest, encode_manifest
+from remuda.storage.log import reader
 from remuda.storage.log.tally import Tally
 from remuda.storage.snapshot import writing
 from remuda.world import system_world
@@ -174,5 +175,36 @@ def test_increments_of_format_1_are_shown_without_counts_and_go_on(
         assert await client.sql("VERIFY SNAPSHOT s") == []
         await client.sql("RESTORE SNAPSHOT s CUT 2 PREFIX 'old_'")
         assert await client.sql("SELECT count(*), sum(v) FROM old_m") == [(297, 7 * 297)]
+
+    run(tmp_path, scenario)
+
+
+def test_a_cut_reads_no_record_of_transactions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each second between two cuts may have thousands: they are counted when they are noted. Of a
+    job, a cut reads its own records."""
+    read: list[int] = []
+    original = reader.read_frame
+
+    def noted(*arguments: Any) -> Any:
+        frame = original(*arguments)
+        read.append(0 if frame is None else frame.kind)
+        return frame
+
+    async def scenario(client: TestClient, _cluster: TestCluster) -> None:
+        schema = await filled(client)
+        assert await cut(client) == ("base", 2, 302, 0)
+        monkeypatch.setattr(reader, "read_frame", noted)
+        for repeat in range(2):
+            for key in range(100):
+                await client.put(schema, (key, repeat))
+            await client.remove(schema, 200 + repeat)
+            assert await cut(client) == ("increment", 1, 100, 1)
+            assert read == []
+        await client.sql("UPDATE m SET v = 8 WHERE k <= 200")
+        await client.put(schema, (5, 5))
+        assert await cut(client) == ("increment", 1, 201, 0)
+        assert 0 < len(read) < 20, len(read)
 
     run(tmp_path, scenario)

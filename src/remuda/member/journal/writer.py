@@ -82,7 +82,7 @@ class MemberWal(NoWal):
         self.checkpoint = 0
         """Where the last one of this process begins to be followed: a sequence."""
         self.catalog_state = b""
-        self.watch: Callable[[int, log.Record], None] | None = None
+        self.watchers: list[Callable[[int, log.Record], None]] = []
         """Told of every record, in the step in which it is noted."""
         self.keep_from: int | None = None
         """The lowest record that an increment still to come rests on."""
@@ -130,8 +130,8 @@ class MemberWal(NoWal):
     def append(self, record: log.Record, *, sync: bool = False) -> int:
         assert self.group is not None, "the log begins with the first view"
         self._last = sequence = self.group.append(record, sync=sync)
-        if self.watch is not None:
-            self.watch(sequence, record)
+        for watch in self.watchers:
+            watch(sequence, record)
         return sequence
 
     # --- parts --------------------------------------------------------------------------------

@@ -22,9 +22,10 @@ from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.base.routes import RequestHandler
 from remuda.member.commits.commits import Commits
-from remuda.member.journal.writer import MemberWal
+from remuda.member.journal.writer import MemberWal, part_id
+from remuda.member.snapshots.commit_counts import CommitCounts
 from remuda.member.snapshots.cut_watch import CutWatch, first_open
-from remuda.member.snapshots.increment_counts import changes_of
+from remuda.member.snapshots.increment_counts import changes_of, changes_of_jobs, with_jobs
 from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -87,6 +88,7 @@ class Cuts:
         self._learned = False
         self._watch: CutWatch | None = None
         """Since the clock was asked for."""
+        self._counts = CommitCounts()
         self._forget: asyncio.TimerHandle | None = None
         self._finished: ToCut | None = None
         """Cut ``version`` as this member's log has it, once it is there."""
@@ -221,14 +223,20 @@ class Cuts:
         return answer
 
     def _begin_watch(self, wal: MemberWal) -> None:
+        if self._counts.noted not in wal.watchers:  # from the first cut on
+            wal.watchers.append(self._counts.noted)
         if self._watch is None:
             self._watch = CutWatch(wal)
-            wal.watch = self._watch.noted
+            wal.watchers.append(self._watch.noted)
+        self._counts.asked()
         self.close()
         self._forget = asyncio.get_running_loop().call_later(WATCHED, self._end_watch, wal)
 
     def _end_watch(self, wal: MemberWal) -> None:
-        self._watch = wal.watch = None
+        if self._watch is not None:
+            wal.watchers.remove(self._watch.noted)
+        self._watch = None
+        self._counts.given_up()
 
     def on_mark(self, request: Request) -> None:
         message = control_pb2.CutMark.FromString(request.pbody)
@@ -264,6 +272,7 @@ class Cuts:
         before, after = watch.sides(start, timestamp)
         needs = watch.lowest(after, needs)
         finish = wal.append(log.CutFinish(message.version, before, after))
+        self._counts.finished(timestamp, {part_id(address) for address in wal.prepared})
         self._end_watch(wal)
         await wal.safe()
         # Begins another segment; the one of the finish is complete then, and on the disk before
@@ -350,12 +359,23 @@ class Cuts:
     async def _count(
         self, wal: MemberWal, message: control_pb2.CutStore, cut: ToCut
     ) -> dict[int, Tally]:
+        """The log is read only where this process did not count while it noted: for a cut from
+        before it, and for jobs."""
         folder, identity = self._place(wal)
         files = LogFiles(self._core.world.disk, folder)
-        stretch = Stretch(message.needs, message.above, cut, frozenset(message.partitions))
-        return await self._storage.aside(
-            lambda: changes_of(stretch, files, identity, wal.packings, self._core.number)
+        partitions = frozenset(message.partitions)
+        stretch = Stretch(message.needs, message.above, cut, partitions)
+        parts = self._counts.between(message.above, cut.timestamp, partitions)
+        if parts is None:
+            return await self._storage.aside(
+                lambda: changes_of(stretch, files, identity, wal.packings, self._core.number)
+            )
+        if not parts.jobs:
+            return parts.tallies
+        jobs = await self._storage.aside(
+            lambda: changes_of_jobs(stretch, files, identity, wal.packings)
         )
+        return with_jobs(parts.tallies, jobs)
 
     def _put(
         self,

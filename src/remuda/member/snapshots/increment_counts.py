@@ -1,5 +1,6 @@
 """How many rows an increment holds: each member counts what its log has of the partitions whose
-primary it is, and the member that makes the cut adds that up by map."""
+primary it is, and the member that makes the cut adds that up by map. A member that has noted all
+commits of parts since the cut before has counted them (``commit_counts``), and reads only jobs."""
 
 from __future__ import annotations
 
@@ -29,6 +30,16 @@ _COMPLETE: Final = Tail(LogEnd(), 0, 0, 0)
 """No segment is cut off: those of an increment are complete. The one behind them, whose end changes
 while it is read, is not looked at."""
 
+_OF_JOBS: Final = (
+    log.StagedRows,
+    log.StagedKeys,
+    log.JobPrepared,
+    log.JobCommitted,
+    log.JobRolledBack,
+    log.CutStart,
+    log.CutFinish,
+)
+
 
 def changes_of(
     stretch: Stretch, source: SegmentSource, identity: Identity, packings: Packings, member: int
@@ -38,6 +49,24 @@ def changes_of(
     spans_of_increment(source, stretch.needs, stretch.cut.finish, member=member)
     entries = LogReader(source, identity).entries(stretch.needs, _COMPLETE, stretch.partitions)
     return tally(stretch, entries, lambda record: _rows_in(record, packings, stretch.partitions))
+
+
+def changes_of_jobs(
+    stretch: Stretch, source: SegmentSource, identity: Identity, packings: Packings
+) -> dict[int, Tally]:
+    """Those of jobs alone, by map id: all other records are passed over unread. Raises InputError
+    where the log cannot be read up to the cut. Any thread."""
+    entries = LogReader(source, identity).entries_of(stretch.needs, _OF_JOBS, _COMPLETE)
+    return tally(stretch, entries, lambda record: _rows_in(record, packings, stretch.partitions))
+
+
+def with_jobs(parts: Mapping[int, Tally], jobs: Mapping[int, Tally]) -> dict[int, Tally]:
+    """What parts and jobs have changed, added up by map id."""
+    found = dict(parts)
+    for map_id, (put, removed) in jobs.items():
+        before = found.get(map_id, Tally(0, 0))
+        found[map_id] = Tally(before.put + put, before.removed + removed)
+    return found
 
 
 def _rows_in(record: Staged, packings: Packings, partitions: frozenset[int]) -> int:
