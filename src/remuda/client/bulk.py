@@ -18,7 +18,7 @@ from remuda.client.core import Core
 from remuda.client.deadline import GRACE, Deadline
 from remuda.client.defaults import Defaults
 from remuda.client.inference import infer_table_schema
-from remuda.client.job_writer import JobTarget
+from remuda.client.job_target import Target
 from remuda.client.tries import MAYBE_AGAIN, Tries, of_write
 from remuda.datatypes.arrow import engine_schema, to_engine
 from remuda.datatypes.conformance import check_row_sizes
@@ -154,7 +154,7 @@ async def _put_batches(
     try:
         if (schema_there.map_id, schema_there.version) != (schema.map_id, schema.version):
             raise SchemaChanged(f'map "{schema.name}" has changed since its rows were made')
-        target = JobTarget(job, schema_there, core.view)
+        target = Target(job, schema_there, core.view)
         async with JobWriter(target, "0:0", core, deadline) as writer:
             for batch in batches:
                 await writer.write(batch)

@@ -1,4 +1,4 @@
-"""``JobWriter``: writes one task of a staged job, and ``JobTarget``: where its rows go."""
+"""``JobWriter``: writes one task of a staged job, and ``JobTarget``, which makes it."""
 
 from __future__ import annotations
 
@@ -8,34 +8,19 @@ from typing import Self
 
 import pyarrow as pa
 
-from remuda.client.address import Address
 from remuda.client.asynchronous import job_writer as asynchronous
 from remuda.client.connections import BlockingPorts
 from remuda.client.core import Core
 from remuda.client.driving import finish
-from remuda.client.login import NO_SECURITY, Security
+from remuda.client.job_target import Target
 from remuda.client.ports import Settings
 from remuda.client.requests import JobTask
-from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.view import View
 
 
 @dataclass(frozen=True, slots=True)
-class JobTarget:
-    """Where a job's rows go. Small and picklable: made by the driver, used by its tasks.
-
-    ``view`` is that of when the job began. Writers begin with it, and learn what has become of its
-    members; ``addresses`` are asked as well when none of these answers. ``timeout``: seconds that
-    each call of a writer may take, as ``with_timeout`` of the client that began the job says; None:
-    as long as its rows need.
-    """
-
-    job: str
-    schema: MapSchema
-    view: View
-    security: Security = NO_SECURITY
-    addresses: tuple[Address, ...] = ()
-    timeout: float | None = None
+class JobTarget(Target):
+    """The target of a job with a writer for a program without an event loop: made by the driver,
+    used by its tasks."""
 
     def writer(self, task: str) -> JobWriter:
         """A writer for one task attempt; connects when the first rows come."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from remuda.client import requests
 from remuda.client.arrow_stream import encode_stream, pieces
 from remuda.client.deadline import Deadline
+from remuda.client.job_target import Target
 from remuda.client.ports import REQUEST_TIMEOUT, Conversation, MemberPort
 from remuda.client.requests import Buffers, Call
 from remuda.client.tries import Tries
@@ -23,9 +23,6 @@ from remuda.errors import (
 )
 from remuda.limits import ENCODED_BATCH_SIZE_MAX
 from remuda.rpc.blocking import Incoming
-
-if TYPE_CHECKING:
-    from remuda.client.job_writer import JobTarget
 
 FRAME_SIZE = ENCODED_BATCH_SIZE_MAX * 3 // 4
 """Rows are gathered per member until they make a frame of about this size. Each costs members
@@ -99,7 +96,7 @@ class Link:
         self,
         port: MemberPort,
         talk: Conversation,
-        target: JobTarget,
+        target: Target,
         task: str,
         member: int,
         removal: bool,

@@ -11,7 +11,7 @@ import itertools
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from remuda.client.asynchronous.job_frames import FRAMES_IN_FLIGHT, Frame, Gathe
 from remuda.client.core import Core
 from remuda.client.deadline import NEVER, Deadline
 from remuda.client.job_outcome import without_coordinator
+from remuda.client.job_target import Target
 from remuda.client.requests import JobTask
 from remuda.client.routing import Router
 from remuda.client.tries import LOST, Tries
@@ -39,9 +40,6 @@ from remuda.errors import (
     ViewChanged,
 )
 
-if TYPE_CHECKING:
-    from remuda.client.job_writer import JobTarget
-
 _ABSENT = (PartitionsLost, PartitionsUnreachable)
 
 
@@ -55,7 +53,7 @@ class JobWriter:
     """
 
     def __init__(
-        self, target: JobTarget, task: str, core: Core, deadline: Deadline | None = None
+        self, target: Target, task: str, core: Core, deadline: Deadline | None = None
     ) -> None:
         """``core``: of the client that writes. ``deadline``: of all its rows; None: each call takes
         as long as ``with_timeout`` of that client allows."""
