@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable
 
 import remuda
-from remuda.client.client import Client
-from remuda.client.embedded import Cluster
+from remuda.client.blocking.client import Client
+from remuda.client.embedded.cluster import Cluster
 from remuda.errors import OutcomeUnknown, RemudaError
 
 MEMBERS = 3
@@ -126,7 +126,7 @@ def owned_by(client: Client, number: int) -> int:
     return next(key for key in range(KEYS) if binding.router.owner((key,)) == number)
 
 
-def first_write(numbers: remuda.client.map.Map, key: int) -> int:
+def first_write(numbers: remuda.client.blocking.map.Map, key: int) -> int:
     """How many tries had an unknown outcome before one was acknowledged."""
     unknown = 0
     while True:

@@ -27,7 +27,7 @@ import peers
 import remuda
 from closed_loop import Figures
 from entry_subjects import Item, item
-from remuda.client.embedded import Cluster
+from remuda.client.embedded.cluster import Cluster
 
 MEMBERS = 3
 SETTLE = 5.0

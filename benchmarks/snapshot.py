@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import remuda
-from remuda.client.client import Client
+from remuda.client.blocking.client import Client
 from remuda.errors import RemudaError
 
 ACCOUNTS = 10_000

@@ -39,8 +39,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from remuda.client.client import connect
-from remuda.client.embedded import start
+from remuda.client.blocking.client import connect
+from remuda.client.embedded.cluster import start
 from remuda.spark.datasource import prepare
 from remuda.spark.frames import read
 from remuda.spark.loader import load

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 import remuda
-from remuda.client.client import Client
+from remuda.client.blocking.client import Client
 
 WANTED = 200_000_000
 REST = 12.0

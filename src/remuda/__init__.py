@@ -18,21 +18,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from remuda.client.client import Client, connect
-    from remuda.client.cursor import Cursor
-    from remuda.client.embedded import Cluster, start
-    from remuda.client.feed_events import EntryEvent, EventKind, RowEvent
-    from remuda.client.job_writer import JobTarget, JobWriter
-    from remuda.client.jobs import Job
-    from remuda.client.listener import Listener
-    from remuda.client.map import Map
-    from remuda.client.near_cache import NearCache, NearCacheStatistics
-    from remuda.client.near_map import NearMap
-    from remuda.client.predicate import Condition, col
-    from remuda.client.prepared import Statement
-    from remuda.client.requests import ClusterInfo, JobTask, MapDescription
-    from remuda.client.row import Row
-    from remuda.client.transaction import Transaction
+    from remuda.client.blocking.client import Client, connect
+    from remuda.client.blocking.cursor import Cursor
+    from remuda.client.blocking.jobs import Job
+    from remuda.client.blocking.listener import Listener
+    from remuda.client.blocking.map import Map
+    from remuda.client.blocking.near_map import NearMap
+    from remuda.client.blocking.prepared import Statement
+    from remuda.client.blocking.transaction import Transaction
+    from remuda.client.embedded.cluster import Cluster, start
+    from remuda.client.operations.job_writer import JobTarget, JobWriter
+    from remuda.client.operations.near_cache import NearCache, NearCacheStatistics
+    from remuda.client.requests.feed_events import EntryEvent, EventKind, RowEvent
+    from remuda.client.requests.requests import ClusterInfo, JobTask, MapDescription
+    from remuda.client.values.predicate import Condition, col
+    from remuda.client.values.row import Row
     from remuda.datatypes.intervals import Interval
     from remuda.datatypes.schema import Column, MapSchema
     from remuda.datatypes.sql import SqlType, array, char, decimal, varchar
@@ -78,38 +78,38 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Client": "remuda.client.client",
-    "Cluster": "remuda.client.embedded",
-    "ClusterInfo": "remuda.client.requests",
+    "Client": "remuda.client.blocking.client",
+    "Cluster": "remuda.client.embedded.cluster",
+    "ClusterInfo": "remuda.client.requests.requests",
     "Column": "remuda.datatypes.schema",
-    "Condition": "remuda.client.predicate",
-    "Cursor": "remuda.client.cursor",
-    "EntryEvent": "remuda.client.feed_events",
-    "EventKind": "remuda.client.feed_events",
+    "Condition": "remuda.client.values.predicate",
+    "Cursor": "remuda.client.blocking.cursor",
+    "EntryEvent": "remuda.client.requests.feed_events",
+    "EventKind": "remuda.client.requests.feed_events",
     "Interval": "remuda.datatypes.intervals",
-    "Job": "remuda.client.jobs",
-    "JobTarget": "remuda.client.job_writer",
-    "JobTask": "remuda.client.requests",
-    "JobWriter": "remuda.client.job_writer",
-    "Listener": "remuda.client.listener",
-    "Map": "remuda.client.map",
-    "MapDescription": "remuda.client.requests",
+    "Job": "remuda.client.blocking.jobs",
+    "JobTarget": "remuda.client.operations.job_writer",
+    "JobTask": "remuda.client.requests.requests",
+    "JobWriter": "remuda.client.operations.job_writer",
+    "Listener": "remuda.client.blocking.listener",
+    "Map": "remuda.client.blocking.map",
+    "MapDescription": "remuda.client.requests.requests",
     "MapSchema": "remuda.datatypes.schema",
-    "NearCache": "remuda.client.near_cache",
-    "NearCacheStatistics": "remuda.client.near_cache",
-    "NearMap": "remuda.client.near_map",
+    "NearCache": "remuda.client.operations.near_cache",
+    "NearCacheStatistics": "remuda.client.operations.near_cache",
+    "NearMap": "remuda.client.blocking.near_map",
     "RemudaError": "remuda.errors",
-    "Row": "remuda.client.row",
-    "RowEvent": "remuda.client.feed_events",
+    "Row": "remuda.client.values.row",
+    "RowEvent": "remuda.client.requests.feed_events",
     "SqlType": "remuda.datatypes.sql",
-    "Statement": "remuda.client.prepared",
-    "Transaction": "remuda.client.transaction",
+    "Statement": "remuda.client.blocking.prepared",
+    "Transaction": "remuda.client.blocking.transaction",
     "array": "remuda.datatypes.sql",
     "char": "remuda.datatypes.sql",
-    "col": "remuda.client.predicate",
-    "connect": "remuda.client.client",
+    "col": "remuda.client.values.predicate",
+    "connect": "remuda.client.blocking.client",
     "decimal": "remuda.datatypes.sql",
-    "start": "remuda.client.embedded",
+    "start": "remuda.client.embedded.cluster",
     "varchar": "remuda.datatypes.sql",
 }
 

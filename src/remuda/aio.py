@@ -21,13 +21,13 @@ from __future__ import annotations
 from remuda.client.asynchronous.client import Client
 from remuda.client.asynchronous.connect import connect
 from remuda.client.asynchronous.cursor import Cursor
-from remuda.client.asynchronous.job_writer import JobWriter
 from remuda.client.asynchronous.jobs import Job
 from remuda.client.asynchronous.listener import Listener
 from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.near_map import NearMap
 from remuda.client.asynchronous.prepared import Statement
 from remuda.client.asynchronous.transaction import Transaction
+from remuda.client.operations.row_writer import JobWriter
 
 __all__ = [
     "Client",

@@ -11,7 +11,7 @@ import pytest
 from remuda.cli import catalog_text
 from remuda.cli.main import main
 from remuda.cli.table import counted, harmless, harmless_name
-from remuda.client.requests import MapDescription
+from remuda.client.requests.requests import MapDescription
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
 

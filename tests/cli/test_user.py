@@ -14,7 +14,7 @@ from remuda.catalog.users import decode_users
 from remuda.cli import user_command
 from remuda.cli.connecting import add_connect, security_options
 from remuda.cli.main import main
-from remuda.client.login import security
+from remuda.client.network.login import security
 from remuda.errors import InputError
 
 

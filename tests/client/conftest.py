@@ -20,8 +20,8 @@ import pyarrow as pa
 import pytest
 
 import remuda.aio
-from remuda.client import backoff
-from remuda.client.client import Client, connect
+from remuda.client.blocking.client import Client, connect
+from remuda.client.network import backoff
 from remuda.cluster.assignment import first_view
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.keyhash import hash_values, partition_of

@@ -11,7 +11,7 @@ from asyncio_grid import COLUMNS, loads, page, run, until
 
 import remuda
 import remuda.aio
-from remuda.client.asynchronous import connections
+from remuda.client.network import loop_connections as connections
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column
 from remuda.errors import (

@@ -13,7 +13,7 @@ from asyncio_grid import COLUMNS, loads, page, run, until
 
 import remuda
 import remuda.aio
-from remuda.client import backoff
+from remuda.client.network import backoff
 from remuda.errors import (
     ConnectionBroken,
     InputError,
@@ -253,7 +253,7 @@ class TestLoss:
         run(grid, scenario)
 
     def test_a_statement_timeout_that_the_member_does_not_keep(self, grid, script, monkeypatch):
-        monkeypatch.setattr("remuda.client.execution.GRACE", 0.01)
+        monkeypatch.setattr("remuda.client.core.execution.GRACE", 0.01)
         grid.silent.add("run_query")
 
         async def scenario(client):

@@ -15,9 +15,9 @@ import pytest
 
 import remuda
 from remuda import errors
-from remuda.client.deadline import Deadline
-from remuda.client.driving import finish
-from remuda.client.requests import Call
+from remuda.client.network.deadline import Deadline
+from remuda.client.network.driving import finish
+from remuda.client.requests.requests import Call
 from remuda.limits import FRAME_SIZE_MAX, ROW_SIZE_MAX, STATEMENT_LENGTH_MAX
 from remuda.rpc.blocking import BlockingChannel
 from remuda.rpc.frame import REQUEST, Frame, FrameReader, encode, varint

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from remuda.client import commit
-from remuda.client.client import connect
-from remuda.client.core import is_read
-from remuda.client.ports import COMMIT_TIMEOUT
+from remuda.client.blocking.client import connect
+from remuda.client.core.core import is_read
+from remuda.client.network.ports import COMMIT_TIMEOUT
+from remuda.client.operations import commit
 from remuda.errors import ConnectionBroken, JobAborted
 from remuda.rpc.blocking import BlockingChannel
 from remuda.rpc.messages import user_pb2

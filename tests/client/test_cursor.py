@@ -10,8 +10,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from remuda.client import backoff
-from remuda.client.client import connect
+from remuda.client.blocking.client import connect
+from remuda.client.network import backoff
 from remuda.datatypes import sql
 from remuda.datatypes.keyhash import hash_values, partition_of
 from remuda.datatypes.schema import Column, MapSchema

@@ -16,12 +16,12 @@ import pytest
 
 import remuda
 import remuda.dbapi
-from remuda.client import deadline as deadlines
-from remuda.client.client import connect
-from remuda.client.deadline import GRACE, Deadline
-from remuda.client.execution import DRAIN_TIMEOUT, Execution
-from remuda.client.requests import Clock
-from remuda.client.result_stream import ResultStream
+from remuda.client.blocking.client import connect
+from remuda.client.core.execution import DRAIN_TIMEOUT, Execution
+from remuda.client.network import deadline as deadlines
+from remuda.client.network.deadline import GRACE, Deadline
+from remuda.client.requests.requests import Clock
+from remuda.client.requests.result_stream import ResultStream
 from remuda.errors import (
     ClientClosed,
     MemberUnavailable,
@@ -59,7 +59,7 @@ async def connected(client):
 
 @pytest.fixture
 def no_grace(monkeypatch):
-    monkeypatch.setattr("remuda.client.execution.GRACE", 0.01)
+    monkeypatch.setattr("remuda.client.core.execution.GRACE", 0.01)
 
 
 @pytest.mark.usefixtures("no_grace")
@@ -349,7 +349,7 @@ class TestVirtualTime:
         async def pause(_self, seconds):
             clock.now += seconds
 
-        monkeypatch.setattr("remuda.client.connections.BlockingPorts.pause", pause)
+        monkeypatch.setattr("remuda.client.network.connections.BlockingPorts.pause", pause)
         began = clock.now
         with connect(grid.addresses) as client:
             grid.answer = refuse

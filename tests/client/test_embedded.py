@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from remuda.client import embedded
+from remuda.client.embedded import cluster as embedded
 from remuda.errors import InputError, MemberUnavailable
 
 READY = """
@@ -136,7 +136,7 @@ def test_nothing_is_left_behind(program, tmp_path, monkeypatch):
 def test_the_members_die_with_a_killed_parent(tmp_path):
     parent = f"""
 import os, signal, sys
-from remuda.client import embedded
+from remuda.client.embedded import cluster as embedded
 real = embedded._Plan.command
 embedded._Plan.command = lambda plan, index, log, lifeline: [
     sys.executable, "-c", {READY!r}, "--number", str(index + 1),

@@ -12,11 +12,11 @@ from faces import cut, impatient
 
 import remuda.aio
 import remuda.dbapi
-from remuda.client import connections as blocking_connections
-from remuda.client import requests
-from remuda.client.asynchronous import connections as asyncio_connections
-from remuda.client.asynchronous import line
-from remuda.client.client import connect
+from remuda.client.blocking.client import connect
+from remuda.client.network import connections as blocking_connections
+from remuda.client.network import line
+from remuda.client.network import loop_connections as asyncio_connections
+from remuda.client.requests import requests
 from remuda.datatypes import sql
 from remuda.datatypes.keyhash import hash_values, partition_of
 from remuda.datatypes.schema import Column

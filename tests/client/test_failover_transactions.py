@@ -9,7 +9,7 @@ import pytest
 from faces import Blocking, cut, impatient, settle
 
 from remuda.client.asynchronous import transaction as asyncio_transaction
-from remuda.client.held import Held
+from remuda.client.core.held import Held
 from remuda.errors import ConnectionBroken, NoAnswer, OutcomeUnknown
 from remuda.rpc.messages import user_pb2
 from remuda.transaction.states import State

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from remuda.client.near_cache import NearCache, NearEntries
+from remuda.client.operations.near_cache import NearCache, NearEntries
 from remuda.errors import InputError
 
 Row = tuple[Any, ...]

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 
 import remuda
-from remuda.client import requests
-from remuda.client.address import format_address, parse_address, parse_addresses
-from remuda.client.arrow_stream import decode_stream, encode_stream, pieces
-from remuda.client.asynchronous.job_frames import FRAME_SIZE
-from remuda.client.client import Client
-from remuda.client.ready import parse_ready
-from remuda.client.result_stream import ResultStream
-from remuda.client.routing import Router
-from remuda.client.row import Row, make_rows, row_class
+from remuda.client.blocking.client import Client
+from remuda.client.core.routing import Router
+from remuda.client.embedded.ready import parse_ready
+from remuda.client.network.address import format_address, parse_address, parse_addresses
+from remuda.client.operations.job_frames import FRAME_SIZE
+from remuda.client.requests import requests
+from remuda.client.requests.result_stream import ResultStream
+from remuda.client.values.arrow_stream import decode_stream, encode_stream, pieces
+from remuda.client.values.row import Row, make_rows, row_class
 from remuda.cluster.assignment import first_view
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import remuda
-from remuda.client.address import parse_addresses
-from remuda.client.near_cache import NearCache, near_cache_of
+from remuda.client.network.address import parse_addresses
+from remuda.client.operations.near_cache import NearCache, near_cache_of
 from remuda.errors import InputError, RemudaError, UndefinedType, WrongParameters
 
 pytestmark = pytest.mark.cluster

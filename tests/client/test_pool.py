@@ -8,9 +8,9 @@ import threading
 import pyarrow as pa
 import pytest
 
-from remuda.client import backoff
-from remuda.client.backoff import Backoff, pause
-from remuda.client.client import connect
+from remuda.client.blocking.client import connect
+from remuda.client.network import backoff
+from remuda.client.network.backoff import Backoff, pause
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column
 from remuda.errors import ConnectionBroken, InputError, LimitExceeded

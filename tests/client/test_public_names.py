@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from remuda.client.address import parse_addresses
 from remuda.client.asynchronous.client import Client as AsyncClient
-from remuda.client.client import Client
-from remuda.client.connections import BlockingPorts
-from remuda.client.core import Core
-from remuda.client.ports import checked_settings
+from remuda.client.blocking.client import Client
+from remuda.client.core.core import Core
+from remuda.client.network.address import parse_addresses
+from remuda.client.network.connections import BlockingPorts
+from remuda.client.network.ports import checked_settings
 
 PUBLIC = {
     "activity", "addresses", "cluster_info", "close", "create_map", "describe", "describe_map",

@@ -11,7 +11,7 @@ import pytest
 from poisoned import poisoned_folder
 
 import remuda
-from remuda.client.member_command import member_command, safe_environment
+from remuda.client.embedded.member_command import member_command, safe_environment
 
 ROOT = Path(__file__).parents[2]
 

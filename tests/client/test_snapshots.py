@@ -12,8 +12,8 @@ import pytest
 
 from remuda import aio
 from remuda.cli.main import main
-from remuda.client.embedded import Cluster, start
-from remuda.client.snapshots import drop_text, expire_text, restore_text, verify_text
+from remuda.client.embedded.cluster import Cluster, start
+from remuda.client.operations.snapshots import drop_text, expire_text, restore_text, verify_text
 from remuda.errors import InputError, UndefinedObject
 from remuda.sql.parsing.parser import parse
 

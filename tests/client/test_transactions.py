@@ -15,9 +15,9 @@ import remuda
 import remuda.aio
 from remuda.cli.session import Session
 from remuda.cli.shell import run_shell
-from remuda.client import requests
-from remuda.client.known_members import KnownMembers
-from remuda.client.tool_access import outside
+from remuda.client.blocking.tool_access import outside
+from remuda.client.network.known_members import KnownMembers
+from remuda.client.requests import requests
 from remuda.errors import (
     InputError,
     LimitExceeded,

@@ -17,13 +17,13 @@ from faces import settle
 
 import remuda
 import remuda.dbapi
-from remuda.client import deadline as deadlines
-from remuda.client.asynchronous.job_writer import JobWriter
 from remuda.client.asynchronous.jobs import Job
 from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.near_map import NearMap
-from remuda.client.client import connect
-from remuda.client.near_cache import NearCache
+from remuda.client.blocking.client import connect
+from remuda.client.network import deadline as deadlines
+from remuda.client.operations.near_cache import NearCache
+from remuda.client.operations.row_writer import JobWriter
 from remuda.datatypes.arrow import engine_schema
 from remuda.errors import (
     InputError,
@@ -99,8 +99,8 @@ def frozen(grid):
 
 @pytest.fixture
 def no_grace(monkeypatch):
-    monkeypatch.setattr("remuda.client.execution.GRACE", 0.01)
-    monkeypatch.setattr("remuda.client.bulk.GRACE", 0.01)
+    monkeypatch.setattr("remuda.client.core.execution.GRACE", 0.01)
+    monkeypatch.setattr("remuda.client.operations.bulk.GRACE", 0.01)
     monkeypatch.setattr("remuda.client.asynchronous.transaction.GRACE", 0.01)
 
 
@@ -277,7 +277,7 @@ class TestRefusingMembers:
         async def pause(_self, seconds):
             clock.now += seconds
 
-        monkeypatch.setattr("remuda.client.connections.BlockingPorts.pause", pause)
+        monkeypatch.setattr("remuda.client.network.connections.BlockingPorts.pause", pause)
 
         def refuse(_request):
             raise MemberNotReady("not yet", member="1")

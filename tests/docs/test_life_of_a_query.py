@@ -72,5 +72,7 @@ def test_the_page_names_much() -> None:
 
 
 def test_wrong_names_are_found() -> None:
-    text = "`client/core.py`: `Core.execute()`, `Core.explode()`, `Nonsense`, `no.py`, `NO_SUCH`"
-    assert wrong(text) == ["client/core.py: Core.explode()", "Nonsense", "no.py", "NO_SUCH"]
+    text = (
+        "`client/core/core.py`: `Core.execute()`, `Core.explode()`, `Nonsense`, `no.py`, `NO_SUCH`"
+    )
+    assert wrong(text) == ["client/core/core.py: Core.explode()", "Nonsense", "no.py", "NO_SUCH"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import remuda.aio
-from remuda.client.map import Map
+from remuda.client.blocking.map import Map
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "maps.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from processes import Processes
 
 import remuda
-from remuda.client.client import Client
+from remuda.client.blocking.client import Client
 from remuda.errors import RemudaError, StorageFull
 
 MEMBERS = 2

@@ -15,7 +15,7 @@ from typing import Self
 
 from namespaces import Namespaces
 
-from remuda.client.ready import Ready, ReadyLines
+from remuda.client.embedded.ready import Ready, ReadyLines
 from remuda.config import INSECURE_WORDS
 
 START_TIMEOUT = 240.0

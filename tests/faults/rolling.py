@@ -25,9 +25,9 @@ from typing import Any, Self
 import remuda
 import remuda.aio
 import remuda.dbapi
-from remuda.client.client import Client
-from remuda.client.near_cache import NearCache
-from remuda.client.ready import ReadyLines
+from remuda.client.blocking.client import Client
+from remuda.client.embedded.ready import ReadyLines
+from remuda.client.operations.near_cache import NearCache
 from remuda.errors import RemudaError
 
 START_TIMEOUT = 180.0

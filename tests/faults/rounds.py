@@ -32,8 +32,8 @@ from transactional import Appends, Transfers
 from workload import KINDS, REQUEST_TIMEOUT, Journal, Workers
 
 import remuda
-from remuda.client.client import Client
-from remuda.client.requests import ClusterInfo
+from remuda.client.blocking.client import Client
+from remuda.client.requests.requests import ClusterInfo
 from remuda.datatypes.view import NOBODY
 from remuda.errors import RemudaError
 

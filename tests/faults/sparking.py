@@ -9,7 +9,7 @@ from typing import Any
 
 from workload import KINDS, Batches
 
-from remuda.client.client import Client
+from remuda.client.blocking.client import Client
 
 
 class SparkJobs(Batches):

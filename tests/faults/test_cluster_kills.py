@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 import remuda
-from remuda.client.embedded import Cluster
+from remuda.client.embedded.cluster import Cluster
 from remuda.errors import RemudaError, SerializationFailure
 
 pytestmark = pytest.mark.cluster

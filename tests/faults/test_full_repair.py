@@ -15,7 +15,7 @@ from processes import Processes
 
 import remuda
 from remuda.cli.status_command import describe
-from remuda.client.client import Client
+from remuda.client.blocking.client import Client
 from remuda.errors import RemudaError, StorageFull
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]

@@ -9,7 +9,7 @@ import histories
 from histories import Append, Read
 from workload import KINDS, Work
 
-from remuda.client.transaction import Transaction
+from remuda.client.blocking.transaction import Transaction
 from remuda.errors import PartitionsLost, RemudaError, TransientError
 
 

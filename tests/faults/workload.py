@@ -19,7 +19,7 @@ import pyarrow as pa
 import registers
 from registers import Operation, Outcome
 
-from remuda.client.client import Client
+from remuda.client.blocking.client import Client
 from remuda.errors import PartitionsLost, RemudaError, TransientError
 
 REQUEST_TIMEOUT = 30.0

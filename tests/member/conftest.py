@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from remuda.client.login import NO_SECURITY, Security
+from remuda.client.network.login import NO_SECURITY, Security
 from remuda.config import MemberConfig
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import from_physical, infer_type, to_physical

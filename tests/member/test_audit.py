@@ -8,7 +8,7 @@ import logging
 import pytest
 from users_of_cluster import PASSWORD, READER, ROOT, known_users, refused
 
-from remuda.client.login import Security
+from remuda.client.network.login import Security
 from remuda.config import MemberConfig
 from remuda.errors import InputError, WrongPassword
 from remuda.member.member import Member

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from remuda.client.feed_requests import FeedPage, FeedPositions
+from remuda.client.requests.feeds import FeedPage, FeedPositions
 from remuda.member.changes.change_logs import EVERYTHING, Positions
 from remuda.storage.change_log import Changes
 

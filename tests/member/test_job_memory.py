@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import remuda.aio
-from remuda.client import bulk
+from remuda.client.operations import bulk
 from remuda.errors import RemudaError, UniqueViolation
 from remuda.member.commits.jobs import ENDED_SIZE
 from remuda.member.state.commit_work import DECIDED_SIZE

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import remuda.aio
-from remuda.client.asynchronous import job_frames
+from remuda.client.operations import job_frames
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.errors import JobAborted

@@ -12,7 +12,7 @@ import pytest
 
 import remuda.aio
 from remuda import col
-from remuda.client.routing import Router
+from remuda.client.core.routing import Router
 from remuda.errors import (
     CheckViolation,
     DivisionByZero,

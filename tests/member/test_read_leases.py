@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from remuda.client import requests
 from remuda.client.asynchronous.client import Client
 from remuda.client.asynchronous.connect import connect
-from remuda.client.tool_access import core_of
+from remuda.client.blocking.tool_access import core_of
+from remuda.client.requests import requests
 from remuda.errors import InputError, LimitExceeded, SnapshotTooOld
 from remuda.member import upkeep
 from remuda.member.maps import read_leases

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from remuda.client.login import Security, security
+from remuda.client.network.login import Security, security
 from remuda.config import INSECURE_WORDS, MemberConfig, check_exposure, is_loopback
 from remuda.datatypes.timestamp import from_micros
 from remuda.errors import AuthenticationFailed, InputError, TlsFailed

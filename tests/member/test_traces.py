@@ -9,7 +9,7 @@ import pytest
 
 import remuda
 import remuda.aio
-from remuda.client.tracing import trace_part
+from remuda.client.core.tracing import trace_part
 from remuda.config import MemberConfig
 from remuda.errors import DivisionByZero, InputError
 from remuda.member.metrics.traces import StatementTraces, traces_to

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import remuda.aio
-from remuda.client import transaction_core
 from remuda.client.asynchronous import transaction as asyncio_transaction
-from remuda.client.deadline import Deadline
+from remuda.client.network.deadline import Deadline
+from remuda.client.operations import transaction_core
 from remuda.errors import (
     CheckViolation,
     ObjectMismatch,

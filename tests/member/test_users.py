@@ -21,7 +21,7 @@ from users_of_cluster import (
 
 from remuda.catalog.passwords import ITERATIONS_MIN, hashed
 from remuda.catalog.users import encode_users
-from remuda.client.login import Security
+from remuda.client.network.login import Security
 from remuda.config import MemberConfig
 from remuda.errors import (
     AuthenticationFailed,

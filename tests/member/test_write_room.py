@@ -13,7 +13,7 @@ import pytest
 from tests.member.conftest import TestCluster
 
 import remuda.aio
-from remuda.client import bulk
+from remuda.client.operations import bulk
 from remuda.errors import StorageFull, TransientError, UniqueViolation
 
 InCluster = Callable[..., None]

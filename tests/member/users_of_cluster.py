@@ -8,7 +8,7 @@ import pytest
 
 from remuda.catalog.passwords import ITERATIONS_MIN, hashed
 from remuda.catalog.users import ALL, Role, Users, encode_users
-from remuda.client.login import Security
+from remuda.client.network.login import Security
 from remuda.errors import InsufficientPrivilege
 
 READ, WRITE, ADMIN = Role

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from remuda.client.login import NO_SECURITY, Security
+from remuda.client.network.login import NO_SECURITY, Security
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import to_physical
 from remuda.errors import RemudaError

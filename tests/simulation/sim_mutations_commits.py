@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sim_mutations import Patch, mutation, nothing
 
-from remuda.client.asynchronous.job_writer import JobWriter
+from remuda.client.operations.row_writer import JobWriter
 from remuda.errors import NotServed, StorageFull
 from remuda.execution.context import ScanOf
 from remuda.limits import PARTITIONS

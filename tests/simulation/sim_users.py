@@ -15,7 +15,8 @@ from sim_cluster import Simulation
 from sim_loop import Node
 
 import remuda.aio
-from remuda.client import backoff, contact, core, deadline, known_members
+from remuda.client.core import core
+from remuda.client.network import backoff, contact, deadline, known_members
 
 
 @contextmanager

@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sim_cluster import Violation
 from sim_frozen import run_frozen
 
-from remuda.client.core import Core
-from remuda.client.deadline import Deadline
+from remuda.client.core.core import Core
+from remuda.client.network.deadline import Deadline
 
 SOAK_SEEDS = int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 50
 

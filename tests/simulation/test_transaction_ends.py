@@ -15,7 +15,7 @@ from sim_cluster import simulation
 from sim_rules import Play
 from sim_rules_commits import key_of, rows, users
 
-from remuda.client.tool_access import core_of
+from remuda.client.blocking.tool_access import core_of
 from remuda.errors import NotSupported, PartitionsUnreachable, RemudaError, SerializationFailure
 from remuda.member.sessions.session import TransactionSessions
 from remuda.transaction_errors import ActiveTransaction, TransactionTimeout

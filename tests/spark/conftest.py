@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from remuda.client.embedded import start
+from remuda.client.embedded.cluster import start
 
 # Modules that tests share lie beside them: pytest imports in importlib mode, which adds no path.
 sys.path.insert(0, str(Path(__file__).parent))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from remuda.client.client import connect
+from remuda.client.blocking.client import connect
 from remuda.spark_errors import SparkServiceMissing
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tpc"))

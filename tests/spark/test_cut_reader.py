@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from remuda.client.embedded import start
+from remuda.client.embedded.cluster import start
 from remuda.errors import InputError, UndefinedColumn, UndefinedMap, UndefinedObject
 from remuda.spark import read
 from remuda.spark.cut_reader import CutReader

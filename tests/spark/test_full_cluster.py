@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from remuda.client.embedded import start
+from remuda.client.embedded.cluster import start
 from remuda.errors import StorageFull
 from remuda.spark import load, write
 

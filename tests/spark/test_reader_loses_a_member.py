@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as T  # noqa: N812
 
-from remuda.client.embedded import start
+from remuda.client.embedded.cluster import start
 from remuda.spark import slice_reading
 from remuda.spark.options import Options
 from remuda.spark.reader import RemudaReader

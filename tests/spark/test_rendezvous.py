@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from remuda.client.ready import Ready
+from remuda.client.embedded.ready import Ready
 from remuda.errors import (
     AuthenticationFailed,
     ConnectionBroken,

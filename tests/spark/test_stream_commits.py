@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from remuda.client.tool_access import change_ranges, job_committed
+from remuda.client.blocking.tool_access import change_ranges, job_committed
 from remuda.errors import InputError, JobAborted, RemudaError, SerializationFailure
 from remuda.spark.stream_commits import Target, abort_batch, commit_batch, read_progress
 

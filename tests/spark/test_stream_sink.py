@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.datasource import DataSource
 
-from remuda.client.tool_access import change_ranges
+from remuda.client.blocking.tool_access import change_ranges
 from remuda.spark.datasource import RemudaDataSource
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(900)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from remuda.client.embedded import start
+from remuda.client.embedded.cluster import start
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(900)]
 

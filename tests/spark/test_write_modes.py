@@ -146,7 +146,7 @@ def test_a_commit_that_fails_leaves_nothing(
     first = grid.addresses[0]
 
     def remade(batches: Any) -> Any:
-        from remuda.client.client import connect  # noqa: PLC0415 (in a worker of Spark)
+        from remuda.client.blocking.client import connect  # noqa: PLC0415 (in a worker of Spark)
 
         yield from batches
         with connect(first) as other:

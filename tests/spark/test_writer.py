@@ -11,7 +11,7 @@ import pytest
 from fake_grid import FakeClient
 from pyspark.sql import types as T  # noqa: N812
 
-from remuda.client.jobs import JobTask
+from remuda.client.blocking.jobs import JobTask
 from remuda.datatypes import sql
 from remuda.datatypes.schema import ROW_ID, Column, MapSchema
 from remuda.errors import (

@@ -21,8 +21,8 @@ from sim_disk import SimulatedDisk
 
 from remuda import formats
 from remuda.catalog.users import Users, decode_users, encode_users
-from remuda.client.change_batches import position_document, stream_start
-from remuda.client.feed_requests import FeedPositions
+from remuda.client.requests.change_batches import position_document, stream_start
+from remuda.client.requests.feeds import FeedPositions
 from remuda.errors import (
     DataCorrupted,
     InputError,

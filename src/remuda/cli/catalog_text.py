@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from remuda.cli.table import Alignment, harmless_name, text_table
-from remuda.client.requests import MapDescription
+from remuda.client.requests.requests import MapDescription
 from remuda.datatypes.schema import MapSchema
 
 _LEFT = Alignment.LEFT

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from remuda.cli.connecting import add_connect, client_of
-from remuda.client.client import Client
+from remuda.client.blocking.client import Client
 
 ACCEPT = "ALTER CLUSTER ACCEPT LOST PARTITIONS"
 EXIT_NOT_DONE = 1

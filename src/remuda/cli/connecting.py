@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from remuda.client.client import Client, connect
-from remuda.client.login import from_environment, of_options
+from remuda.client.blocking.client import Client, connect
+from remuda.client.network.login import from_environment, of_options
 from remuda.errors import InputError
 from remuda.limits import USER_PORT
 

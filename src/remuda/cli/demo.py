@@ -16,8 +16,8 @@ from remuda.cli.demo_durability import survive
 from remuda.cli.demo_loss import lose_a_member, transfer
 from remuda.cli.demo_questions import QUESTIONS, TPCDS_3, WRONG, Question
 from remuda.cli.demo_screen import Screen, Stopwatch, duration
-from remuda.client.client import Client
-from remuda.client.embedded import Cluster, start
+from remuda.client.blocking.client import Client
+from remuda.client.embedded.cluster import Cluster, start
 from remuda.errors import InputError, InternalError, RemudaError
 from remuda.spark.datasource import prepare
 from remuda.spark.failures import explained

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import remuda
 from remuda.cli.demo_screen import Screen, Stopwatch, duration
-from remuda.client.client import Client
-from remuda.client.embedded import Cluster, start
+from remuda.client.blocking.client import Client
+from remuda.client.embedded.cluster import Cluster, start
 from remuda.errors import InternalError, RemudaError, SerializationFailure
 
 NAME: Final = "demo"

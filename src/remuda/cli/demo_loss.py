@@ -9,8 +9,8 @@ from typing import Final
 
 import remuda
 from remuda.cli.demo_screen import Screen, Stopwatch
-from remuda.client.client import Client
-from remuda.client.embedded import Cluster
+from remuda.client.blocking.client import Client
+from remuda.client.embedded.cluster import Cluster
 from remuda.errors import InternalError, TransientError
 
 PATIENCE: Final = 60.0

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from remuda.cli.connecting import add_connect, client_of
 from remuda.cli.table import counted
-from remuda.client.client import Client
+from remuda.client.blocking.client import Client
 from remuda.errors import TransientError
 
 EXIT_NOT_DONE: Final = 1

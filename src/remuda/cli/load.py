@@ -14,7 +14,7 @@ from typing import Final
 
 from remuda.cli.connecting import add_connect, connection_options
 from remuda.cli.table import counted
-from remuda.client.login import of_options
+from remuda.client.network.login import of_options
 from remuda.datatypes.sql import SqlType
 from remuda.errors import InputError
 from remuda.spark.grid import connect

@@ -8,7 +8,7 @@ from typing import Any
 
 from remuda.cli.connecting import add_connect, client_of
 from remuda.cli.table import Alignment, text_table
-from remuda.client.activity import LEVELS
+from remuda.client.operations.activity import LEVELS
 
 
 def add_to(commands: Any) -> None:

@@ -23,7 +23,7 @@ from remuda.cli.table import (
     table_header,
     table_line,
 )
-from remuda.client.cursor import Cursor
+from remuda.client.blocking.cursor import Cursor
 from remuda.datatypes.arraytext import array_text, row_text
 from remuda.datatypes.jsons import from_python, json_text
 from remuda.datatypes.schema import Column

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from remuda.cli.connecting import add_connect, client_of
 from remuda.cli.table import Alignment, counted, harmless_name, text_table
-from remuda.client.client import Client
-from remuda.client.row import Row
+from remuda.client.blocking.client import Client
+from remuda.client.values.row import Row
 from remuda.plan.explain import size_text
 
 TEXT_SHOWN: Final = 60

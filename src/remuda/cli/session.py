@@ -10,7 +10,7 @@ from typing import TextIO
 from remuda.cli import catalog_text
 from remuda.cli.output import make_writer
 from remuda.cli.table import harmless
-from remuda.client.client import Client
+from remuda.client.blocking.client import Client
 from remuda.errors import InputError, RemudaError
 
 HELP = """\

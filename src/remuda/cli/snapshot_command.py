@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 from remuda.cli import snapshot_bulk
 from remuda.cli.connecting import add_connect, client_of
 from remuda.cli.table import Alignment, harmless, text_table
-from remuda.client.client import Client
-from remuda.client.row import Row
+from remuda.client.blocking.client import Client
+from remuda.client.values.row import Row
 from remuda.errors import InputError
 from remuda.plan.explain import size_text
 

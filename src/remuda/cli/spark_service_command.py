@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from remuda.cli.connecting import add_connect, connection_options
-from remuda.client.login import of_options
+from remuda.client.network.login import of_options
 from remuda.errors import InputError
 from remuda.spark.grid import connect
 from remuda.spark.service import SLOTS, SparkService

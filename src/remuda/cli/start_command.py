@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from remuda.client.embedded import START_TIMEOUT, Cluster, start
+from remuda.client.embedded.cluster import START_TIMEOUT, Cluster, start
 from remuda.config import member_config
 from remuda.errors import NotSupported
 from remuda.limits import CONTROL_PORT, DATA_PORT, METRICS_PORT, POSTGRES_PORT, USER_PORT

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from remuda.cli.connecting import add_connect, client_of
 from remuda.cli.table import Alignment, harmless_name, text_table
-from remuda.client.client import Client
+from remuda.client.blocking.client import Client
 from remuda.datatypes.timestamp import to_micros
 from remuda.errors import InputError, RemudaError
 from remuda.plan.explain import size_text

@@ -1,6 +1,6 @@
 """The client library: maps, SQL, transactions, jobs and change streams.
 
-The logic is coroutines in ``core`` and ``asynchronous``, written once. ``ports`` is the interface
-to the network; ``driving`` runs the coroutines without an event loop for the blocking client
-(``client``, ``map``, ``cursor``). ``embedded`` starts a cluster on this machine.
+The logic is coroutines in ``core``, ``operations`` and ``asynchronous``, written once. ``network``
+has the ports to the members; ``blocking`` runs the coroutines without an event loop. ``embedded``
+starts a cluster on this machine.
 """

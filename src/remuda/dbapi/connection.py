@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from remuda.client.address import Address
-from remuda.client.client import Client
-from remuda.client.client import connect as connect_client
-from remuda.client.ports import REQUEST_TIMEOUT
-from remuda.client.tool_access import outside
+from remuda.client.blocking.client import Client
+from remuda.client.blocking.client import connect as connect_client
+from remuda.client.blocking.tool_access import outside
+from remuda.client.network.address import Address
+from remuda.client.network.ports import REQUEST_TIMEOUT
 from remuda.dbapi import exceptions
 from remuda.dbapi.cursor import Cursor
 from remuda.dbapi.exceptions import InterfaceError, translating

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from remuda.client.client import Client
-from remuda.client.cursor import Cursor as ClientCursor
-from remuda.client.row import Row
+from remuda.client.blocking.client import Client
+from remuda.client.blocking.cursor import Cursor as ClientCursor
+from remuda.client.values.row import Row
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import INTEGER_KINDS, SqlType
 from remuda.dbapi.exceptions import InterfaceError, ProgrammingError, translating

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from remuda.aio import Client
-from remuda.client.tool_access import refuse_transactions
+from remuda.client.blocking.tool_access import refuse_transactions
 
 USERS_MAX: Final = 100
 """Clients kept; the one that was used longest ago goes first."""

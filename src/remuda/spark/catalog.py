@@ -8,8 +8,8 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from remuda.client.client import Client
-from remuda.client.login import of_options
+from remuda.client.blocking.client import Client
+from remuda.client.network.login import of_options
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.errors import NotSupported, UndefinedMap
 from remuda.spark.frames import Option, read

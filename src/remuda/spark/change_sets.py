@@ -10,7 +10,7 @@ from typing import Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from remuda.client.job_writer import JobWriter
+from remuda.client.operations.job_writer import JobWriter
 from remuda.datatypes.schema import ROW_ID, MapSchema
 from remuda.errors import (
     InputError,

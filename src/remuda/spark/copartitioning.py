@@ -12,7 +12,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 
-from remuda.client.login import of_options
+from remuda.client.network.login import of_options
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind
 from remuda.datatypes.view import View

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from remuda.client.client import Client
-from remuda.client.client import connect as client_connect
-from remuda.client.login import NO_SECURITY, Security
+from remuda.client.blocking.client import Client
+from remuda.client.blocking.client import connect as client_connect
+from remuda.client.network.login import NO_SECURITY, Security
 from remuda.datatypes.schema import Column
 
 

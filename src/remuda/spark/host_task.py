@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Final, Self
 
 import remuda
-from remuda.client.address import format_address
-from remuda.client.member_command import member_command, safe_environment
-from remuda.client.ready import Ready, parse_ready
+from remuda.client.embedded.member_command import member_command, safe_environment
+from remuda.client.embedded.ready import Ready, parse_ready
+from remuda.client.network.address import format_address
 from remuda.errors import ConnectionBroken, InputError, MemberUnavailable
 from remuda.rpc.tls import TlsFiles
 from remuda.spark.rendezvous import Arrival

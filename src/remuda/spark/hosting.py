@@ -23,8 +23,8 @@ from pyspark import SparkContext
 from pyspark.util import InheritableThread
 
 import remuda
-from remuda.client.client import Client
-from remuda.client.started import StartedCluster
+from remuda.client.blocking.client import Client
+from remuda.client.embedded.started import StartedCluster
 from remuda.config import is_loopback
 from remuda.errors import InputError, MemberUnavailable, RemudaError
 from remuda.spark.failures import explain

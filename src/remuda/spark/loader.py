@@ -25,8 +25,8 @@ import pyarrow as pa
 from pyspark import AccumulatorParam
 from pyspark.sql import Row, SparkSession
 
-from remuda.client.jobs import Job, JobTarget, JobTask
-from remuda.client.login import NO_SECURITY, Security
+from remuda.client.blocking.jobs import Job, JobTarget, JobTask
+from remuda.client.network.login import NO_SECURITY, Security
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.errors import DiskFull, InputError, RemudaError, UniqueViolation

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar, cast, get_args
 
-from remuda.client.login import NO_SECURITY, OPTIONS, Security, from_environment, of_options
+from remuda.client.network.login import NO_SECURITY, OPTIONS, Security, from_environment, of_options
 from remuda.errors import InputError
 
 KNOWN: Final = {

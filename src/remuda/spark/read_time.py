@@ -17,8 +17,8 @@ from typing import Final, Self
 
 from pyspark import TaskContext
 
-from remuda.client.client import Client
-from remuda.client.tool_access import read_lease
+from remuda.client.blocking.client import Client
+from remuda.client.blocking.tool_access import read_lease
 from remuda.datatypes.view import View
 from remuda.errors import MemberUnavailable, RemudaError, SnapshotTooOld, TransientError
 from remuda.spark.options import LEASE_SECONDS

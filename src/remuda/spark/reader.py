@@ -16,8 +16,8 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from remuda.client.client import Client
-from remuda.client.known_members import without_owner
+from remuda.client.blocking.client import Client
+from remuda.client.network.known_members import without_owner
 from remuda.datatypes.buffers import list_over
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.uuids import uuid_texts

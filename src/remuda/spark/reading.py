@@ -7,7 +7,7 @@ from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 
-from remuda.client.login import of_options
+from remuda.client.network.login import of_options
 from remuda.spark.frames import Option, read
 from remuda.spark.grid import connect
 from remuda.spark.options import LEASE_SECONDS

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from remuda.client.ready import Ready
+from remuda.client.embedded.ready import Ready
 
 LOSSES_KEPT: Final = 1000
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Self
 
-from remuda.client.address import format_address
+from remuda.client.network.address import format_address
 from remuda.errors import AuthenticationFailed, ConnectionBroken, ProtocolError
 from remuda.formats import HOSTING_LINE
 from remuda.rpc.tls import TlsFiles, client_context, failure, server_context

@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any, Final
 
-from remuda.client.address import format_address
-from remuda.client.ready import Ready
+from remuda.client.embedded.ready import Ready
+from remuda.client.network.address import format_address
 from remuda.errors import ConnectionBroken, InputError, RemudaError
 from remuda.rpc.tls import TlsFiles, server_context
 from remuda.spark.rendezvous import Arrival, Place, Refusal, Rendezvous

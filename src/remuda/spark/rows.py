@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from remuda.client.bulk import row_ids
+from remuda.client.operations.bulk import row_ids
 from remuda.datatypes.arrow import engine_schema, engine_type, to_engine
 from remuda.datatypes.schema import ROW_ID, Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType

@@ -22,10 +22,10 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from remuda.client.client import Client
-from remuda.client.login import NO_SECURITY, OPTIONS, Security
-from remuda.client.spark_work import Function, Scan, Service, SparkWork, Work
-from remuda.client.tool_access import spark_work
+from remuda.client.blocking.client import Client
+from remuda.client.blocking.spark_work import Function, Scan, Service, SparkWork, Work
+from remuda.client.blocking.tool_access import spark_work
+from remuda.client.network.login import NO_SECURITY, OPTIONS, Security
 from remuda.datatypes.arrow import external_type, to_external
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import SqlType

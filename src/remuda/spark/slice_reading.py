@@ -16,8 +16,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from remuda.client.client import Client
-from remuda.client.known_members import without_owner
+from remuda.client.blocking.client import Client
+from remuda.client.network.known_members import without_owner
 from remuda.datatypes.view import NOBODY
 from remuda.errors import (
     PartitionsLost,

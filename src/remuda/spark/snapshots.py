@@ -15,8 +15,8 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
-from remuda.client.client import Client
-from remuda.client.row import Row
+from remuda.client.blocking.client import Client
+from remuda.client.values.row import Row
 from remuda.errors import InputError
 from remuda.member.snapshots.export import (
     Exported,

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from remuda.client.client import Client
-from remuda.client.jobs import JobTask
-from remuda.client.tool_access import job_committed
+from remuda.client.blocking.client import Client
+from remuda.client.blocking.jobs import JobTask
+from remuda.client.blocking.tool_access import job_committed
 from remuda.errors import (
     InputError,
     RemudaError,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from remuda.client.feed_requests import Place
+from remuda.client.requests.feeds import Place
 from remuda.datatypes.timestamp import from_micros
 from remuda.errors import InputError
 from remuda.formats import SPARK_OFFSET

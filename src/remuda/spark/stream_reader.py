@@ -22,7 +22,10 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from remuda.client.change_batches import (
+from remuda.client.blocking.change_ranges import ChangeRanges
+from remuda.client.blocking.client import Client
+from remuda.client.blocking.tool_access import change_ranges, read_lease
+from remuda.client.requests.change_batches import (
     BEFORE,
     CHANGE,
     COMMIT_TIMESTAMP,
@@ -31,10 +34,7 @@ from remuda.client.change_batches import (
     check_not_ahead,
     snapshot_batch,
 )
-from remuda.client.change_ranges import ChangeRanges
-from remuda.client.client import Client
-from remuda.client.feed_requests import Place
-from remuda.client.tool_access import change_ranges, read_lease
+from remuda.client.requests.feeds import Place
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.timestamp import from_micros
 from remuda.errors import (

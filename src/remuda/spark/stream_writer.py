@@ -22,7 +22,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from remuda.client.jobs import JobTask
+from remuda.client.blocking.jobs import JobTask
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import InputError, InternalError, RemudaError
 from remuda.spark.change_sets import RowPlan, write_rows

@@ -17,8 +17,8 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from remuda.client.client import Client
-from remuda.client.jobs import JobTarget, JobTask
+from remuda.client.blocking.client import Client
+from remuda.client.blocking.jobs import JobTarget, JobTask
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import InputError, RemudaError, UndefinedMap
 from remuda.spark.change_sets import RowPlan, plan_rows, without_operation, write_rows

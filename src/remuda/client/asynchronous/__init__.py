@@ -1,6 +1,5 @@
-"""The logic of the client as coroutines, and its asyncio face.
+"""The client for asyncio, and the logic of the blocking one.
 
-``client`` and ``map`` hold the operations that the blocking client runs as well. ``connections``
-and ``line`` implement ``remuda.client.ports`` on an event loop. ``remuda.aio`` re-exports the
-public names.
+``remuda.aio`` offers these classes. Each coroutine is written once; ``blocking`` runs it to its
+end.
 """

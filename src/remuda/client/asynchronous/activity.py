@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from remuda.client.activity import (
+from remuda.client.operations.activity import (
     CLIENTS,
     LOCK_WAITS,
     LOCKS,
@@ -22,7 +22,7 @@ from remuda.client.activity import (
 
 
 class Activity:
-    """``remuda.client.activity.Activity``, to be awaited: the methods are the same."""
+    """``remuda.client.operations.activity.Activity``, to be awaited: the methods are the same."""
 
     def __init__(self, rows: Callable[[str], Awaitable[Rows]]) -> None:
         self._rows = rows

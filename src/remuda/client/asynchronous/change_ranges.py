@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from remuda.client import requests
 from remuda.client.asynchronous.listener import subscription_name
-from remuda.client.change_batches import changed_batch, until
-from remuda.client.core import Core
-from remuda.client.feed_requests import FeedPage, FeedPositions, FeedQuery, Place, changes_read
-from remuda.client.predicate import quote
-from remuda.client.tries import Tries
+from remuda.client.core.core import Core
+from remuda.client.core.tries import Tries
+from remuda.client.requests import requests
+from remuda.client.requests.change_batches import changed_batch, until
+from remuda.client.requests.feeds import FeedPage, FeedPositions, FeedQuery, Place, changes_read
+from remuda.client.values.predicate import quote
 from remuda.errors import SnapshotTooOld, TransientError
 from remuda.limits import CHANGES_STREAM_ROWS, PARTITIONS
 

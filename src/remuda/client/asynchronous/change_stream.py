@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from remuda.client.asynchronous.feed import Ends, Feed
 from remuda.client.asynchronous.listener import subscription_name
-from remuda.client.change_batches import (
+from remuda.client.core.core import Core
+from remuda.client.core.reader import Reader
+from remuda.client.requests.change_batches import (
     EARLIEST,
     SNAPSHOT,
     StreamStart,
@@ -23,11 +25,9 @@ from remuda.client.change_batches import (
     stream_schema,
     stream_start,
 )
-from remuda.client.core import Core
-from remuda.client.feed_requests import FeedPage, FeedPositions, FeedQuery
-from remuda.client.predicate import quote
-from remuda.client.reader import Reader
-from remuda.client.requests import RunOptions
+from remuda.client.requests.feeds import FeedPage, FeedPositions, FeedQuery
+from remuda.client.requests.requests import RunOptions
+from remuda.client.values.predicate import quote
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue

@@ -7,12 +7,11 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, overload
 
-from remuda.client import requests
-from remuda.client.address import format_address
 from remuda.client.asynchronous.activity import Activity
 from remuda.client.asynchronous.cursor import Cursor
 from remuda.client.asynchronous.jobs import Job
 from remuda.client.asynchronous.listener import BUFFER, Listener, watch
+from remuda.client.asynchronous.many import execute_many
 from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.near_map import NearMap
 from remuda.client.asynchronous.prepared import Statement
@@ -24,17 +23,18 @@ from remuda.client.asynchronous.transaction import (
     checked_attempts,
     to_await,
 )
-from remuda.client.backoff import conflict_pause
-from remuda.client.commit import abort_job, begin_job, commit_job
-from remuda.client.core import Core
-from remuda.client.feed_events import RowEvent
-from remuda.client.job_writer import JobTarget
-from remuda.client.many import execute_many
-from remuda.client.near_cache import NearCache, near_cache_of
-from remuda.client.requests import ClusterInfo, JobTask, MapDescription, RunOptions
-from remuda.client.row import Row
-from remuda.client.transaction_requests import checked_options
-from remuda.client.values import (
+from remuda.client.core.core import Core
+from remuda.client.network.address import format_address
+from remuda.client.network.backoff import conflict_pause
+from remuda.client.operations.commit import abort_job, begin_job, commit_job
+from remuda.client.operations.job_writer import JobTarget
+from remuda.client.operations.near_cache import NearCache, near_cache_of
+from remuda.client.operations.transaction_requests import checked_options
+from remuda.client.requests import requests
+from remuda.client.requests.feed_events import RowEvent
+from remuda.client.requests.requests import ClusterInfo, JobTask, MapDescription, RunOptions
+from remuda.client.values.row import Row
+from remuda.client.values.values import (
     timeout_seconds,
 )
 from remuda.datatypes.map_options import changed
@@ -373,7 +373,7 @@ class Client:
         insert_only: bool = False,
         job_id: str | None = None,
     ) -> Job:
-        """Begin a staged bulk write into a map; see ``remuda.client.jobs``.
+        """Begin a staged bulk write into a map; see ``remuda.client.blocking.jobs``.
 
         ``overwrite``: its commit replaces all entries of the map. ``insert_only``: its commit is
         refused with UniqueViolation when the map has one of the keys. ``label`` is for logs.

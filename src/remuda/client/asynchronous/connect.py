@@ -6,12 +6,12 @@ from collections.abc import Generator, Iterable
 from types import TracebackType
 from typing import Any
 
-from remuda.client.address import Address, parse_addresses
 from remuda.client.asynchronous.client import Client
-from remuda.client.asynchronous.connections import AsyncioPorts
-from remuda.client.core import Core
-from remuda.client.login import security
-from remuda.client.ports import REQUEST_TIMEOUT, Settings, checked_settings
+from remuda.client.core.core import Core
+from remuda.client.network.address import Address, parse_addresses
+from remuda.client.network.login import security
+from remuda.client.network.loop_connections import AsyncioPorts
+from remuda.client.network.ports import REQUEST_TIMEOUT, Settings, checked_settings
 from remuda.limits import CONNECT_TIMEOUT
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from remuda.client.frames import to_pandas, to_polars
-from remuda.client.result import Result
-from remuda.client.row import Row
+from remuda.client.core.result import Result
+from remuda.client.values.frames import to_pandas, to_polars
+from remuda.client.values.row import Row
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from remuda.client import backoff, requests
-from remuda.client.core import Core
-from remuda.client.deadline import NEVER, Deadline
-from remuda.client.feed_requests import (
+from remuda.client.core.core import Core
+from remuda.client.network import backoff
+from remuda.client.network.deadline import NEVER, Deadline
+from remuda.client.requests import requests
+from remuda.client.requests.feeds import (
     FeedPage,
     FeedPositions,
     FeedQuery,

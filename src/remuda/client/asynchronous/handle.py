@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Self, TypeVar
 
-from remuda.client import requests
-from remuda.client.binding import Binding
-from remuda.client.convert import python_values
-from remuda.client.core import Core
-from remuda.client.deadline import Deadline
-from remuda.client.fields import check_type, class_shape
-from remuda.client.inference import infer_schema
-from remuda.client.latest import Latest
-from remuda.client.objects import ObjectCodec
-from remuda.client.predicate import Condition, Operand, quote
-from remuda.client.reader import Reader
-from remuda.client.requests import NO_OPTIONS, MapDescription
-from remuda.client.row import Row
-from remuda.client.transaction_binding import TransactionBinding
-from remuda.client.transaction_core import TransactionCore
-from remuda.client.tries import MAYBE_AGAIN, STALE
-from remuda.client.values import parameters_of
+from remuda.client.core.core import Core
+from remuda.client.core.reader import Reader
+from remuda.client.core.tries import MAYBE_AGAIN, STALE
+from remuda.client.network.deadline import Deadline
+from remuda.client.network.latest import Latest
+from remuda.client.operations.binding import Binding
+from remuda.client.operations.transaction_binding import TransactionBinding
+from remuda.client.operations.transaction_core import TransactionCore
+from remuda.client.requests import requests
+from remuda.client.requests.requests import NO_OPTIONS, MapDescription
+from remuda.client.values.convert import python_values
+from remuda.client.values.fields import check_type, class_shape
+from remuda.client.values.inference import infer_schema
+from remuda.client.values.objects import ObjectCodec
+from remuda.client.values.predicate import Condition, Operand, quote
+from remuda.client.values.row import Row
+from remuda.client.values.values import parameters_of
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import require_unicode
 from remuda.errors import InputError, ObjectMismatch, RemudaError, UndefinedMap

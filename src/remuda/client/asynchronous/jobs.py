@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
-from remuda.client.asynchronous.job_writer import JobWriter
-from remuda.client.core import Core
-from remuda.client.job_writer import JobTarget
-from remuda.client.requests import JobTask
+from remuda.client.core.core import Core
+from remuda.client.operations.job_writer import JobTarget
+from remuda.client.operations.row_writer import JobWriter
+from remuda.client.requests.requests import JobTask
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import RemudaError
 

@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from remuda.client.asynchronous.feed import Ends, Feed
-from remuda.client.core import Core
-from remuda.client.feed_events import KINDS, EventKind, RowEvent
-from remuda.client.feed_requests import FeedPage, FeedQuery
-from remuda.client.reader import Reader
-from remuda.client.requests import RunOptions
-from remuda.client.row import row_class
-from remuda.client.values import one_sequence, parameters_of, statement_text
+from remuda.client.core.core import Core
+from remuda.client.core.reader import Reader
+from remuda.client.requests.feed_events import KINDS, EventKind, RowEvent
+from remuda.client.requests.feeds import FeedPage, FeedQuery
+from remuda.client.requests.requests import RunOptions
+from remuda.client.values.row import row_class
+from remuda.client.values.values import one_sequence, parameters_of, statement_text
 from remuda.errors import InputError, RemudaError, from_report
 
 E = TypeVar("E")

@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import pyarrow as pa
 
-from remuda.client import bulk, requests
 from remuda.client.asynchronous.handle import AGAIN
 from remuda.client.asynchronous.map_aggregates import Aggregates
 from remuda.client.asynchronous.map_changes import NOT_GIVEN, ChangedEntries
 from remuda.client.asynchronous.map_lifetimes import Lifetimes, Ttl, checked_ttl
 from remuda.client.asynchronous.map_listening import Listening
-from remuda.client.binding import Binding
-from remuda.client.deadline import Deadline
-from remuda.client.objects import PhysicalRow
-from remuda.client.predicate import Condition, Operand, quote
-from remuda.client.requests import NO_OPTIONS
-from remuda.client.tries import MAYBE_AGAIN, STALE, Tries
+from remuda.client.core.tries import MAYBE_AGAIN, STALE, Tries
+from remuda.client.network.deadline import Deadline
+from remuda.client.operations import bulk
+from remuda.client.operations.binding import Binding
+from remuda.client.requests import requests
+from remuda.client.requests.requests import NO_OPTIONS
+from remuda.client.values.objects import PhysicalRow
+from remuda.client.values.predicate import Condition, Operand, quote
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import InputError, ObjectMismatch, SchemaChanged, UndefinedMap
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias, overload
 
 from remuda.client.asynchronous.handle import Handle, Selection, condition_of
-from remuda.client.predicate import Condition, Operand, quote
-from remuda.client.requests import NO_OPTIONS
-from remuda.client.values import parameters_of
+from remuda.client.requests.requests import NO_OPTIONS
+from remuda.client.values.predicate import Condition, Operand, quote
+from remuda.client.values.values import parameters_of
 from remuda.errors import InputError
 
 Column: TypeAlias = str | Operand

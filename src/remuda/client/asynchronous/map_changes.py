@@ -7,13 +7,13 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 from remuda.client.asynchronous.handle import AGAIN, Handle
-from remuda.client.binding import KEYS_PER_REQUEST, Binding, worst
-from remuda.client.change_requests import ChangeRequests, Computation
-from remuda.client.deadline import Deadline
-from remuda.client.objects import PhysicalRow
-from remuda.client.predicate import Condition, Operand, assignments_of
-from remuda.client.tries import STALE, Tries
-from remuda.client.values import parameters_of, statement_text
+from remuda.client.core.tries import STALE, Tries
+from remuda.client.network.deadline import Deadline
+from remuda.client.operations.binding import KEYS_PER_REQUEST, Binding, worst
+from remuda.client.requests.changes import ChangeRequests, Computation
+from remuda.client.values.objects import PhysicalRow
+from remuda.client.values.predicate import Condition, Operand, assignments_of
+from remuda.client.values.values import parameters_of, statement_text
 from remuda.errors import InputError, ObjectMismatch, RemudaError
 
 T = TypeVar("T")

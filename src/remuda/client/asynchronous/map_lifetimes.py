@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from remuda.client.asynchronous.handle import AGAIN, Handle, Selection
-from remuda.client.map_statistics import COLUMNS, MapStatistics, statistics_of
-from remuda.client.predicate import quote
+from remuda.client.values.map_statistics import COLUMNS, MapStatistics, statistics_of
+from remuda.client.values.predicate import quote
 from remuda.datatypes.map_options import MapOptions, read_option, setting_text
 from remuda.errors import InputError, UndefinedMap
 

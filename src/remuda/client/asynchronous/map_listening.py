@@ -9,15 +9,15 @@ from remuda.client.asynchronous.change_stream import ROWS, ChangeStream
 from remuda.client.asynchronous.feed import Feed
 from remuda.client.asynchronous.handle import Handle, condition_of
 from remuda.client.asynchronous.listener import BUFFER, Listener, subscription_name
-from remuda.client.convert import python_values
-from remuda.client.core import Core
-from remuda.client.feed_events import KINDS, EntryEvent, EventKind
-from remuda.client.feed_requests import FeedPage, FeedQuery
-from remuda.client.objects import ObjectCodec
-from remuda.client.predicate import Condition, Operand, col, quote
-from remuda.client.reader import Reader
-from remuda.client.requests import RunOptions
-from remuda.client.values import parameters_of
+from remuda.client.core.core import Core
+from remuda.client.core.reader import Reader
+from remuda.client.requests.feed_events import KINDS, EntryEvent, EventKind
+from remuda.client.requests.feeds import FeedPage, FeedQuery
+from remuda.client.requests.requests import RunOptions
+from remuda.client.values.convert import python_values
+from remuda.client.values.objects import ObjectCodec
+from remuda.client.values.predicate import Condition, Operand, col, quote
+from remuda.client.values.values import parameters_of
 from remuda.datatypes.keyhash import hasher, partition_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import SqlType

@@ -12,13 +12,13 @@ from remuda.client.asynchronous.feed import Ends, Feed
 from remuda.client.asynchronous.handle import AGAIN
 from remuda.client.asynchronous.listener import subscription_name
 from remuda.client.asynchronous.map import K, Map, V
-from remuda.client.binding import Binding
-from remuda.client.core import Core
-from remuda.client.deadline import Deadline
-from remuda.client.feed_requests import FeedPage, FeedQuery
-from remuda.client.near_cache import NearCache, NearCacheStatistics, NearEntries
-from remuda.client.objects import PhysicalRow
-from remuda.client.predicate import quote
+from remuda.client.core.core import Core
+from remuda.client.network.deadline import Deadline
+from remuda.client.operations.binding import Binding
+from remuda.client.operations.near_cache import NearCache, NearCacheStatistics, NearEntries
+from remuda.client.requests.feeds import FeedPage, FeedQuery
+from remuda.client.values.objects import PhysicalRow
+from remuda.client.values.predicate import quote
 from remuda.datatypes.keyhash import hasher
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import LimitExceeded, NoAnswer, RemudaError, TransientError

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
 
-from remuda.client import requests
 from remuda.client.asynchronous.cursor import Cursor
-from remuda.client.core import Core, is_read
-from remuda.client.deadline import NEVER, Deadline
-from remuda.client.latest import Latest
-from remuda.client.pages import Header
-from remuda.client.reader import Reader
-from remuda.client.requests import NO_OPTIONS, PreparedPlan, RunOptions
-from remuda.client.tries import MAYBE_AGAIN, Tries
-from remuda.client.values import (
+from remuda.client.core.core import Core, is_read
+from remuda.client.core.reader import Reader
+from remuda.client.core.tries import MAYBE_AGAIN, Tries
+from remuda.client.network.deadline import NEVER, Deadline
+from remuda.client.network.latest import Latest
+from remuda.client.requests import requests
+from remuda.client.requests.pages import Header
+from remuda.client.requests.requests import NO_OPTIONS, PreparedPlan, RunOptions
+from remuda.client.values.values import (
     one_sequence,
     parameters_of,
     statement_text,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from remuda.client.row import Row
-from remuda.client.snapshots import (
+from remuda.client.operations.snapshots import (
     Maps,
     Rows,
     create_text,
@@ -17,10 +16,11 @@ from remuda.client.snapshots import (
     restore_text,
     verify_text,
 )
+from remuda.client.values.row import Row
 
 
 class Snapshots:
-    """``remuda.client.snapshots.Snapshots``, to be awaited: the methods are the same."""
+    """``remuda.client.operations.snapshots.Snapshots``, to be awaited: the methods are the same."""
 
     def __init__(self, rows: Callable[[str], Awaitable[Rows]]) -> None:
         self._rows = rows

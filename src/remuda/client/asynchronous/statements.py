@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from remuda.client.core import Core
-from remuda.client.known_headers import KnownHeaders
-from remuda.client.reader import Reader
-from remuda.client.requests import NO_OPTIONS, RunOptions
-from remuda.client.values import (
+from remuda.client.core.core import Core
+from remuda.client.core.reader import Reader
+from remuda.client.requests.known_headers import KnownHeaders
+from remuda.client.requests.requests import NO_OPTIONS, RunOptions
+from remuda.client.values.values import (
     one_sequence,
     parameters_of,
     statement_text,

@@ -9,19 +9,19 @@ from math import inf
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from remuda.client import transaction_requests as requests
 from remuda.client.asynchronous.cursor import Cursor
+from remuda.client.asynchronous.many import execute_many
 from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.prepared import Statement
-from remuda.client.core import Core
-from remuda.client.deadline import GRACE, Deadline
-from remuda.client.many import execute_many
-from remuda.client.ports import COMMIT_GRACE
-from remuda.client.reader import Reader
-from remuda.client.requests import NO_OPTIONS, RunOptions
-from remuda.client.transaction_core import TransactionCore
-from remuda.client.transaction_requests import TransactionOptions
-from remuda.client.values import (
+from remuda.client.core.core import Core
+from remuda.client.core.reader import Reader
+from remuda.client.network.deadline import GRACE, Deadline
+from remuda.client.network.ports import COMMIT_GRACE
+from remuda.client.operations import transaction_requests as requests
+from remuda.client.operations.transaction_core import TransactionCore
+from remuda.client.operations.transaction_requests import TransactionOptions
+from remuda.client.requests.requests import NO_OPTIONS, RunOptions
+from remuda.client.values.values import (
     one_sequence,
     parameters_of,
     statement_text,

@@ -14,8 +14,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from remuda.client.client import Client
-from remuda.client.login import Security, from_environment, of_options
+from remuda.client.blocking.client import Client
+from remuda.client.network.login import Security, from_environment, of_options
 from remuda.errors import RemudaError
 from remuda.limits import USER_PORT
 from remuda.spark.failures import explain

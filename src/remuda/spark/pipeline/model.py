@@ -23,7 +23,8 @@ OutputMode: TypeAlias = Literal["append", "update", "complete"]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """How to reach a cluster; ``security`` has the names of ``remuda.client.login.OPTIONS``."""
+    """How to reach a cluster; ``security`` has the names of
+    ``remuda.client.network.login.OPTIONS``."""
 
     address: str = ""
     security: Mapping[str, str] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from remuda.client.login import OPTIONS
+from remuda.client.network.login import OPTIONS
 from remuda.spark.pipeline.document import Section
 from remuda.spark.pipeline.model import (
     FileTarget,

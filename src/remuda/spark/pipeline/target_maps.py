@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 
-from remuda.client.client import Client
+from remuda.client.blocking.client import Client
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.errors import InvalidDefinition, RemudaError, UndefinedColumn, UndefinedMap

@@ -1,0 +1,119 @@
+"""The operations of a map inside a transaction: what can be answered, or kept until the commit, at
+the client is not sent.
+
+Only in optimistic transactions: pessimistic ones lock what they touch, at once. A put waits if the
+client can tell that the member will take it: no CHECK constraint, no time to live, and no question
+about what was there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from remuda.client.core.routing import Router
+from remuda.client.network.deadline import Deadline
+from remuda.client.operations.binding import ROWS_AS_MESSAGES, Binding
+from remuda.client.operations.transaction_core import TransactionCore
+from remuda.client.requests.requests import Call, Condition, MapRequests
+from remuda.client.values.objects import ObjectCodec, PhysicalRow
+from remuda.datatypes.conformance import RowCheck
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.view import View
+
+SHAPES_KEPT: Final = 1_000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is the same in all transactions of a client that use a map, as long as it and the view
+    stay. Threads share it."""
+
+    schema: MapSchema
+    view: View
+    codec: ObjectCodec
+    router: Router
+    requests: MapRequests
+
+    @cached_property
+    def check(self) -> RowCheck:
+        return RowCheck(self.schema)
+
+
+class TransactionBinding(Binding):
+    core: TransactionCore
+
+    def __init__(
+        self,
+        core: TransactionCore,
+        schema: MapSchema,
+        value_type: type | None,
+        key_type: type | None,
+    ) -> None:
+        known = (id(schema), core.view.number, value_type, key_type)
+        shape = core.shapes.get(known)
+        if shape is None or shape.schema is not schema or shape.view is not core.view:
+            made = Binding(core.outside(), schema, value_type, key_type)
+            shape = Shape(schema, core.view, made.codec, made.router, made.requests)
+            if len(core.shapes) >= SHAPES_KEPT:
+                core.shapes.clear()
+            core.shapes[known] = shape
+        self.core, self.schema, self.view = core, schema, core.view
+        self.codec, self.router, self.requests = shape.codec, shape.router, shape.requests
+        self._shape = shape
+
+    def get(self, key: PhysicalRow, deadline: Deadline) -> Coroutine[Any, Any, PhysicalRow | None]:
+        return self._get(key, deadline)
+
+    async def _get(self, key: PhysicalRow, deadline: Deadline) -> PhysicalRow | None:
+        core = self.core
+        if core.unsent.puts and (own := core.unsent.find(self.requests, key)) is not None:
+            core.require_open()
+            return own
+        if core.begins_with_get:
+            owner = self.router.owner(key)
+            return await core.begin_with_get(self.requests, key, owner, deadline)
+        if core.reads_directly and not self.schema.replicated:
+            owner = self.router.owner(key)
+            found, row = await core.get_directly(self.requests, key, owner, deadline)
+            if found:
+                return row
+        call: Call[PhysicalRow | None] = self.requests.get_one(key)
+        return await core.ask(core.held.member, call, deadline)
+
+    async def put(
+        self,
+        row: PhysicalRow,
+        deadline: Deadline,
+        condition: Condition = Condition.ALWAYS,
+        want_old: bool = False,
+        ttl: int | None = None,
+    ) -> PhysicalRow | None:
+        if condition is Condition.ALWAYS and not want_old and ttl is None and self._waits():
+            self._keep((row,))
+            return ()
+        return await super().put(row, deadline, condition, want_old, ttl)
+
+    async def put_all(
+        self, rows: Sequence[PhysicalRow], deadline: Deadline, ttl: int | None = None
+    ) -> None:
+        if ttl is None and len(rows) <= ROWS_AS_MESSAGES and self._waits():
+            self._keep(rows)
+            return
+        await super().put_all(rows, deadline, ttl)
+
+    def _waits(self) -> bool:
+        """Whether puts wait for the commit."""
+        core = self.core
+        core.require_open()
+        return core.keeps_puts and not core.unsent.full and not self.schema.checks
+
+    def _keep(self, rows: Sequence[PhysicalRow]) -> None:
+        """Raises what the member would raise for a row that does not fit."""
+        check = self._shape.check
+        for row in rows:
+            check.row(row)
+        for row in rows:
+            self.core.unsent.put(self.requests, self.key_of(row), row)
