@@ -16,7 +16,7 @@ from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.keyhash import hash_arrays, partitions_of
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 
 SCHEMA = MapSchema(
     "bench",

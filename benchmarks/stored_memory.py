@@ -1,5 +1,5 @@
 """Resident memory of a member for each byte that it counts as stored: ``RESIDENT_FACTOR`` and
-``PROCESS_SIZE`` of ``remuda.storage.stored_memory`` must be above what this shows.
+``PROCESS_SIZE`` of ``remuda.storage.maps.stored_memory`` must be above what this shows.
 
 Each kind of load fills a cluster of one member until about ``WANTED`` bytes are stored. ``peak`` is
 the highest resident memory while it was filled, ``rest`` that of ten seconds later.

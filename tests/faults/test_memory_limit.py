@@ -19,7 +19,7 @@ import pytest
 import sparking
 from processes import Processes
 
-from remuda.storage.stored_memory import PROCESS_SIZE, RESIDENT_FACTOR
+from remuda.storage.maps.stored_memory import PROCESS_SIZE, RESIDENT_FACTOR
 
 LIMIT = 1200 * 2**20
 ROOT = Path("/sys/fs/cgroup")

@@ -9,7 +9,7 @@ from typing import Any
 from tests.member.conftest import TestCluster
 
 import remuda.aio
-from remuda.storage.transfer import EVERY_PARTITION
+from remuda.storage.maps.transfer import EVERY_PARTITION
 
 
 class Calendar:

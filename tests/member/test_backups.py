@@ -19,7 +19,7 @@ from remuda.member.member import Member
 from remuda.member.state.routing import Router
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 from remuda.world import system_world
 
 Rows = dict[int, list[tuple[Any, ...]]]

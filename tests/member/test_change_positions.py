@@ -9,7 +9,7 @@ import pytest
 
 from remuda.client.requests.feeds import FeedPage, FeedPositions
 from remuda.member.changes.change_logs import EVERYTHING, Positions
-from remuda.storage.change_log import Changes
+from remuda.storage.maps.change_log import Changes
 
 PARTITIONS = range(6)
 

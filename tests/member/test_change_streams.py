@@ -20,7 +20,7 @@ from remuda.errors import ChangesExpired, DuplicateColumn, InputError, Undefined
 from remuda.member import upkeep
 from remuda.member.changes import change_logs
 from remuda.member.member import Member
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 from remuda.world import system_world
 
 QUICK = {"backups": 1, "lease": 0.5}

@@ -9,7 +9,7 @@ import pytest
 
 from remuda.errors import RemudaError, SerializationFailure, UniqueViolation
 from remuda.member.statements.changes import ATTEMPTS
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 
 InCluster = Callable[..., None]
 ROWS = 60

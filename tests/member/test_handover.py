@@ -36,7 +36,7 @@ from remuda.member.transactions.apply import Applying
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.storage.transfer import EVERY_PARTITION
+from remuda.storage.maps.transfer import EVERY_PARTITION
 from remuda.transaction import states as tx
 from remuda.transaction.move_pause import Pause
 

@@ -14,7 +14,7 @@ from remuda.client.asynchronous.connect import connect
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import JobAborted, NotNullViolation, TypeMismatch, UniqueViolation
-from remuda.storage import ahead
+from remuda.storage.staging import precomputed as ahead
 
 InCluster = Callable[..., None]
 CREATE = "CREATE TABLE m (id BIGINT PRIMARY KEY, v INTEGER NOT NULL)"

@@ -24,7 +24,7 @@ from remuda.member.state.routing import Router
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.storage import ahead
+from remuda.storage.staging import precomputed as ahead
 
 InCluster = Callable[..., None]
 CREATE = "CREATE TABLE m (id INTEGER PRIMARY KEY, v BIGINT NOT NULL)"

@@ -19,7 +19,7 @@ from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import DiskFull, RemudaError
 from remuda.member.membership.forming import Forming
 from remuda.member.membership.recovery import Recovery
-from remuda.storage.transfer import EVERY_PARTITION
+from remuda.storage.maps.transfer import EVERY_PARTITION
 
 
 def test_one_member_comes_back_with_everything() -> None:

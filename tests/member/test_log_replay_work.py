@@ -24,13 +24,13 @@ from remuda.member.journal.rows import Packings, encode_batch, key_columns
 from remuda.member.state.transaction_sets import Write
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
-from remuda.storage import transfer
-from remuda.storage.chunk import Chunk
+from remuda.storage.chunks.chunk import Chunk
+from remuda.storage.chunks.keys import KeyRule
 from remuda.storage.format import records as log
 from remuda.storage.format.segment import Identity
-from remuda.storage.keys import KeyRule
 from remuda.storage.log.files import open_log
 from remuda.storage.log.writer import SyncMode
+from remuda.storage.maps import transfer
 
 FOLDER = Path("/log")
 IDENTITY = Identity(b"c" * 16, b"m" * 16)

@@ -16,7 +16,7 @@ from tests.member.conftest import TestCluster
 from remuda.member.copies import differences as copy_differences
 from remuda.member.member import Member
 from remuda.member.membership.former_copies import Comparison, FormerCopies
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 
 ROWS = 2000
 WIDE = "x" * 200

@@ -14,7 +14,7 @@ from remuda.member.statements import statistics_service
 from remuda.member.statements.statistics_service import _merged_column
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
-from remuda.storage.sketch import sketch_of
+from remuda.storage.maps.sketch import sketch_of
 
 
 def part(

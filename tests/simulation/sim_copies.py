@@ -18,7 +18,7 @@ from remuda.cluster import movement
 from remuda.datatypes.values import array_to_values
 from remuda.errors import RemudaError, TransientError
 from remuda.member.state.routing import Router
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 
 REPAIR = 90.0
 """Seconds within which a loss is repaired."""

@@ -22,7 +22,7 @@ from remuda.member.sessions.pins import TransactionPins
 from remuda.member.state.readiness import Readiness
 from remuda.member.state.write_room import WriteRoom
 from remuda.member.transactions.validation import Validation
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 from remuda.transaction import staged_commit
 from remuda.transaction.parts import Parts
 

@@ -27,7 +27,7 @@ from remuda.config import MemberConfig
 from remuda.errors import RemudaError, TransientError
 from remuda.member.member import Member
 from remuda.member.membership.former_copies import FormerCopies
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 
 PATIENCE = 120.0
 """Seconds within which a member is back, and all copies are in place."""

@@ -15,7 +15,7 @@ from remuda.datatypes.timestamp import from_micros
 from remuda.member.queries.fragments import LocalSources
 from remuda.member.sessions.session import OpenTransaction
 from remuda.member.transactions.validation import Validation
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 from remuda.transaction.own_writes import OwnWrites
 
 Patch = pytest.MonkeyPatch

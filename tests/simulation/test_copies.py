@@ -22,7 +22,7 @@ from sim_copies import run_seed
 from remuda.member.commits.commits import Commits
 from remuda.member.commits.participants import CommitParticipants
 from remuda.member.copies.giving import Giving
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 
 SEEDS = int(os.environ.get("REMUDA_SIMULATION_COPY_SEEDS", "3"))
 SOAK_SEEDS = int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 20

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sim_cluster import Simulation, simulation
 from sim_network import Sent
 
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 
 WRITES = 150
 """Each leaves a chunk."""

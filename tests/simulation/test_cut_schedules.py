@@ -32,7 +32,7 @@ from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.member.state.routing import Router
 from remuda.rpc.messages import control_pb2
 from remuda.storage.log.replay import Replay, ToCut
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 
 LATE = 0.4
 AHEAD = 0.3

@@ -28,7 +28,7 @@ from remuda.member.copies.donor import Donor
 from remuda.member.copies.receiving import Incoming
 from remuda.member.monitoring.pages import Pages
 from remuda.member.state.commit_work import Taking
-from remuda.storage import transfer
+from remuda.storage.maps import transfer
 from remuda.transaction.staged_commit import FinishAsked
 
 ROWS = 300

@@ -23,7 +23,7 @@ from remuda.member.snapshots import rows as snapshot_rows
 from remuda.member.snapshots.cut_watch import CutWatch
 from remuda.member.snapshots.cuts import Cuts
 from remuda.member.snapshots.restoring import SnapshotRestoring
-from remuda.storage.transfer import Extraction
+from remuda.storage.maps.transfer import Extraction
 
 SEEDS = int(os.environ.get("REMUDA_SIMULATION_SNAPSHOT_SEEDS", "0"))
 """Besides the one of two members with logs that is always run."""

@@ -13,7 +13,7 @@ from sim_disk import BYTES, Grain, PowerCut, SimulatedDisk
 from remuda.errors import DiskFull, ResourceError
 from remuda.storage.format.records import Closed, Record
 from remuda.storage.format.segment import Identity
-from remuda.storage.log import ahead
+from remuda.storage.log import zeros_ahead as ahead
 from remuda.storage.log.files import LogFiles, OpenedLog, open_log
 from remuda.storage.log.writer import Flush, SyncMode
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.timestamp import expiry
-from remuda.storage.accesses import HALF_LIFE, Accesses
-from remuda.storage.candidates import Candidate, bytes_per_row, sampled, written_before
-from remuda.storage.chunk import rows_to_batch
-from remuda.storage.map_store import MapStore
+from remuda.storage.chunks.chunk import rows_to_batch
+from remuda.storage.maps.accesses import HALF_LIFE, Accesses
+from remuda.storage.maps.candidates import Candidate, bytes_per_row, sampled, written_before
+from remuda.storage.maps.map_store import MapStore
 
 SCHEMA = MapSchema("m", (Column("k", sql.BIGINT, False), Column("v", sql.VARCHAR)), ("k",), ("k",))
 SECOND = 10**6

@@ -13,7 +13,7 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.widening import widening
 from remuda.errors import SchemaChanged
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 
 FIRST = MapSchema(
     "m",

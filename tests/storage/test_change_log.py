@@ -20,12 +20,13 @@ from remuda.datatypes.timestamp import (
     expiry,
     handover,
 )
-from remuda.storage import change_log, keys
-from remuda.storage.change_log import NONE, ChangeLog, Changes, joined
-from remuda.storage.keys import KeyRule
-from remuda.storage.layout import Layouts
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import EVERY_PARTITION
+from remuda.storage.chunks import keys
+from remuda.storage.chunks.keys import KeyRule
+from remuda.storage.chunks.layout import Layouts
+from remuda.storage.maps import change_log
+from remuda.storage.maps.change_log import NONE, ChangeLog, Changes, joined
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import EVERY_PARTITION
 
 Change = tuple[int, Any, Any, Any]
 """Timestamp, key, old value, new value."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from remuda.storage.chunk import CHUNK_ROWS_MAX
-from remuda.storage.chunk_table import pieces
+from remuda.storage.chunks.chunk import CHUNK_ROWS_MAX
+from remuda.storage.chunks.chunk_table import pieces
 
 HALF = CHUNK_ROWS_MAX // 2
 

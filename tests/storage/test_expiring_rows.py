@@ -23,10 +23,10 @@ from remuda.datatypes.timestamp import (
     from_micros,
 )
 from remuda.errors import SerializationFailure, UniqueViolation
-from remuda.storage.chunk import Row, rows_to_batch
-from remuda.storage.expiring_rows import COUNTED_FOR, end_of, estimated_rows
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import ALWAYS, EVERY_PARTITION
+from remuda.storage.chunks.chunk import Row, rows_to_batch
+from remuda.storage.maps.expiring_rows import COUNTED_FOR, end_of, estimated_rows
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import ALWAYS, EVERY_PARTITION
 
 
 class ExpiringModel(Model):

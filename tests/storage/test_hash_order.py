@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from remuda.storage.hash_order import DIRECT_ROWS, hash_order
+from remuda.storage.chunks.hash_order import DIRECT_ROWS, hash_order
 
 COUNT = 2 * DIRECT_ROWS + 3
 

@@ -13,9 +13,14 @@ from hypothesis.stateful import initialize, rule
 
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.values import values_to_array
-from remuda.storage import index_runs, index_scan, index_set, index_sorted, index_tail, row_set
-from remuda.storage import secondary_index as secondary
-from remuda.storage.index_access import AllOf, AnyOf, Equal, Probe, Range, StartsWith, Test
+from remuda.storage.chunks import row_set
+from remuda.storage.indexes import index_set
+from remuda.storage.indexes import runs as index_runs
+from remuda.storage.indexes import scan as index_scan
+from remuda.storage.indexes import secondary_index as secondary
+from remuda.storage.indexes import sorted as index_sorted
+from remuda.storage.indexes import tail as index_tail
+from remuda.storage.indexes.access import AllOf, AnyOf, Equal, Probe, Range, StartsWith, Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_map_store_model import COMPOSITE, SCALAR, StoreMachine, physical_rows

@@ -12,8 +12,8 @@ from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.storage.index_sizes import WriteSizes, entries_size
-from remuda.storage.map_store import MapStore
+from remuda.storage.indexes.sizes import WriteSizes, entries_size
+from remuda.storage.maps.map_store import MapStore
 
 ROWS = 20_000
 SCHEMA = MapSchema(

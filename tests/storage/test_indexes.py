@@ -14,8 +14,8 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.errors import SchemaChanged
-from remuda.storage.index_access import Equal, Probe, Range
-from remuda.storage.map_store import MapStore
+from remuda.storage.indexes.access import Equal, Probe, Range
+from remuda.storage.maps.map_store import MapStore
 
 COLUMNS = (Column("k", sql.BIGINT, False), Column("v", sql.BIGINT), Column("s", sql.VARCHAR))
 PLAIN = MapSchema("m", COLUMNS, ("k",), ("k",))

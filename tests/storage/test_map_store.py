@@ -21,11 +21,11 @@ from remuda.errors import (
     TypeMismatch,
     UniqueViolation,
 )
-from remuda.storage.chunk import rows_to_batch
-from remuda.storage.entry_version import entry_version
-from remuda.storage.key_index import TIER
-from remuda.storage.map_store import MapStore
-from remuda.storage.staging import PreparedRows
+from remuda.storage.chunks.chunk import rows_to_batch
+from remuda.storage.chunks.key_index import TIER
+from remuda.storage.maps.entry_version import entry_version
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.staging.staging import PreparedRows
 
 SCHEMA = MapSchema(
     "prices",

@@ -15,9 +15,11 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.keyhash import hash_values, partition_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.values import array_to_values
-from remuda.storage import ahead, chunk, chunk_table, key_index, map_store, scan, upkeep
-from remuda.storage.chunk import rows_to_batch
-from remuda.storage.map_store import MapStore
+from remuda.storage.chunks import chunk, chunk_table, key_index, scan, upkeep
+from remuda.storage.chunks.chunk import rows_to_batch
+from remuda.storage.maps import map_store
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.staging import precomputed as ahead
 
 SMALL = [
     mock.patch.object(ahead, "HEAVY_ROWS", 6),

@@ -13,11 +13,13 @@ import pytest
 
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.storage import ahead, chunk, chunk_table, key_index, map_store, scan, upkeep
-from remuda.storage.chunk import Chunk, rows_to_batch
-from remuda.storage.chunk_table import ChunkTable
-from remuda.storage.key_index import KeyIndex
-from remuda.storage.map_store import MapStore
+from remuda.storage.chunks import chunk, chunk_table, key_index, scan, upkeep
+from remuda.storage.chunks.chunk import Chunk, rows_to_batch
+from remuda.storage.chunks.chunk_table import ChunkTable
+from remuda.storage.chunks.key_index import KeyIndex
+from remuda.storage.maps import map_store
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.staging import precomputed as ahead
 
 SCHEMAS = [
     MapSchema("numbers", (Column("k", sql.BIGINT, False), Column("v", sql.BIGINT)), ("k",), ("k",)),

@@ -9,8 +9,8 @@ from remuda.datatypes import sql
 from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.errors import JobAborted, SerializationFailure, TypeMismatch, UniqueViolation
-from remuda.storage.chunk import rows_to_batch
-from remuda.storage.map_store import MapStore
+from remuda.storage.chunks.chunk import rows_to_batch
+from remuda.storage.maps.map_store import MapStore
 
 NUMBERS = MapSchema(
     "numbers", (Column("id", sql.BIGINT, False), Column("n", sql.BIGINT, False)), ("id",), ("id",)

@@ -12,9 +12,9 @@ from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.keyhash import hash_arrays
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.storage import statistics
-from remuda.storage.map_store import MapStore
-from remuda.storage.sketch import REGISTERS, decoded, distinct, merged, sketch_of
+from remuda.storage.maps import statistics
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.sketch import REGISTERS, decoded, distinct, merged, sketch_of
 
 SCHEMA = MapSchema(
     "visits",
@@ -94,7 +94,7 @@ def test_chunks_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         hashed.append(len(arrays[0]))
         return hash_arrays(arrays, types)
 
-    monkeypatch.setattr("remuda.storage.statistics.hash_arrays", counting)
+    monkeypatch.setattr("remuda.storage.maps.statistics.hash_arrays", counting)
     store.upsert_batch(visits(200_000, 100_000), 2)
     found = store.statistics()
     assert found.columns[1].distinct == pytest.approx(75_000, rel=0.08)

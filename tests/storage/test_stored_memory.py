@@ -10,10 +10,10 @@ from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.limits import MIB
-from remuda.storage.chunk import Chunk
-from remuda.storage.map_store import MapStore
-from remuda.storage.row_sizes import RowSizes, value_size
-from remuda.storage.stored_memory import (
+from remuda.storage.chunks.chunk import Chunk
+from remuda.storage.chunks.row_sizes import RowSizes, value_size
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.stored_memory import (
     PROCESS_SIZE,
     RESIDENT_FACTOR,
     StoredMemory,

@@ -21,8 +21,8 @@ from tests.storage.test_map_store_model import (
 from remuda.datatypes.timestamp import FOREVER, expiry
 from remuda.errors import SchemaChanged, SerializationFailure
 from remuda.limits import PARTITIONS
-from remuda.storage import transfer
-from remuda.storage.copy_comparison import (
+from remuda.storage.maps import transfer
+from remuda.storage.maps.copy_comparison import (
     BUCKETS_MAX,
     Inventory,
     Marks,
@@ -30,8 +30,8 @@ from remuda.storage.copy_comparison import (
     compared,
     differing,
 )
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import ALWAYS, Versions
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import ALWAYS, Versions
 
 MOVED = frozenset(range(0, 271, 2))
 

@@ -10,9 +10,9 @@ from log_records import commit
 from log_runs import FOLDER, IDENTITY
 from sim_disk import SimulatedDisk
 
-from remuda.storage.log.ahead import BLOCK, STRETCH_MAX, STRETCH_MIN, ZerosAhead
 from remuda.storage.log.files import OpenedLog, open_log
 from remuda.storage.log.writer import SyncMode
+from remuda.storage.log.zeros_ahead import BLOCK, STRETCH_MAX, STRETCH_MIN, ZerosAhead
 
 SEGMENT = 64 << 20
 

@@ -36,7 +36,7 @@ from remuda.member.state.transaction_sets import Key, ReadSet, Row, Scan, Write
 from remuda.member.transactions.small_writes import SmallWrite, SmallWrites
 from remuda.member.transactions.transactions import Transactions
 from remuda.plan.expression import Call, ColumnRef, Literal
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 
 TROUBLE = 20.0
 CALM = 45.0

@@ -13,7 +13,7 @@ from remuda.member.state.transaction_sets import PartWork, Write
 from remuda.member.transactions.pending import PendingParts
 from remuda.member.transactions.shell import TransactionShell
 from remuda.member.transactions.validation import Validation
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 from remuda.transaction.near import Near
 from remuda.transaction.parts import Parts
 from remuda.transaction.states import TransactionId

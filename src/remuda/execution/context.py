@@ -22,7 +22,7 @@ from remuda.execution.profile import OperatorProfile
 from remuda.execution.rounds import Rounds
 from remuda.query.ids import Endpoint, QueryId
 from remuda.query.stream import Grant
-from remuda.storage.index_access import Access, Probe
+from remuda.storage.indexes.access import Access, Probe
 
 
 class Cursor(Protocol):

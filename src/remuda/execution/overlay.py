@@ -23,10 +23,10 @@ from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.errors import SerializationFailure
 from remuda.execution.arrays import Indices
 from remuda.execution.context import Cursor, ScanOf, Sources, TableCursor
-from remuda.storage.index_access import Access, Probe, spans_of
-from remuda.storage.index_keys import NULL_WORD, Bound, KeyForm
-from remuda.storage.index_scan import values_to_batch
-from remuda.storage.keys import KeyRule
+from remuda.storage.chunks.keys import KeyRule
+from remuda.storage.indexes.access import Access, Probe, spans_of
+from remuda.storage.indexes.keys import NULL_WORD, Bound, KeyForm
+from remuda.storage.indexes.scan import values_to_batch
 from remuda.transaction.own_writes import canonical_key
 
 Key: TypeAlias = tuple[PhysicalValue, ...]

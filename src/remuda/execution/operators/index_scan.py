@@ -21,7 +21,7 @@ from remuda.plan.index_access import (
     IndexUnion,
 )
 from remuda.plan.physical import IndexOrder, IndexScan
-from remuda.storage.index_access import (
+from remuda.storage.indexes.access import (
     Access,
     AllOf,
     AnyOf,

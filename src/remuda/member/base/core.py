@@ -49,8 +49,8 @@ from remuda.member.state.write_room import WriteRoom
 from remuda.rpc.messages import common_pb2
 from remuda.rpc.point_encoding import encode_context
 from remuda.rpc.transport import Body, Buffers
-from remuda.storage.expiring_rows import estimated_rows
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.expiring_rows import estimated_rows
+from remuda.storage.maps.map_store import MapStore
 from remuda.world import World
 
 log = logging.getLogger(__name__)

@@ -1,13 +1,13 @@
 """The changes of the partitions that this member is the primary of, from its stores.
 
 A position is a timestamp up to which a reader knows everything of a partition. What has happened
-since lies in the versions of the map (``storage.change_log``), as far back as the store keeps them:
-ten seconds, or as the map's option ``change_retention`` says. Partitions come with their history.
-Where one comes back to a member that was its primary before, what was before it was given away
-lies there still, and what was since then comes with it; the timestamp of the handover, at which
-all its rows end and begin, shows that nothing has happened (``datatypes.timestamp.HANDOVER_MARK``).
-So a reader who goes to the new primary with the position that the old one gave it misses nothing
-and hears nothing twice.
+since lies in the versions of the map (``storage.maps.change_log``), as far back as the store keeps
+them: ten seconds, or as the map's option ``change_retention`` says. Partitions come with their
+history. Where one comes back to a member that was its primary before, what was before it was given
+away lies there still, and what was since then comes with it; the timestamp of the handover, at
+which all its rows end and begin, shows that nothing has happened
+(``datatypes.timestamp.HANDOVER_MARK``). So a reader who goes to the new primary with the position
+that the old one gave it misses nothing and hears nothing twice.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from remuda.errors import ChangesExpired, UndefinedMap, ViewChanged
 from remuda.limits import PARTITIONS
 from remuda.member.base.core import Core
 from remuda.member.base.offload import Offload
-from remuda.storage.change_log import ChangeLog, Changes, Place, Scan, joined
-from remuda.storage.chunk import Flags, Times
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import EVERY_PARTITION
+from remuda.storage.chunks.chunk import Flags, Times
+from remuda.storage.maps.change_log import ChangeLog, Changes, Place, Scan, joined
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import EVERY_PARTITION
 
 KEPT = from_micros(10_000_000)
 """As long as that the stores keep versions, at least (``member.VERSIONS_KEPT``)."""

@@ -16,8 +16,8 @@ from remuda.limits import ENCODED_BATCH_SIZE_MAX
 from remuda.member.base import arrow_stream
 from remuda.member.changes.change_logs import News
 from remuda.session.watching import WatchedQuery
-from remuda.storage.change_log import NONE, Changes, Place
-from remuda.storage.layout import Layouts
+from remuda.storage.chunks.layout import Layouts
+from remuda.storage.maps.change_log import NONE, Changes, Place
 
 INSERTED, UPDATED, REMOVED, EXPIRED = 0, 1, 2, 3
 _HEAD = [

@@ -11,8 +11,8 @@ import numpy as np
 from remuda.datatypes.timestamp import from_micros
 from remuda.limits import PARTITIONS
 from remuda.member.base.core import Core
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import EVERY_PARTITION
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import EVERY_PARTITION
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at how much is kept."""

@@ -32,12 +32,12 @@ from remuda.member.state.routing import Router
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.storage.keys import KeyRule
-from remuda.storage.map_store import MapStore
-from remuda.storage.removals import Removals
-from remuda.storage.staged_frames import FramePart, Place, StagedFrames
-from remuda.storage.staged_pieces import among, bits, present
-from remuda.storage.staging import Staging
+from remuda.storage.chunks.keys import KeyRule
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.staging.frames import FramePart, Place, StagedFrames
+from remuda.storage.staging.pieces import among, bits, present
+from remuda.storage.staging.removals import Removals
+from remuda.storage.staging.staging import Staging
 
 WRITER_SHIFT = 64
 SEND_TIMEOUT = 60.0

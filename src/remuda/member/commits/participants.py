@@ -36,7 +36,7 @@ from remuda.rpc.connection import Reply
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 from remuda.transaction import staged_commit as tx
 
 log = logging.getLogger(__name__)

@@ -23,8 +23,8 @@ from remuda.member.state.routing import Router, Share
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.storage.map_store import MapStore
-from remuda.storage.row_ends import with_ends, without_ends
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.staging.row_ends import with_ends, without_ends
 
 TASK = "0:0"
 VIEW_TIME = 5.0

@@ -21,9 +21,9 @@ from remuda.member.base.core import Core, attempt
 from remuda.member.base.offload import Offload
 from remuda.member.commits.participants import CommitParticipants
 from remuda.member.state.log import fields
-from remuda.storage.chunk import Times
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import Arrival, Extraction, joined
+from remuda.storage.chunks.chunk import Times
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import Arrival, Extraction, joined
 
 log = logging.getLogger(__name__)
 

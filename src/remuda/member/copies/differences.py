@@ -1,5 +1,5 @@
 """The side of a primary that gives a copy to a member which has a former one: it finds out what is
-lacking there, and has the rest of the former copy taken (``storage.copy_comparison``)."""
+lacking there, and has the rest of the former copy taken (``storage.maps.copy_comparison``)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
-from remuda.storage.chunk import Flags
-from remuda.storage.copy_comparison import (
+from remuda.storage.chunks.chunk import Flags
+from remuda.storage.maps.copy_comparison import (
     WORD,
     Buckets,
     Digests,
@@ -23,7 +23,7 @@ from remuda.storage.copy_comparison import (
     compared,
     differing,
 )
-from remuda.storage.transfer import Extraction, Versions
+from remuda.storage.maps.transfer import Extraction, Versions
 
 BUCKETS_TOGETHER = 2048
 """Described in one message."""

@@ -31,8 +31,8 @@ from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Channel
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import ALWAYS, joined, wire_batches
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import ALWAYS, joined, wire_batches
 
 log = logging.getLogger(__name__)
 

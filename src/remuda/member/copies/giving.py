@@ -34,10 +34,10 @@ from remuda.member.transactions.transactions import Transactions
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.storage import transfer
-from remuda.storage.expiring_rows import estimated_rows
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import ALWAYS, Extraction, Versions
+from remuda.storage.maps import transfer
+from remuda.storage.maps.expiring_rows import estimated_rows
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import ALWAYS, Extraction, Versions
 
 log = logging.getLogger(__name__)
 

@@ -23,10 +23,10 @@ from remuda.member.transactions.transactions import Transactions
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.storage import transfer
-from remuda.storage.copy_comparison import Inventory
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import ALWAYS, Arrival, Versions
+from remuda.storage.maps import transfer
+from remuda.storage.maps.copy_comparison import Inventory
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import ALWAYS, Arrival, Versions
 
 log = logging.getLogger(__name__)
 

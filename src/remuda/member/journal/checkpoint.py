@@ -21,8 +21,8 @@ from remuda.storage.format import records
 from remuda.storage.format.segment import decode_header
 from remuda.storage.log.files import LogFiles
 from remuda.storage.log.retention import Retention
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import EVERY_PARTITION
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import EVERY_PARTITION
 from remuda.transaction.parts import Address
 
 log = logging.getLogger(__name__)

@@ -24,8 +24,8 @@ from remuda.formats import CHECKPOINT
 from remuda.limits import PARTITIONS
 from remuda.storage.format import records as log
 from remuda.storage.format.rows_object import decode_rows, encode_rows
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import EVERY_PARTITION, Extraction, Versions
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import EVERY_PARTITION, Extraction, Versions
 from remuda.world import Disk
 
 PREFIX = "checkpoint-"

@@ -29,13 +29,13 @@ from remuda.member.journal.rows import Packings, decode_batches
 from remuda.member.state.log import fields
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
-from remuda.storage import transfer
+from remuda.storage.chunks.layout import Layout
 from remuda.storage.format import records as log
-from remuda.storage.layout import Layout
 from remuda.storage.log.reader import FIRST_RECORD, Entry
 from remuda.storage.log.void_copies import VOIDING, VoidCopies
-from remuda.storage.map_store import MapStore
-from remuda.storage.row_ends import ends_of, with_ends, without_ends
+from remuda.storage.maps import transfer
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.staging.row_ends import ends_of, with_ends, without_ends
 from remuda.world import Disk
 
 logger = logging.getLogger(__name__)

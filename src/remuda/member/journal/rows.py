@@ -98,7 +98,7 @@ def _unpack_row(rows: RowPacker, data: bytes) -> tuple[Row, int | None]:
 
 
 def encode_batch(batch: pa.RecordBatch, bounds: tuple[int, int] | None = None) -> pa.Buffer:
-    """``bounds``: low and floor of versions of rows, see ``storage.transfer``."""
+    """``bounds``: low and floor of versions of rows, see ``storage.maps.transfer``."""
     schema = batch.schema.remove_metadata()
     if bounds is not None:
         schema = schema.with_metadata({BOUNDS: " ".join(map(str, bounds)).encode()})

@@ -29,7 +29,7 @@ from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.packing import packer
 from remuda.session.client_session import ClientSession
 from remuda.session.entry_changes import EntryChanges, compute_of
-from remuda.storage.entry_version import entry_version
+from remuda.storage.maps.entry_version import entry_version
 from remuda.transaction.own_writes import Key, Row
 
 Changed: TypeAlias = tuple[dict[Key, Row | None], list[Row | None]]

@@ -33,11 +33,11 @@ from remuda.member.base.core import Core, bug
 from remuda.member.state.transaction_sets import Key, Row
 from remuda.member.transactions.small_writes import SmallWrite, SmallWrites
 from remuda.member.transactions.transactions import Transactions
-from remuda.storage.accesses import Accesses
-from remuda.storage.candidates import Candidate, bytes_per_row, sampled, written_before
-from remuda.storage.entry_version import entry_version
-from remuda.storage.expiring_rows import end_of
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.accesses import Accesses
+from remuda.storage.maps.candidates import Candidate, bytes_per_row, sampled, written_before
+from remuda.storage.maps.entry_version import entry_version
+from remuda.storage.maps.expiring_rows import end_of
+from remuda.storage.maps.map_store import MapStore
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from remuda.member.maps.maps import Maps
 from remuda.member.maps.open_map import OpenMap
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.storage.expiring_rows import end_of
+from remuda.storage.maps.expiring_rows import end_of
 from remuda.transaction.own_writes import Key, Row
 
 

@@ -13,7 +13,7 @@ from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.member.state.constraints import Constraints
 from remuda.member.state.routing import Router
 from remuda.rpc.packing import packer
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 from remuda.transaction.own_writes import Key, Row
 
 

@@ -20,7 +20,7 @@ from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 
 log = logging.getLogger(__name__)
 

@@ -20,10 +20,10 @@ from remuda.errors import TransientError
 from remuda.member.base.core import Core
 from remuda.member.state.log import fields
 from remuda.rpc.messages import control_pb2
-from remuda.storage.chunk import Flags
-from remuda.storage.copy_comparison import WORD, Inventory
-from remuda.storage.map_store import MapStore
-from remuda.storage.transfer import Extraction, Versions
+from remuda.storage.chunks.chunk import Flags
+from remuda.storage.maps.copy_comparison import WORD, Inventory
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import Extraction, Versions
 
 log = logging.getLogger(__name__)
 

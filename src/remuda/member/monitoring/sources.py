@@ -13,7 +13,7 @@ from remuda.member.metrics.families import Family, Sample, by_label, counter, ga
 from remuda.member.metrics.unexpected_errors import UNEXPECTED_ERRORS
 from remuda.member.state.release import remuda_version
 from remuda.rpc.messages import control_pb2
-from remuda.storage.expiring_rows import expirations
+from remuda.storage.maps.expiring_rows import expirations
 
 MAPS_SHOWN: Final = 1000
 """Maps with samples of their own, the oldest first; the others are summed as ``OTHER_MAPS``."""

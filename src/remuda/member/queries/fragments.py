@@ -35,8 +35,8 @@ from remuda.query.wire import encode_query_id
 from remuda.rpc.messages import data_pb2
 from remuda.rpc.messages.data_pb2 import RpcType
 from remuda.rpc.transport import Buffers
-from remuda.storage.index_access import Access, Probe
-from remuda.storage.map_store import MapStore
+from remuda.storage.indexes.access import Access, Probe
+from remuda.storage.maps.map_store import MapStore
 
 
 def statement_account(core: Core) -> MemoryAccount:

@@ -10,7 +10,7 @@ from remuda.execution.overlay import Layer, MapWrites, OverlaidSources
 from remuda.member.base.core import Core
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.packing import RowPacker, packer
-from remuda.storage.index_keys import KeyForm
+from remuda.storage.indexes.keys import KeyForm
 from remuda.transaction.own_writes import Key, Row, canonical_key
 
 

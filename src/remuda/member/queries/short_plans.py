@@ -14,8 +14,8 @@ from remuda.plan.physical import (
     TableScan,
     inputs_of,
 )
-from remuda.storage.expiring_rows import estimated_rows
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.expiring_rows import estimated_rows
+from remuda.storage.maps.map_store import MapStore
 
 INLINE_ROWS: Final = 20_000
 """A plan that scans, tests or gives out fewer rows than this here begins on the loop: a thread hop

@@ -16,10 +16,10 @@ from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.limits import PARTITIONS
 from remuda.member.journal.rows import Packings, decode_batches
+from remuda.storage.chunks.keys import KeyRule
 from remuda.storage.format import records as log
 from remuda.storage.format.manifest import MapChanges
 from remuda.storage.format.segment import Identity
-from remuda.storage.keys import KeyRule
 from remuda.storage.log.reader import LogReader, SegmentSource, Tail
 from remuda.storage.log.replay import Staged
 from remuda.storage.log.tally import Stretch, Tally, tally

@@ -31,12 +31,12 @@ from remuda.sql.text.suggest import did_you_mean
 from remuda.storage.format.manifest import DataObject, Manifest, MapEntry, MemberLog
 from remuda.storage.format.rows_object import decode_rows
 from remuda.storage.format.sealing import ObjectKey
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import ALWAYS, EVERY_PARTITION
 from remuda.storage.snapshot import writing
 from remuda.storage.snapshot.chain import Chain, load, load_if_there
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.storage.snapshot.restoring import RestorePlan, fetch
-from remuda.storage.transfer import ALWAYS, EVERY_PARTITION
 
 GROUPS_PER_ATTEMPT: Final = 1000
 """Numbers of objects of one attempt at a piece: another attempt has others."""

@@ -31,12 +31,12 @@ from remuda.storage.format.manifest import DataObject, MemberLog, SegmentObject
 from remuda.storage.format.rows_object import OWN_COLUMNS, decode_rows, partitions_and_times
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.log.replay import JobCommit, PartCommit
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.transfer import ALWAYS, EVERY_PARTITION, Versions
 from remuda.storage.snapshot.archive import LogPiece
 from remuda.storage.snapshot.chain import Target, load
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.storage.snapshot.restoring import Archived, RestorePlan, fetch
-from remuda.storage.transfer import ALWAYS, EVERY_PARTITION, Versions
 
 Batches = list[RestoredRows]
 

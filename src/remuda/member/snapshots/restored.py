@@ -23,7 +23,7 @@ from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits
 from remuda.member.commits.writes import Aside, StagedWrite, through_views
 from remuda.rpc.messages import control_pb2
-from remuda.storage.chunk import CHUNK_ROWS_MAX
+from remuda.storage.chunks.chunk import CHUNK_ROWS_MAX
 from remuda.storage.format.manifest import DataObject
 from remuda.storage.format.rows_object import OWN_COLUMNS, decode_rows
 from remuda.storage.format.sealing import ObjectKey

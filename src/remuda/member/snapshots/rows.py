@@ -27,9 +27,9 @@ from remuda.rpc.transport import Request
 from remuda.storage.format.manifest import DataObject
 from remuda.storage.format.rows_object import with_times
 from remuda.storage.format.sealing import ObjectKey
+from remuda.storage.maps.transfer import ALWAYS, Extraction
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.storage.snapshot.writing import put_rows
-from remuda.storage.transfer import ALWAYS, Extraction
 
 REQUEST_TIMEOUT = 300.0
 """Seconds for one object: it may wait for prepared writes, and for a slow store."""

@@ -12,7 +12,7 @@ from remuda.datatypes.view import View
 from remuda.errors import RemudaError
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, control_pb2
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 from remuda.transaction import staged_commit as tx
 
 

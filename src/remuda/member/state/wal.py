@@ -109,8 +109,8 @@ class NoWal:
     def rows_copied(
         self, schema: MapSchema, rows: pa.RecordBatch, low: int, floor: int, *, replicated: bool
     ) -> None:
-        """Versions of rows that came with partitions (``storage.transfer``) are in the store, which
-        is not read below ``floor``."""
+        """Versions of rows that came with partitions (``storage.maps.transfer``) are in the store,
+        which is not read below ``floor``."""
 
     def replicated_taken(self, map_id: int) -> None:
         """What was here of a replicated map is void; a copy comes."""

@@ -27,10 +27,10 @@ from remuda.limits import PARTITIONS
 from remuda.member.state.log import fields
 from remuda.member.state.transaction_sets import PartWork, Row, Write
 from remuda.plan.explain import size_text
-from remuda.storage.index_sizes import WriteSizes, entries_size
-from remuda.storage.map_store import MapStore
-from remuda.storage.row_sizes import INDEX_ENTRY_SIZE, TUPLE_SIZE, value_size
-from remuda.storage.stored_memory import (
+from remuda.storage.chunks.row_sizes import INDEX_ENTRY_SIZE, TUPLE_SIZE, value_size
+from remuda.storage.indexes.sizes import WriteSizes, entries_size
+from remuda.storage.maps.map_store import MapStore
+from remuda.storage.maps.stored_memory import (
     StoredMemory,
     Use,
     statement_memory_of,

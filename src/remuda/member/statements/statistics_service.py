@@ -17,10 +17,10 @@ from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.storage import sketch
-from remuda.storage import statistics as storage
-from remuda.storage.expiring_rows import estimated_rows
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps import sketch
+from remuda.storage.maps import statistics as storage
+from remuda.storage.maps.expiring_rows import estimated_rows
+from remuda.storage.maps.map_store import MapStore
 
 STALE_SHARE = 0.2
 """Fetched again when the local rows have changed by more than this share, and ``STALE_ROWS``."""

@@ -18,8 +18,8 @@ from remuda.query.wire import encode_query_id
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.storage.expiring_rows import expirations
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.expiring_rows import expirations
+from remuda.storage.maps.map_store import MapStore
 
 TEXT_SHOWN = 10_000
 """Characters of a statement's text that travel."""

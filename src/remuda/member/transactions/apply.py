@@ -10,8 +10,8 @@ from remuda.errors import InternalError, SchemaChanged
 from remuda.limits import PARTITIONS
 from remuda.member.base.core import Core, attempt
 from remuda.member.state.transaction_sets import PartWork, Row, Write
-from remuda.storage.layout import Layout
-from remuda.storage.map_store import MapStore
+from remuda.storage.chunks.layout import Layout
+from remuda.storage.maps.map_store import MapStore
 
 SCHEMAS_KEPT = 1000
 

@@ -30,7 +30,7 @@ from remuda.member.transactions.key_locks import KeyLocks
 from remuda.member.transactions.pending import PendingParts, held_by
 from remuda.member.transactions.shell import TransactionShell
 from remuda.rpc.transport import Request
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 from remuda.transaction import states as tx
 from remuda.transaction.near import Near
 from remuda.transaction.parts import Address

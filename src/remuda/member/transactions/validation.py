@@ -24,7 +24,7 @@ from remuda.member.base.core import Core
 from remuda.member.state.routing import Router
 from remuda.member.state.transaction_sets import Key, PartWork, Row, Scan, Write
 from remuda.member.transactions.pending import Held, PendingParts
-from remuda.storage.map_store import MapStore
+from remuda.storage.maps.map_store import MapStore
 from remuda.transaction.parts import Address
 from remuda.transaction.states import TransactionId
 

@@ -14,7 +14,6 @@ from typing import Final
 from remuda.errors import DataCorrupted, DiskFull, UnknownFormat
 from remuda.limits import LOG_SEGMENT_SIZE
 from remuda.storage.format.segment import HEADER_SIZE, Identity
-from remuda.storage.log.ahead import ZerosAhead
 from remuda.storage.log.index import (
     IndexBuilder,
     LogIndex,
@@ -33,6 +32,7 @@ from remuda.storage.log.writer import (
     SyncMode,
     SyncSegment,
 )
+from remuda.storage.log.zeros_ahead import ZerosAhead
 from remuda.world import Appender, Disk
 
 ARCHIVE: Final = "archive"

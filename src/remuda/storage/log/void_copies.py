@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from remuda.datatypes.schema import MapSchema
 from remuda.limits import PARTITIONS
-from remuda.storage.chunk import Flags
+from remuda.storage.chunks.chunk import Flags
+from remuda.storage.chunks.keys import KeyRule
 from remuda.storage.format import records as log
-from remuda.storage.keys import KeyRule
 from remuda.storage.log.reader import Entry
 
 VOIDING: Final = (log.PartitionTaken, log.PartitionLeft)
