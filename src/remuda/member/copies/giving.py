@@ -144,23 +144,25 @@ class Giving:
                 self._refused, self._most = "", None
                 await self._wait(LOOK_EVERY)
                 continue
+            giving = Transfer(move, f"{self._core.number}-{self._core.world.chance.bits(96):024x}")
             try:
-                await self._carry_out(move)
+                await self._carry_out(giving)
                 self._refused = ""
             except StorageFull as error:
-                await self._no_room(move, error)
+                await self._no_room(giving, error)
             except RemudaError as error:
                 log.info(
                     "copies: the move starts again",
                     extra=fields(receiver=move.receiver or 0, cause=error.message),
                 )
-                await self._withdraw(move)
+                await self._withdraw(giving)
             except Exception:
                 log.exception("copies: the move starts again")
-                await self._withdraw(move)
+                await self._withdraw(giving)
 
-    async def _no_room(self, move: Move, error: StorageFull) -> None:
+    async def _no_room(self, giving: Transfer, error: StorageFull) -> None:
         """The partitions stay as they are until there is room: with too few copies, perhaps."""
+        move = giving.move
         if not self._refused:
             log.warning(
                 "copies: the receiver has no room",
@@ -171,7 +173,7 @@ class Giving:
                 ),
             )
         self._refused = error.message
-        await self._withdraw(move)
+        await self._withdraw(giving)
         if len(move.partitions) > 1:  # some of them may fit
             self._most = len(move.partitions) // 2
         else:
@@ -182,18 +184,18 @@ class Giving:
         """Why the last copy was not taken; "" if it was, or if none is to be made."""
         return self._refused
 
-    async def _withdraw(self, move: Move) -> None:
-        """After a while, tell the receiver that nothing more comes: the next move may be another
-        one."""
+    async def _withdraw(self, giving: Transfer) -> None:
+        """After a while, tell the receiver that nothing more comes under this name: the next move
+        may be another one, and the rows that have come would stay for ever."""
         await self._wait(LOOK_EVERY)
-        receiver = move.receiver
-        if receiver is None or receiver not in self._core.view.by_number:
+        receiver = giving.move.receiver
+        if receiver is None:
             return
-        try:
-            message = control_pb2.CopyBegin(context=self._core.context())
-            await self._peers.request(receiver, RpcType.COPY_BEGIN, message)
-        except RemudaError as error:  # the next move to it says the same
-            log.debug("a move was not withdrawn: %s", error.message)
+
+        def message() -> control_pb2.CopyBegin:
+            return control_pb2.CopyBegin(context=self._core.context(), transfer=giving.name)
+
+        self._peers.tell(receiver, RpcType.COPY_BEGIN, message)
 
     async def _wait(self, seconds: float) -> None:
         try:
@@ -247,9 +249,9 @@ class Giving:
 
     # --- one move -----------------------------------------------------------------------------
 
-    async def _carry_out(self, move: Move) -> None:
-        core = self._core
-        giving = self._now = Transfer(move, f"{core.number}-{core.world.chance.bits(96):024x}")
+    async def _carry_out(self, giving: Transfer) -> None:
+        core, move = self._core, giving.move
+        self._now = giving
         began, before = core.world.clock.monotonic(), self.moved_bytes
         try:
             if move.receiver is not None:

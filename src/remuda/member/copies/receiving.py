@@ -103,8 +103,14 @@ class Receiving:
         stale = partitions
         if partitions:
             self._require_room(message.bytes)
-        for name, other in list(self._incoming.items()):  # a member makes one move at a time
-            if other.partitions and (other.sender == sender or other.partitions & partitions):
+        for name, other in list(self._incoming.items()):
+            if not other.partitions:
+                continue
+            if partitions:  # a member makes one move at a time
+                over = other.sender == sender or not partitions.isdisjoint(other.partitions)
+            else:  # withdrawn; it may be told late, when the next one has begun
+                over = name == message.transfer
+            if over:
                 del self._incoming[name]
                 stale |= other.partitions
         for store in core.backup_stores.values():
