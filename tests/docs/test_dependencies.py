@@ -25,10 +25,11 @@ NAMES = {
     "sqlalchemy-drill": "sqlalchemy_drill",
     "psycopg-pool": "psycopg_pool",
     "psycopg2-binary": "psycopg2",
+    "ipython": "IPython",
 }
 BY_CONFIGURATION = {"pytest-timeout", "mypy", "ruff", "import-linter"}
 BY_TYPES = {"types-protobuf", "types-regex", "types-pyyaml", "pandas-stubs"}
-BY_HAND = {"grpcio-tools"}
+BY_HAND = {"grpcio-tools", "jupysql"}
 
 
 def pinned() -> list[tuple[str, str]]:
