@@ -10,7 +10,7 @@ from remuda.plan.explain import explain, preorder
 from remuda.plan.expression import AggregateCall
 from remuda.plan.logical import Aggregate, Logical
 from remuda.plan.physical import HashAggregate, PhysicalPlan
-from remuda.planner.eager import eager
+from remuda.planner.exploration.eager import eager
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from remuda.catalog.statistics import ColumnStatistics
 from remuda.datatypes.sql import BOOLEAN, DATE, INTEGER, TIMESTAMP, VARCHAR, decimal
 from remuda.plan.expression import Call, Case, ColumnRef, Literal
 from remuda.plan.logical import JoinKind
-from remuda.planner.cardinality import (
+from remuda.planner.estimates.cardinality import (
     ROWS_MAX,
     Estimate,
     column_of,
@@ -21,8 +21,8 @@ from remuda.planner.cardinality import (
     estimate_scan,
     undecided,
 )
-from remuda.planner.distribution import ColumnEstimate, join_share, value_in
-from remuda.planner.selectivity import selectivity
+from remuda.planner.estimates.distribution import ColumnEstimate, join_share, value_in
+from remuda.planner.estimates.selectivity import selectivity
 
 SKEWED = tuple((value, share) for value, share in (("a", 0.5), ("b", 0.3)))
 

@@ -16,7 +16,7 @@ from remuda.plan.expression import Expression
 from remuda.plan.index_access import IndexIntersection, IndexProbe, IndexUnion, probes_of
 from remuda.plan.logical import Logical
 from remuda.plan.physical import IndexOrder, IndexScan, LookupJoin, Physical, inputs_of
-from remuda.planner.index_paths import fixed_prefix
+from remuda.planner.memo.index_paths import fixed_prefix
 
 ROWS = 1_000_000
 

@@ -13,7 +13,7 @@ from remuda.plan.explain import explain, preorder
 from remuda.plan.expression import Call
 from remuda.plan.logical import JoinKind
 from remuda.plan.physical import HashJoin, LookupJoin, NestedLoopJoin
-from remuda.planner.joinorder import (
+from remuda.planner.exploration.joinorder import (
     bits,
     block_pairs,
     blocks,
@@ -22,8 +22,8 @@ from remuda.planner.joinorder import (
     greedy_tree,
     neighbours,
 )
-from remuda.planner.joinsize import JoinSizes, SizedRelation
-from remuda.planner.memo import EXPRESSIONS_MAX, Memo
+from remuda.planner.exploration.joinsize import JoinSizes, SizedRelation
+from remuda.planner.memo.memo import EXPRESSIONS_MAX, Memo
 from remuda.planner.planner import _plan
 
 

@@ -137,7 +137,7 @@ def test_decimals_of_different_scales(t: Any, members: int) -> None:
     same = t.join(left, right, t.eq("a.m", "b.m"))  # (15, 2) and (7, 2)
     for merge in (n for n in nodes(t, same, members) if isinstance(n, MergeJoin)):
         assert_sorted(merge)
-    from remuda.planner.implement_merge import _same_order  # noqa: PLC0415
+    from remuda.planner.implementation.merge import _same_order  # noqa: PLC0415
 
     columns = {name: t.columns[name].type for name in ("a.m", "b.m", "a.x", "a.s")}
     assert _same_order(columns["a.m"], columns["b.m"])

@@ -14,7 +14,7 @@ from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.plan.explain import explain
 from remuda.plan.logical import Logical
 from remuda.plan.physical import Send
-from remuda.planner.memo import EXPRESSIONS_MAX, Memo
+from remuda.planner.memo.memo import EXPRESSIONS_MAX, Memo
 from remuda.planner.planner import PlanningContext, _plan, plan_query
 from remuda.sql.binder import bind
 from remuda.sql.parsing.parser import parse

@@ -36,9 +36,9 @@ from remuda.plan.physical import (
     WindowRows,
 )
 from remuda.plan.windows import expressions_of
-from remuda.planner.access import pruning_keys
 from remuda.planner.algebra import reference
-from remuda.planner.candidate import (
+from remuda.planner.memo.access import pruning_keys
+from remuda.planner.memo.candidate import (
     AggregateStep,
     Candidate,
     ExchangeStep,
@@ -49,7 +49,7 @@ from remuda.planner.candidate import (
     ScanStep,
     SortStep,
 )
-from remuda.planner.memo import (
+from remuda.planner.memo.memo import (
     ExpandOperator,
     FilterOperator,
     GroupLimitOperator,

@@ -11,18 +11,18 @@ from remuda.plan.physical import PhysicalPlan, Placement
 from remuda.plan.uses import operators_of
 from remuda.planner.algebra import columns, highest_column
 from remuda.planner.build import Builder, ordered
-from remuda.planner.candidate import Candidate
 from remuda.planner.context import PlanningContext
-from remuda.planner.cost import SCAN
-from remuda.planner.explore import Explorer
+from remuda.planner.exploration.explore import Explorer
 from remuda.planner.fragments import cut_fragments
-from remuda.planner.implement import IMPLEMENTATIONS, ORDERED_IMPLEMENTATIONS
-from remuda.planner.memo import Memo
+from remuda.planner.implementation.implement import IMPLEMENTATIONS, ORDERED_IMPLEMENTATIONS
+from remuda.planner.memo.candidate import Candidate
+from remuda.planner.memo.cost import SCAN
+from remuda.planner.memo.memo import Memo
+from remuda.planner.memo.operators import Definition
+from remuda.planner.memo.properties import ANYWHERE, AT_INITIATOR, Required
+from remuda.planner.memo.search import Search
 from remuda.planner.normalize import finished, normalize, simplified
-from remuda.planner.operators import Definition
-from remuda.planner.properties import ANYWHERE, AT_INITIATOR, Required
 from remuda.planner.rules.rule import Rewriting
-from remuda.planner.search import Search
 from remuda.planner.sharing import SharedPlan, narrowed, share
 from remuda.planner.unnest.unnest import unnest
 

@@ -1,8 +1,8 @@
 """Spark as an engine beside the grid: what a query is there, what it costs, which one runs it.
 
-To the optimizer Spark is a convention with a cost of its own, in the units of ``planner.cost``: a
-constant for the job, the bytes of the columns that are read (they leave the grid), and the work on
-rows, the last two shared by the cores of Spark.
+To the optimizer Spark is a convention with a cost of its own, in the units of
+``planner.memo.cost``: a constant for the job, the bytes of the columns that are read (they leave
+the grid), and the work on rows, the last two shared by the cores of Spark.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPARK: Final = "spark"
 AUTO: Final = "auto"
 
 UNITS_PER_SECOND: Final = 2.5e8
-"""A unit of cost is about 4 ns (``planner.cost``)."""
+"""A unit of cost is about 4 ns (``planner.memo.cost``)."""
 START: Final = 0.25 * UNITS_PER_SECOND
 """A job of a warm session, whatever it does: planning, stages, Python workers."""
 SCAN_START: Final = 0.1 * UNITS_PER_SECOND

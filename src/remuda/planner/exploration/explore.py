@@ -33,13 +33,13 @@ from remuda.plan.logical import (
 )
 from remuda.plan.windows import expressions_of
 from remuda.planner.algebra import LEFT_ONLY, column_equality, columns
-from remuda.planner.cardinality import estimate_groups
-from remuda.planner.eager import eager, worth_a_look
-from remuda.planner.implement_group_limit import largest_rank
-from remuda.planner.memo import FilterOperator, Group, JoinOperator, Memo, ProjectOperator
-from remuda.planner.operators import Definition, OperatorGroups
-from remuda.planner.region import RegionExplorer, Relation
-from remuda.planner.rollup import core_first
+from remuda.planner.estimates.cardinality import estimate_groups
+from remuda.planner.exploration.eager import eager, worth_a_look
+from remuda.planner.exploration.region import RegionExplorer, Relation
+from remuda.planner.exploration.rollup import core_first
+from remuda.planner.implementation.group_limit import largest_rank
+from remuda.planner.memo.memo import FilterOperator, Group, JoinOperator, Memo, ProjectOperator
+from remuda.planner.memo.operators import Definition, OperatorGroups
 from remuda.planner.rules.rule import Rewriting
 from remuda.planner.sharing import SharedRead
 

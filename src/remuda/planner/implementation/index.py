@@ -32,7 +32,8 @@ from remuda.plan.index_access import (
     probes_of,
 )
 from remuda.plan.physical import REPLICATED, SINGLETON, Distribution, IndexOrder, Placement
-from remuda.planner.candidate import (
+from remuda.planner.estimates.cardinality import Estimate, estimate_filter, estimate_scan
+from remuda.planner.memo.candidate import (
     AggregateStep,
     Candidate,
     ExchangeStep,
@@ -41,13 +42,12 @@ from remuda.planner.candidate import (
     LookupJoinStep,
     ScanStep,
 )
-from remuda.planner.cardinality import Estimate, estimate_filter, estimate_scan
-from remuda.planner.cost import FILTER, PROJECT, SCAN, SCAN_START
-from remuda.planner.index_paths import IndexPath, index_paths, union_path
-from remuda.planner.memo import AccessOperator, Group, Operator, ProjectOperator
-from remuda.planner.operators import literal_rows, partition_keys
-from remuda.planner.properties import Required, mapped_keys
-from remuda.planner.search import Search
+from remuda.planner.memo.cost import FILTER, PROJECT, SCAN, SCAN_START
+from remuda.planner.memo.index_paths import IndexPath, index_paths, union_path
+from remuda.planner.memo.memo import AccessOperator, Group, Operator, ProjectOperator
+from remuda.planner.memo.operators import literal_rows, partition_keys
+from remuda.planner.memo.properties import Required, mapped_keys
+from remuda.planner.memo.search import Search
 
 PROBE = 400.0
 """Finding one key or the ends of one range in the runs of an index."""

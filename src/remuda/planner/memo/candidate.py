@@ -10,7 +10,7 @@ from remuda.plan.expression import ColumnId, Expression, SortKey
 from remuda.plan.index_access import IndexAccess
 from remuda.plan.logical import JoinKind, OutputColumn, Scan
 from remuda.plan.physical import AggregatePhase, Distribution, ExchangeKind, IndexOrder
-from remuda.planner.memo import (
+from remuda.planner.memo.memo import (
     AggregateOperator,
     ExpandOperator,
     FilterOperator,
@@ -25,7 +25,7 @@ from remuda.planner.memo import (
     ValuesOperator,
     WindowOperator,
 )
-from remuda.planner.properties import Required, satisfies
+from remuda.planner.memo.properties import Required, satisfies
 
 
 @dataclass(frozen=True, slots=True)

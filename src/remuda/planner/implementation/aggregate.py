@@ -13,10 +13,10 @@ from remuda.plan.physical import (
     ExchangeKind,
     Placement,
 )
-from remuda.planner.candidate import AggregateStep, Candidate
-from remuda.planner.cardinality import estimate_groups
-from remuda.planner.memo import AggregateOperator, Group, Keys, Operator
-from remuda.planner.properties import (
+from remuda.planner.estimates.cardinality import estimate_groups
+from remuda.planner.memo.candidate import AggregateStep, Candidate
+from remuda.planner.memo.memo import AggregateOperator, Group, Keys, Operator
+from remuda.planner.memo.properties import (
     ANYWHERE,
     AT_INITIATOR,
     SPREAD,
@@ -24,7 +24,7 @@ from remuda.planner.properties import (
     mapped_keys,
     partitioned,
 )
-from remuda.planner.search import Search
+from remuda.planner.memo.search import Search
 
 
 def implement_aggregate(

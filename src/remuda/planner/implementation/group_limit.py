@@ -23,11 +23,11 @@ from remuda.plan.expression import (
 from remuda.plan.expression import Subquery as SubqueryExpression
 from remuda.plan.logical import Window
 from remuda.planner.algebra import window_results
-from remuda.planner.candidate import Candidate
-from remuda.planner.cost import TOP
-from remuda.planner.memo import Group, GroupLimitOperator, Operator
-from remuda.planner.properties import Required
-from remuda.planner.search import Search
+from remuda.planner.memo.candidate import Candidate
+from remuda.planner.memo.cost import TOP
+from remuda.planner.memo.memo import Group, GroupLimitOperator, Operator
+from remuda.planner.memo.properties import Required
+from remuda.planner.memo.search import Search
 
 _FROM_EARLIER_ROWS = frozenset({"row_number", "rank", "dense_rank"})
 """Window functions whose value for a row does not depend on the rows after it."""

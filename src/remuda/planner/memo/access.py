@@ -22,7 +22,7 @@ from remuda.plan.expression import (
 )
 from remuda.plan.logical import Scan
 from remuda.planner.algebra import disjuncts
-from remuda.planner.selectivity import ELEMENTS
+from remuda.planner.estimates.selectivity import ELEMENTS
 
 KEYS_MAX = 1_000
 """More combinations of IN lists than this are scanned."""

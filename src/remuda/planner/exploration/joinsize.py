@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from remuda.plan.logical import JoinKind
-from remuda.planner.cardinality import ROWS_MAX
-from remuda.planner.joinorder import bits
+from remuda.planner.estimates.cardinality import ROWS_MAX
+from remuda.planner.exploration.joinorder import bits
 
 
 @dataclass(frozen=True, slots=True)

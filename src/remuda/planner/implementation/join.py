@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from remuda.plan.expression import ColumnId
 from remuda.plan.logical import JoinKind
 from remuda.plan.physical import Distribution, Placement
-from remuda.planner.candidate import Candidate, JoinStep
-from remuda.planner.memo import Group, JoinOperator, Keys, Operator
-from remuda.planner.properties import (
+from remuda.planner.memo.candidate import Candidate, JoinStep
+from remuda.planner.memo.memo import Group, JoinOperator, Keys, Operator
+from remuda.planner.memo.properties import (
     ANYWHERE,
     AT_INITIATOR,
     EVERYWHERE,
@@ -25,7 +25,7 @@ from remuda.planner.properties import (
     mapped_keys,
     partitioned,
 )
-from remuda.planner.search import JoinKeys, Search
+from remuda.planner.memo.search import JoinKeys, Search
 
 Sides = tuple[Required, Required]
 ALTERNATIVES_MAX = 6

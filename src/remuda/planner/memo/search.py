@@ -19,13 +19,13 @@ from remuda.datatypes.sql import VARCHAR
 from remuda.plan.expression import ColumnId
 from remuda.plan.physical import REPLICATED as EVERY_MEMBER
 from remuda.plan.physical import SINGLETON, Distribution, ExchangeKind, Placement
-from remuda.planner.candidate import Candidate, ExchangeStep, LimitStep, SortStep, Step
 from remuda.planner.context import PlanningContext
-from remuda.planner.cost import LOOKUP_KEY, SCAN_START, CostModel
-from remuda.planner.lookup_paths import LookupPath, lookup_paths
-from remuda.planner.memo import Group, GroupExpression, JoinOperator, Keys, Memo, Operator
-from remuda.planner.operators import literal_rows
-from remuda.planner.properties import ANYWHERE, SPREAD, Required, partitioned
+from remuda.planner.memo.candidate import Candidate, ExchangeStep, LimitStep, SortStep, Step
+from remuda.planner.memo.cost import LOOKUP_KEY, SCAN_START, CostModel
+from remuda.planner.memo.lookup_paths import LookupPath, lookup_paths
+from remuda.planner.memo.memo import Group, GroupExpression, JoinOperator, Keys, Memo, Operator
+from remuda.planner.memo.operators import literal_rows
+from remuda.planner.memo.properties import ANYWHERE, SPREAD, Required, partitioned
 
 Implementation = Callable[
     ["Search", Group, Operator, tuple[Group, ...], Required], Iterator[Candidate]

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from remuda.plan.expression import ColumnId, Expression, columns_of
 from remuda.plan.logical import JoinKind, OutputColumn
 from remuda.planner.algebra import LEFT_ONLY, column_equality
-from remuda.planner.cardinality import equalities_selectivity
-from remuda.planner.joinorder import (
+from remuda.planner.estimates.cardinality import equalities_selectivity
+from remuda.planner.estimates.selectivity import selectivity
+from remuda.planner.exploration.joinorder import (
     PAIRS_MAX,
     bits,
     block_pairs,
@@ -23,10 +24,9 @@ from remuda.planner.joinorder import (
     connected_pairs,
     greedy_tree,
 )
-from remuda.planner.joinsize import JoinSizes, SizedRelation
-from remuda.planner.memo import Group, JoinOperator, Memo
-from remuda.planner.operators import OperatorGroups
-from remuda.planner.selectivity import selectivity
+from remuda.planner.exploration.joinsize import JoinSizes, SizedRelation
+from remuda.planner.memo.memo import Group, JoinOperator, Memo
+from remuda.planner.memo.operators import OperatorGroups
 
 BLOCK_PAIRS_MAX = 250
 """Pairs enumerated in one piece of a join tree that was found greedily."""

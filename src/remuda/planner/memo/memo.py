@@ -2,7 +2,7 @@
 
 All expressions of a group give the same rows, so rows, columns and possible partitionings belong
 to the group. Expressions are interned: the same operator over the same groups exists once. The
-search (``planner.search``) keeps in each group the best plan for every requirement made of it.
+search (``planner.memo.search``) keeps in each group the best plan for every requirement made of it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from remuda.plan.logical import JoinKind, OutputColumn, Scan
 from remuda.plan.physical import Distribution
 from remuda.plan.set_functions import SetCall
 from remuda.plan.windows import WindowCall
-from remuda.planner.cardinality import Estimate
-from remuda.planner.properties import Required
+from remuda.planner.estimates.cardinality import Estimate
+from remuda.planner.memo.properties import Required
 
 if TYPE_CHECKING:
-    from remuda.planner.candidate import Candidate
+    from remuda.planner.memo.candidate import Candidate
 
 Keys: TypeAlias = tuple[ColumnId, ...]
 

@@ -20,7 +20,7 @@ from remuda.plan.logical import (
 )
 from remuda.plan.physical import Distribution, Placement
 from remuda.planner.algebra import expand_results, unfold_results, window_results
-from remuda.planner.cardinality import (
+from remuda.planner.estimates.cardinality import (
     Dependencies,
     Estimate,
     UniqueKeys,
@@ -32,8 +32,9 @@ from remuda.planner.cardinality import (
     estimate_project,
     estimate_scan,
 )
-from remuda.planner.distribution import ColumnEstimate
-from remuda.planner.memo import (
+from remuda.planner.estimates.distribution import ColumnEstimate
+from remuda.planner.estimates.set_rows import expected_rows
+from remuda.planner.memo.memo import (
     AccessOperator,
     AggregateOperator,
     ExpandOperator,
@@ -53,9 +54,8 @@ from remuda.planner.memo import (
     ValuesOperator,
     WindowOperator,
 )
-from remuda.planner.properties import mapped_keys
+from remuda.planner.memo.properties import mapped_keys
 from remuda.planner.rules.rule import Rewriting
-from remuda.planner.set_rows import expected_rows
 from remuda.planner.sharing import SharedRead
 
 NATURAL_MAX = 4

@@ -3,7 +3,7 @@
 A hash aggregate reads everything before its first group is finished. Where rows come in the order
 of the groups, the first groups are there after the first rows, so ``GROUP BY a ORDER BY a LIMIT n``
 reads as much as n groups have. (Orders that an input has anyway, from a sort or a window, are used
-by ``implement_aggregate``.)
+by ``implementation.aggregate``.)
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 from remuda.plan.expression import SortKey
 from remuda.plan.physical import ExchangeKind, Placement
-from remuda.planner.candidate import Candidate
-from remuda.planner.implement_aggregate import (
+from remuda.planner.implementation.aggregate import (
     final_phase,
     groups_of,
     partial_phase,
@@ -21,11 +20,12 @@ from remuda.planner.implement_aggregate import (
     single_phase,
     splits_by_member,
 )
-from remuda.planner.implement_index import cut_short, index_scans_in_order, limited
-from remuda.planner.memo import AggregateOperator, Group, Operator
-from remuda.planner.operators import literal_rows
-from remuda.planner.properties import Required
-from remuda.planner.search import Search
+from remuda.planner.implementation.index import cut_short, index_scans_in_order, limited
+from remuda.planner.memo.candidate import Candidate
+from remuda.planner.memo.memo import AggregateOperator, Group, Operator
+from remuda.planner.memo.operators import literal_rows
+from remuda.planner.memo.properties import Required
+from remuda.planner.memo.search import Search
 
 Order = tuple[SortKey, ...]
 

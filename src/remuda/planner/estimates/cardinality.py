@@ -27,8 +27,8 @@ from remuda.plan.expression import (
     walk,
 )
 from remuda.plan.logical import JoinKind, Scan
-from remuda.planner.distribution import ColumnEstimate, join_share
-from remuda.planner.selectivity import restrict, selectivity
+from remuda.planner.estimates.distribution import ColumnEstimate, join_share
+from remuda.planner.estimates.selectivity import restrict, selectivity
 
 ROWS_MAX = 1e18
 """Products of cross joins stay finite."""

@@ -14,18 +14,18 @@ from remuda.plan.physical import (
     Distribution,
     Placement,
 )
-from remuda.planner.access import likely_keys, whole_key
-from remuda.planner.candidate import Candidate, LimitStep, LookupStep, ScanStep
-from remuda.planner.cost import FILTER, KEY_LOOKUP, PROJECT, SCAN, SCAN_START
-from remuda.planner.implement_aggregate import implement_aggregate
-from remuda.planner.implement_group_limit import implement_group_limit
-from remuda.planner.implement_index import implement_index_scan, ordered_project, ordered_scan
-from remuda.planner.implement_join import implement_hash_join, implement_loop_join
-from remuda.planner.implement_lookup import implement_lookup_join, ordered_lookup_join
-from remuda.planner.implement_merge import implement_merge_join, ordered_merge_join
-from remuda.planner.implement_streaming import ordered_aggregate
-from remuda.planner.implement_window import implement_window
-from remuda.planner.memo import (
+from remuda.planner.implementation.aggregate import implement_aggregate
+from remuda.planner.implementation.group_limit import implement_group_limit
+from remuda.planner.implementation.index import implement_index_scan, ordered_project, ordered_scan
+from remuda.planner.implementation.join import implement_hash_join, implement_loop_join
+from remuda.planner.implementation.lookup import implement_lookup_join, ordered_lookup_join
+from remuda.planner.implementation.merge import implement_merge_join, ordered_merge_join
+from remuda.planner.implementation.streaming import ordered_aggregate
+from remuda.planner.implementation.window import implement_window
+from remuda.planner.memo.access import likely_keys, whole_key
+from remuda.planner.memo.candidate import Candidate, LimitStep, LookupStep, ScanStep
+from remuda.planner.memo.cost import FILTER, KEY_LOOKUP, PROJECT, SCAN, SCAN_START
+from remuda.planner.memo.memo import (
     AccessOperator,
     AggregateOperator,
     ExpandOperator,
@@ -43,8 +43,8 @@ from remuda.planner.memo import (
     ValuesOperator,
     WindowOperator,
 )
-from remuda.planner.operators import partition_keys
-from remuda.planner.properties import (
+from remuda.planner.memo.operators import partition_keys
+from remuda.planner.memo.properties import (
     ANYWHERE,
     AT_INITIATOR,
     EVERYWHERE,
@@ -52,8 +52,8 @@ from remuda.planner.properties import (
     Required,
     mapped_keys,
 )
+from remuda.planner.memo.search import Implementation, Search
 from remuda.planner.rules.limits import limit_with_offset
-from remuda.planner.search import Implementation, Search
 
 Inputs = tuple[Group, ...]
 

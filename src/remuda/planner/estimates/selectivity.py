@@ -16,7 +16,7 @@ from remuda.plan.expression import (
     columns_of,
     conjuncts,
 )
-from remuda.planner.distribution import (
+from remuda.planner.estimates.distribution import (
     RANGE,
     ColumnEstimate,
     equal_share,

@@ -15,17 +15,17 @@ from remuda.datatypes.sql import Kind, SqlType
 from remuda.plan.expression import ColumnId, SortKey
 from remuda.plan.logical import JoinKind
 from remuda.plan.physical import Distribution, Placement
-from remuda.planner.candidate import Candidate, JoinStep
-from remuda.planner.implement_index import cut_short, index_scans_in_order, limited
-from remuda.planner.implement_join import (
+from remuda.planner.implementation.index import cut_short, index_scans_in_order, limited
+from remuda.planner.implementation.join import (
     Sides,
     distribution_of_join,
     sides_of_join,
 )
-from remuda.planner.memo import Group, JoinOperator, Operator
-from remuda.planner.operators import literal_rows
-from remuda.planner.properties import Required
-from remuda.planner.search import Search
+from remuda.planner.memo.candidate import Candidate, JoinStep
+from remuda.planner.memo.memo import Group, JoinOperator, Operator
+from remuda.planner.memo.operators import literal_rows
+from remuda.planner.memo.properties import Required
+from remuda.planner.memo.search import Search
 
 Pairs = tuple[tuple[ColumnId, ColumnId], ...]
 Order = tuple[SortKey, ...]

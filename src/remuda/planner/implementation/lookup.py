@@ -16,15 +16,15 @@ from remuda.datatypes.sql import BOOLEAN
 from remuda.plan.expression import Call, ColumnRef, Expression, conjuncts
 from remuda.plan.logical import JoinKind, OutputColumn
 from remuda.plan.physical import REPLICATED, Distribution, Placement
-from remuda.planner.candidate import Candidate, LookupJoinStep
-from remuda.planner.cardinality import estimate_join, estimate_scan
-from remuda.planner.cost import FILTER, LOOKUP_KEY, SCAN_START
-from remuda.planner.implement_index import cut_short, index_scans_in_order, limited
-from remuda.planner.implement_join import keys_in
-from remuda.planner.lookup_paths import LookupPath, equal_columns, inner_access, lookup_paths
-from remuda.planner.memo import AccessOperator, Group, JoinOperator, Operator, ValuesOperator
-from remuda.planner.operators import literal_rows, partition_keys
-from remuda.planner.properties import (
+from remuda.planner.estimates.cardinality import estimate_join, estimate_scan
+from remuda.planner.implementation.index import cut_short, index_scans_in_order, limited
+from remuda.planner.implementation.join import keys_in
+from remuda.planner.memo.candidate import Candidate, LookupJoinStep
+from remuda.planner.memo.cost import FILTER, LOOKUP_KEY, SCAN_START
+from remuda.planner.memo.lookup_paths import LookupPath, equal_columns, inner_access, lookup_paths
+from remuda.planner.memo.memo import AccessOperator, Group, JoinOperator, Operator, ValuesOperator
+from remuda.planner.memo.operators import literal_rows, partition_keys
+from remuda.planner.memo.properties import (
     ANYWHERE,
     AT_INITIATOR,
     EVERYWHERE,
@@ -32,7 +32,7 @@ from remuda.planner.properties import (
     Required,
     partitioned,
 )
-from remuda.planner.search import Search
+from remuda.planner.memo.search import Search
 
 POINT = 1_500.0
 """Finding the entries of one key in an index."""

@@ -38,7 +38,7 @@ from remuda.plan.index_access import (
     IndexUnion,
 )
 from remuda.plan.logical import Scan
-from remuda.planner.access import exactly, without_widening
+from remuda.planner.memo.access import exactly, without_widening
 
 CHOICES_MAX = 1_000
 """More combinations of IN lists than this are scanned."""
