@@ -25,7 +25,7 @@ from remuda.catalog.statistics import ColumnStatistics, FixedStatistics, MapStat
 from remuda.errors import RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.plan.codec import encode_plan
-from remuda.plan.explain import preorder
+from remuda.plan.explain.explain import preorder
 from remuda.plan.physical import KeyLookup, TableScan
 from remuda.planner.context import PlanningContext
 from remuda.planner.planner import plan_query

@@ -35,8 +35,7 @@ from remuda.datatypes.sql import (
 from remuda.datatypes.values import from_physical
 from remuda.errors import NotSupported, UnsupportedValue
 from remuda.execution.evaluate.compile import evaluate_constant
-from remuda.plan.datetime_fields import EXTRACT_FIELDS, TRUNC_FIELDS
-from remuda.plan.functions import (
+from remuda.plan.functions.catalog import (
     AGGREGATE_FUNCTIONS,
     ALIASES,
     INTERNAL,
@@ -44,6 +43,7 @@ from remuda.plan.functions import (
     SCALAR_FUNCTIONS,
     WINDOW_FUNCTIONS,
 )
+from remuda.plan.functions.datetime_fields import EXTRACT_FIELDS, TRUNC_FIELDS
 from remuda.plan.logical import Project
 from remuda.sql.binder import bind
 from remuda.sql.parsing.parser import parse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from remuda.plan.set_functions import SET_FUNCTIONS
+from remuda.plan.functions.set_functions import SET_FUNCTIONS
 from remuda.session.settings import SETTINGS
 
 CHANGES: Final = (

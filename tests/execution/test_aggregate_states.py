@@ -18,8 +18,8 @@ from remuda.errors import NumericOverflow
 from remuda.execution.operators.aggregate_choice import new_state
 from remuda.execution.operators.ordering import BoundKey
 from remuda.plan.expression import AggregateCall, ArgumentOrder, ColumnRef
-from remuda.plan.function_aggregates import FUNCTIONS, splits, state_type
-from remuda.plan.function_signatures import StateForm
+from remuda.plan.functions.aggregates import FUNCTIONS, splits, state_type
+from remuda.plan.functions.signatures import StateForm
 
 NUMBER = ColumnRef(INTEGER, 1, "n")
 

@@ -39,7 +39,7 @@ from remuda.execution.evaluate.compile import FUNCTIONS, Compiler, evaluate_cons
 from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.plan.expression import Call, Case, Cast, ColumnRef, InList, Literal, Parameter
-from remuda.plan.functions import SCALAR_FUNCTIONS
+from remuda.plan.functions.catalog import SCALAR_FUNCTIONS
 
 
 def lit(value: object, type_: SqlType) -> Literal:

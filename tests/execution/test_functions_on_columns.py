@@ -18,7 +18,7 @@ from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.execution.evaluate.decimals import canonical, compact
 from remuda.plan.expression import Call, ColumnRef, Expression, Literal, transform
-from remuda.plan.functions import SCALAR_FUNCTIONS, NullRule, is_volatile
+from remuda.plan.functions.catalog import SCALAR_FUNCTIONS, NullRule, is_volatile
 from remuda.plan.logical import Project
 from remuda.sql.binder import bind
 from remuda.sql.parsing.parser import parse

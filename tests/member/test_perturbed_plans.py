@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import remuda
-from remuda.plan.explain import explain
+from remuda.plan.explain.explain import explain
 from remuda.planner.context import PlanningContext
 from remuda.session import planning
 

@@ -17,7 +17,7 @@ import pytest
 
 import remuda
 from remuda.errors import RemudaError
-from remuda.plan.explain import explain
+from remuda.plan.explain.explain import explain
 from remuda.session import planning
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from transacting import Session
 
-from remuda.plan.explain import explain
+from remuda.plan.explain.explain import explain
 from remuda.session import planning
 
 pytestmark = pytest.mark.cluster

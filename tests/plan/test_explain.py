@@ -6,7 +6,7 @@ import pytest
 
 from remuda.datatypes.sql import BIGINT, BOOLEAN, DATE, TIMESTAMP, VARCHAR, SqlType, decimal
 from remuda.datatypes.values import PhysicalValue
-from remuda.plan.explain import OperatorProfile, explain, quantity
+from remuda.plan.explain.explain import OperatorProfile, explain, quantity
 from remuda.plan.expression import (
     AggregateCall,
     Call,

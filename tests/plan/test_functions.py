@@ -22,14 +22,14 @@ from remuda.datatypes.sql import (
     computed_decimal,
     decimal,
 )
-from remuda.plan.datetime_fields import EXTRACT_FIELDS
-from remuda.plan.functions import (
+from remuda.plan.functions.catalog import (
     AGGREGATE_FUNCTIONS,
     ALIASES,
     SCALAR_FUNCTIONS,
     callable_names,
     extract_signature,
 )
+from remuda.plan.functions.datetime_fields import EXTRACT_FIELDS
 
 MONEY = decimal(15, 2)
 AVERAGE = computed_decimal(20, QUOTIENT_STEP, 2)

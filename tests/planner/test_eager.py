@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from remuda.plan.explain import explain, preorder
+from remuda.plan.explain.explain import explain, preorder
 from remuda.plan.expression import AggregateCall
 from remuda.plan.logical import Aggregate, Logical
 from remuda.plan.physical import HashAggregate, PhysicalPlan

@@ -19,7 +19,7 @@ from remuda.datatypes.sql import BOOLEAN
 from remuda.plan import logical as lg
 from remuda.plan import physical as ph
 from remuda.plan.codec import decode_plan, encode_plan
-from remuda.plan.explain import preorder
+from remuda.plan.explain.explain import preorder
 from remuda.plan.expression import (
     AggregateCall,
     Call,

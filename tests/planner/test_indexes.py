@@ -11,7 +11,7 @@ from remuda.catalog.statistics import ColumnStatistics
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.sql import INTEGER
 from remuda.plan.codec import decode_plan, encode_plan
-from remuda.plan.explain import explain
+from remuda.plan.explain.explain import explain
 from remuda.plan.expression import Expression
 from remuda.plan.index_access import IndexIntersection, IndexProbe, IndexUnion, probes_of
 from remuda.plan.logical import Logical

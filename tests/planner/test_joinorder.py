@@ -9,7 +9,7 @@ import pytest
 
 from remuda.datatypes.sql import BOOLEAN
 from remuda.errors import LimitExceeded
-from remuda.plan.explain import explain, preorder
+from remuda.plan.explain.explain import explain, preorder
 from remuda.plan.expression import Call
 from remuda.plan.logical import JoinKind
 from remuda.plan.physical import HashJoin, LookupJoin, NestedLoopJoin

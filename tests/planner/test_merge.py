@@ -10,7 +10,7 @@ import pytest
 
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.plan.codec import decode_plan, encode_plan
-from remuda.plan.explain import explain, preorder
+from remuda.plan.explain.explain import explain, preorder
 from remuda.plan.expression import SortKey
 from remuda.plan.logical import JoinKind, Logical, Sort
 from remuda.plan.physical import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from remuda.datatypes.sql import BIGINT, INTEGER
-from remuda.plan.explain import preorder
+from remuda.plan.explain.explain import preorder
 from remuda.plan.expression import Call, Cast, Literal, Parameter
 from remuda.plan.physical import KeyLookup, PhysicalPlan, Site, TableScan
 from remuda.planner.point import point_read

@@ -13,6 +13,7 @@ from remuda.datatypes.sql import BOOLEAN, INTEGER
 from remuda.errors import DivisionByZero
 from remuda.plan import logical
 from remuda.plan.expression import Call, Case, Expression, Literal, conjuncts
+from remuda.plan.functions.set_functions import SetCall
 from remuda.plan.logical import (
     Aggregate,
     DependentJoin,
@@ -34,7 +35,6 @@ from remuda.plan.logical import (
     Window,
 )
 from remuda.plan.printing import expression_text
-from remuda.plan.set_functions import SetCall
 from remuda.planner.algebra import make_join, make_mark_join, nodes_of
 from remuda.planner.normalize import (
     DERIVE,

@@ -10,7 +10,7 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.statistics import ColumnStatistics, FixedStatistics, MapStatistics
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.plan.codec import decode_plan, encode_plan
-from remuda.plan.explain import explain
+from remuda.plan.explain.explain import explain
 from remuda.plan.logical import Logical
 from remuda.plan.physical import PhysicalPlan
 from remuda.planner.planner import PlanningContext, plan_query

@@ -8,7 +8,7 @@ import pytest
 
 from remuda.catalog.statistics import ColumnStatistics
 from remuda.datatypes.sql import INTEGER
-from remuda.plan.explain import explain
+from remuda.plan.explain.explain import explain
 from remuda.plan.logical import Logical
 
 

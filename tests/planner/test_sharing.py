@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from remuda.datatypes.sql import UUID
-from remuda.plan.explain import explain, preorder
+from remuda.plan.explain.explain import explain, preorder
 from remuda.plan.expression import Call
 from remuda.plan.logical import Logical
 from remuda.plan.physical import PhysicalPlan, Placement, SpoolScan, Store

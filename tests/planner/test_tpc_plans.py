@@ -11,7 +11,7 @@ import pytest
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.statistics import ColumnStatistics, FixedStatistics, MapStatistics
 from remuda.execution.evaluate.compile import evaluate_constant
-from remuda.plan.explain import explain
+from remuda.plan.explain.explain import explain
 from remuda.plan.logical import Logical
 from remuda.plan.physical import Send
 from remuda.planner.memo.memo import EXPRESSIONS_MAX, Memo

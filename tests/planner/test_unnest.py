@@ -10,8 +10,8 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.statistics import FixedStatistics
 from remuda.errors import NotSupported
 from remuda.execution.evaluate.compile import evaluate_constant
-from remuda.plan.explain import explain
-from remuda.plan.explain_logical import logical_text
+from remuda.plan.explain.explain import explain
+from remuda.plan.explain.logical import logical_text
 from remuda.plan.logical import DependentJoin, Join, JoinKind, Logical, MarkJoin
 from remuda.plan.uses import operators_of, subqueries_of
 from remuda.planner.algebra import highest_column, nodes_of

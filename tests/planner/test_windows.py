@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from remuda.plan.codec import decode_plan, encode_plan
-from remuda.plan.explain import explain, preorder
+from remuda.plan.explain.explain import explain, preorder
 from remuda.plan.physical import SortRows
 
 

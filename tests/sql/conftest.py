@@ -9,7 +9,7 @@ import pytest
 
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.errors import RemudaError
-from remuda.plan.explain_logical import logical_text
+from remuda.plan.explain.logical import logical_text
 from remuda.sql.binder import bind
 from remuda.sql.parsing.parser import parse, parse_script
 from remuda.sql.scope.statements import (

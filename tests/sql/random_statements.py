@@ -36,7 +36,7 @@ from remuda.datatypes.sql import (
     char,
     decimal,
 )
-from remuda.plan.functions import (
+from remuda.plan.functions.catalog import (
     AGGREGATE_FUNCTIONS,
     ALIASES,
     INTERNAL,

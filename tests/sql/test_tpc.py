@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from remuda.plan.explain_logical import logical_text
+from remuda.plan.explain.logical import logical_text
 from remuda.sql.binder import bind
 from remuda.sql.parsing.parser import parse
 

@@ -12,7 +12,7 @@ from remuda.cli.connecting import add_connect, client_of
 from remuda.cli.table import Alignment, counted, harmless_name, text_table
 from remuda.client.blocking.client import Client
 from remuda.client.values.row import Row
-from remuda.plan.explain import size_text
+from remuda.plan.explain.explain import size_text
 
 TEXT_SHOWN: Final = 60
 """Characters of a statement."""

@@ -18,7 +18,7 @@ from typing import Any
 from remuda.cli.connecting import client_of
 from remuda.cli.table import Alignment, harmless, text_table
 from remuda.errors import InputError, NotSupported
-from remuda.plan.explain import size_text
+from remuda.plan.explain.explain import size_text
 
 EXIT_FOUND = 1
 _LEFT, _RIGHT = Alignment.LEFT, Alignment.RIGHT

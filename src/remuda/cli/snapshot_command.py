@@ -18,7 +18,7 @@ from remuda.cli.table import Alignment, harmless, text_table
 from remuda.client.blocking.client import Client
 from remuda.client.values.row import Row
 from remuda.errors import InputError
-from remuda.plan.explain import size_text
+from remuda.plan.explain.explain import size_text
 
 EXIT_FOUND = 1
 Act: TypeAlias = Callable[[Client, argparse.Namespace], int]

@@ -14,7 +14,7 @@ from remuda.cli.table import Alignment, harmless_name, text_table
 from remuda.client.blocking.client import Client
 from remuda.datatypes.timestamp import to_micros
 from remuda.errors import InputError, RemudaError
-from remuda.plan.explain import size_text
+from remuda.plan.explain.explain import size_text
 
 MEMBERS_QUERY: Final = (
     "SELECT member, state, cause, storage_held, storage_limit, writes_refused, memory_held,"

@@ -19,7 +19,7 @@ from remuda.execution.operators.partitioned_aggregate import (
 from remuda.execution.operators.sorting_aggregate import SortingAggregateOperator
 from remuda.execution.operators.streaming_aggregate import StreamingAggregateOperator
 from remuda.plan.expression import AggregateCall, ColumnRef
-from remuda.plan.function_aggregates import state_type
+from remuda.plan.functions.aggregates import state_type
 from remuda.plan.physical import AggregatePhase, HashAggregate, StreamingAggregate
 
 

@@ -13,7 +13,7 @@ from remuda.execution.memory import Reservation
 from remuda.execution.operators.rounds import RenewedOperator, RoundsOperator
 from remuda.execution.rounds import Rounds
 from remuda.plan.expression import Expression
-from remuda.plan.functions import is_volatile
+from remuda.plan.functions.catalog import is_volatile
 from remuda.plan.physical import (
     FilterRows,
     Physical,

@@ -20,7 +20,8 @@ from remuda.datatypes import sql
 from remuda.errors import InternalError, ProtocolError
 from remuda.formats import PLAN
 from remuda.plan import expression as ex
-from remuda.plan import index_access, logical, physical, set_functions, windows
+from remuda.plan import index_access, logical, physical, windows
+from remuda.plan.functions import set_functions
 from remuda.plan.physical import PhysicalPlan
 
 _DATACLASSES: tuple[type, ...] = (

@@ -54,7 +54,7 @@ class Parameter(Expression):
 class Call(Expression):
     """A function by its catalog name: ``+``, ``=``, ``and``, ``like``, ``upper`` ...
 
-    The names, their argument types and their NULL rules are in ``plan.functions``.
+    The names, their argument types and their NULL rules are in ``plan.functions.catalog``.
     """
 
     function: str

@@ -9,7 +9,7 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
-from remuda.plan.set_functions import SetCall
+from remuda.plan.functions.set_functions import SetCall
 from remuda.plan.windows import WindowCall
 
 

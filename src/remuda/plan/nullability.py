@@ -16,7 +16,7 @@ from remuda.plan.expression import (
     Subquery,
     SubqueryKind,
 )
-from remuda.plan.functions import SCALAR_FUNCTIONS, NullRule
+from remuda.plan.functions.catalog import SCALAR_FUNCTIONS, NullRule
 from remuda.plan.logical import Logical
 
 

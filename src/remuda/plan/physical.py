@@ -1,5 +1,5 @@
 """Physical operators: *how* to compute. Immutable, serializable (``plan.codec``), printable
-(``plan.explain``), still with column ids; the operators of ``execution`` resolve positions.
+(``plan.explain.explain``), still with column ids; the operators of ``execution`` resolve positions.
 
 Traits travel with every node: ``distribution`` says where its rows are, ``rows`` and ``cost`` are
 the optimizer's estimates (for EXPLAIN and for buffers; never needed for correctness).
@@ -12,9 +12,9 @@ from enum import Enum
 
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
+from remuda.plan.functions.set_functions import SetCall
 from remuda.plan.index_access import NOTHING, IndexAccess
 from remuda.plan.logical import JoinKind, OutputColumn
-from remuda.plan.set_functions import SetCall
 from remuda.plan.windows import WindowCall
 
 

@@ -27,8 +27,8 @@ from remuda.plan.expression import (
     Subquery,
     SubqueryKind,
 )
-from remuda.plan.function_arrays import OPERATORS as ARRAY_OPERATORS
-from remuda.plan.function_json import OPERATORS as JSON_OPERATORS
+from remuda.plan.functions.arrays import OPERATORS as ARRAY_OPERATORS
+from remuda.plan.functions.json import OPERATORS as JSON_OPERATORS
 
 ColumnNames: TypeAlias = Callable[[ColumnId, str | None], str]
 """The text of a column, given its id and the name that the expression carries, if it does."""

@@ -18,7 +18,7 @@ from remuda.plan.expression import (
     transform,
     walk,
 )
-from remuda.plan.functions import SCALAR_FUNCTIONS
+from remuda.plan.functions.catalog import SCALAR_FUNCTIONS
 from remuda.plan.logical import (
     Aggregate,
     DependentJoin,

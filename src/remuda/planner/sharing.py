@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, fields
 
 from remuda.plan.expression import ColumnId, Expression
-from remuda.plan.functions import is_volatile
+from remuda.plan.functions.catalog import is_volatile
 from remuda.plan.logical import (
     Aggregate,
     Filter,

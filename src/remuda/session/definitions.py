@@ -18,7 +18,7 @@ from remuda.errors import NotSupported
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.plan.expression import Call, Expression, Literal, transform, walk
-from remuda.plan.functions import is_volatile, volatile_functions
+from remuda.plan.functions.catalog import is_volatile, volatile_functions
 from remuda.session.parameters import CLOCK_FUNCTIONS, clock_values
 from remuda.sql.definitions.constraints import default_of
 

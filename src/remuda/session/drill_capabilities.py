@@ -7,7 +7,7 @@ from typing import Final
 from remuda.datatypes import sql
 from remuda.datatypes.coercion import is_explicit
 from remuda.datatypes.identifiers import reserved_words
-from remuda.plan.functions import callable_names
+from remuda.plan.functions.catalog import callable_names
 from remuda.rpc.messages.vectors_pb2 import MinorType
 from remuda.rpc.value_vectors.vector import minor_type
 

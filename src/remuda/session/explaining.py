@@ -9,8 +9,8 @@ from typing import Any
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import VARCHAR
 from remuda.execution.context import FragmentProfile
-from remuda.plan.explain import OperatorProfile, Profile, explain
-from remuda.plan.explain_json import explain_json
+from remuda.plan.explain.explain import OperatorProfile, Profile, explain
+from remuda.plan.explain.json import explain_json
 from remuda.session.answers import Answer, answer_rows
 from remuda.session.planning import (
     PlannedChange,

@@ -11,8 +11,8 @@ from typing import Any, Final
 from remuda.errors import RemudaError
 from remuda.execution.context import FragmentProfile
 from remuda.execution.profile import OperatorProfile
-from remuda.plan.explain import explain
-from remuda.plan.explain_json import explain_json
+from remuda.plan.explain.explain import explain
+from remuda.plan.explain.json import explain_json
 from remuda.plan.physical import PhysicalPlan
 from remuda.session.explaining import by_operator
 

@@ -22,7 +22,7 @@ from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.plan.expression import EachOf, Expression, Subquery, walk
-from remuda.plan.functions import is_volatile
+from remuda.plan.functions.catalog import is_volatile
 from remuda.plan.logical import Filter, Logical, Project, Scan
 from remuda.session.parameters import fitted, with_clock_parameters
 from remuda.sql.scope.statements import BoundQuery, BoundStatement

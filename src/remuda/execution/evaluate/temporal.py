@@ -22,8 +22,8 @@ from remuda.execution.evaluate.numbers import (
     validity,
 )
 from remuda.execution.evaluate.points import DAY, moved, point_parts
-from remuda.plan.datetime_fields import ZONE_FIELDS
 from remuda.plan.expression import Call, Literal
+from remuda.plan.functions.datetime_fields import ZONE_FIELDS
 
 _YEAR_SPANS = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
 _TIME_UNITS = {

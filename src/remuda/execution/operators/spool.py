@@ -17,7 +17,7 @@ from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.input import EMPTY, Upstream
 from remuda.execution.spill import SpilledBlocks, Usage
-from remuda.plan.explain import preorder
+from remuda.plan.explain.explain import preorder
 from remuda.plan.physical import Fragment, SpoolScan, Store
 
 

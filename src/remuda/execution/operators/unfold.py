@@ -14,7 +14,7 @@ from remuda.execution.batch import Batch, Selection
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.set_rows import SET_EVALUATORS, TAKES_NULL, Column, Piece
 from remuda.execution.operators.input import EMPTY, Upstream, unify
-from remuda.plan.set_functions import SetCall
+from remuda.plan.functions.set_functions import SetCall
 
 
 @dataclass(frozen=True)

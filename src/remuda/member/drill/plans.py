@@ -10,7 +10,7 @@ from remuda.member.base.core import Call, Core
 from remuda.member.queries.page_forms import is_stock
 from remuda.member.sessions.statement import readable
 from remuda.member.statements.plans import Plans
-from remuda.plan.explain_json import explain_json
+from remuda.plan.explain.json import explain_json
 from remuda.plan.physical import Physical, PhysicalPlan, Receive, Site, inputs_of
 from remuda.query.ids import QueryId, new_query_id
 from remuda.query.wire import encode_query_id

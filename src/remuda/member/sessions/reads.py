@@ -10,7 +10,7 @@ from remuda.execution.evaluate.lookup_keys import lookup_keys
 from remuda.member.queries.query_start import QueryStart
 from remuda.member.state.transaction_sets import Key, ReadSet, Scan
 from remuda.plan.expression import Expression, Parameter, walk
-from remuda.plan.functions import is_volatile
+from remuda.plan.functions.catalog import is_volatile
 from remuda.plan.physical import (
     Fragment,
     KeyLookup,

@@ -26,7 +26,7 @@ from remuda.execution.memory import MemberMemory
 from remuda.limits import PARTITIONS
 from remuda.member.state.log import fields
 from remuda.member.state.transaction_sets import PartWork, Row, Write
-from remuda.plan.explain import size_text
+from remuda.plan.explain.explain import size_text
 from remuda.storage.chunks.row_sizes import INDEX_ENTRY_SIZE, TUPLE_SIZE, value_size
 from remuda.storage.indexes.sizes import WriteSizes, entries_size
 from remuda.storage.maps.map_store import MapStore

@@ -17,7 +17,7 @@ from remuda.member.metrics.traces import StatementTraces, traces_to
 from remuda.member.queries.query_state import Initiated
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.log import fields
-from remuda.plan.explain import preorder
+from remuda.plan.explain.explain import preorder
 from remuda.query.ids import QueryId
 from remuda.session.query_profiles import PlanRun, QueryFacts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from remuda.datatypes.sql import Kind
 from remuda.plan.expression import Literal
-from remuda.plan.set_functions import SET_FUNCTIONS, SetCall
+from remuda.plan.functions.set_functions import SET_FUNCTIONS, SetCall
 
 ROWS_MAX = 1e15
 

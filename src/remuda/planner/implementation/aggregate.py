@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import sqrt
 
-from remuda.plan.function_aggregates import splits
+from remuda.plan.functions.aggregates import splits
 from remuda.plan.physical import (
     AggregatePhase,
     Distribution,

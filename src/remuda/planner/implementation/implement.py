@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from remuda.plan.expression import ColumnRef, Literal, conjuncts
-from remuda.plan.functions import is_volatile
+from remuda.plan.functions.catalog import is_volatile
 from remuda.plan.physical import (
     REPLICATED,
     SINGLETON,

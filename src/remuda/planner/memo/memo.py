@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
+from remuda.plan.functions.set_functions import SetCall
 from remuda.plan.logical import JoinKind, OutputColumn, Scan
 from remuda.plan.physical import Distribution
-from remuda.plan.set_functions import SetCall
 from remuda.plan.windows import WindowCall
 from remuda.planner.estimates.cardinality import Estimate
 from remuda.planner.memo.properties import Required

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from remuda.datatypes.sql import BIGINT
 from remuda.plan.expression import ColumnId, ColumnRef, Expression, SortKey
-from remuda.plan.function_aggregates import state_type
+from remuda.plan.functions.aggregates import state_type
 from remuda.plan.logical import (
     Aggregate,
     Expand,

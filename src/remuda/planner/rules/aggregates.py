@@ -15,8 +15,8 @@ from remuda.plan.expression import (
     Expression,
     Literal,
 )
-from remuda.plan.function_aggregates import never_null
-from remuda.plan.functions import AGGREGATE_FUNCTIONS
+from remuda.plan.functions.aggregates import never_null
+from remuda.plan.functions.catalog import AGGREGATE_FUNCTIONS
 from remuda.plan.logical import Aggregate, Logical, OutputColumn, Project
 from remuda.planner.algebra import reference
 from remuda.planner.rules.rule import Rewriting, Rule

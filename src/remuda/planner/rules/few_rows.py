@@ -14,7 +14,7 @@ from remuda.plan.expression import (
     columns_of,
     conjuncts,
 )
-from remuda.plan.functions import is_volatile
+from remuda.plan.functions.catalog import is_volatile
 from remuda.plan.logical import Join, JoinKind, Logical, Project, Values
 from remuda.planner.algebra import (
     column_equality,

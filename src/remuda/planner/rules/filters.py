@@ -12,7 +12,7 @@ from remuda.plan.expression import (
     conjuncts,
     walk,
 )
-from remuda.plan.functions import is_volatile
+from remuda.plan.functions.catalog import is_volatile
 from remuda.plan.logical import (
     Aggregate,
     Expand,

@@ -19,7 +19,7 @@ from remuda.plan.expression import (
     conjuncts,
     walk,
 )
-from remuda.plan.functions import SCALAR_FUNCTIONS, NullRule
+from remuda.plan.functions.catalog import SCALAR_FUNCTIONS, NullRule
 from remuda.plan.logical import (
     Aggregate,
     Expand,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from remuda.plan.expression import Call, ColumnId, ColumnRef, Expression, Literal
-from remuda.plan.function_aggregates import never_null
+from remuda.plan.functions.aggregates import never_null
 from remuda.plan.logical import Logical, OutputColumn, Project
 from remuda.planner.algebra import in_order, reference
 from remuda.planner.rules.rule import Rewriting

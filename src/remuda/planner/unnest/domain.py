@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from remuda.datatypes.coercion import is_comparable
 from remuda.plan.expression import ColumnId, SortKey, columns_of
-from remuda.plan.functions import is_volatile
+from remuda.plan.functions.catalog import is_volatile
 from remuda.plan.logical import (
     Join,
     Logical,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remuda.plan.expression import Call, Cast, Expression, Subquery, walk
-from remuda.plan.functions import SCALAR_FUNCTIONS
+from remuda.plan.functions.catalog import SCALAR_FUNCTIONS
 from remuda.plan.logical import Logical, Supplied
 from remuda.plan.uses import expressions_of
 from remuda.planner.algebra import nodes_of

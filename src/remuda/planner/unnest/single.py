@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from remuda.datatypes.sql import BIGINT
 from remuda.plan.expression import ColumnId, Expression, Literal, conjuncts
-from remuda.plan.functions import is_volatile
+from remuda.plan.functions.catalog import is_volatile
 from remuda.plan.logical import Aggregate, Filter, Logical, Project, Sort, Values
 from remuda.plan.uses import expressions_of
 from remuda.planner.algebra import project_map, reference, substitute

@@ -12,7 +12,7 @@ from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, array
 from remuda.datatypes.text import type_name
 from remuda.errors import InvalidColumnReference, TypeMismatch, UndefinedFunction, WrongObjectType
 from remuda.plan.expression import AggregateCall, ArgumentOrder, Call, Expression, Literal
-from remuda.plan.functions import AGGREGATE_FUNCTIONS, AggregateFunction
+from remuda.plan.functions.catalog import AGGREGATE_FUNCTIONS, AggregateFunction
 from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import ExpressionBinder
 from remuda.sql.scope.context import Context

@@ -16,9 +16,8 @@ from remuda.errors import (
     UndefinedFunction,
     WrongObjectType,
 )
-from remuda.plan.datetime_fields import EXTRACT_FIELDS, TRUNC_FIELDS
 from remuda.plan.expression import Call, Expression, Literal
-from remuda.plan.functions import (
+from remuda.plan.functions.catalog import (
     AGGREGATE_FUNCTIONS,
     ALIASES,
     INTERNAL,
@@ -28,7 +27,8 @@ from remuda.plan.functions import (
     callable_names,
     extract_signature,
 )
-from remuda.plan.set_functions import SET_FUNCTIONS
+from remuda.plan.functions.datetime_fields import EXTRACT_FIELDS, TRUNC_FIELDS
+from remuda.plan.functions.set_functions import SET_FUNCTIONS
 from remuda.sql.expressions.aggregates import call_inside
 from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import (

@@ -45,8 +45,8 @@ from remuda.errors import (
     UndefinedFunction,
 )
 from remuda.plan.expression import Call, Cast, Expression, Literal, Parameter
-from remuda.plan.function_dates import number_signature
-from remuda.plan.functions import SCALAR_FUNCTIONS, Signature, with_digits, with_exponent
+from remuda.plan.functions.catalog import SCALAR_FUNCTIONS, Signature, with_digits, with_exponent
+from remuda.plan.functions.dates import number_signature
 from remuda.sql.expressions.constant_numbers import folded_quotient
 from remuda.sql.expressions.constants import exactly, folded_cast, minimal_decimal
 from remuda.sql.expressions.special_moments import special_moment

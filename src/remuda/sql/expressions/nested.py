@@ -29,7 +29,7 @@ from remuda.errors import (
     WrongObjectType,
 )
 from remuda.plan.expression import Call, Cast, Expression, Literal
-from remuda.plan.function_arrays import field_signature
+from remuda.plan.functions.arrays import field_signature
 from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import ExpressionBinder, Handler, register
 from remuda.sql.text.suggest import did_you_mean

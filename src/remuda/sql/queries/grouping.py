@@ -25,7 +25,7 @@ from remuda.plan.expression import (
     walk,
     with_children,
 )
-from remuda.plan.function_aggregates import never_null
+from remuda.plan.functions.aggregates import never_null
 from remuda.plan.logical import Aggregate, Expand, Logical, OutputColumn, Project
 from remuda.plan.nullability import is_nullable, nullability
 from remuda.sql.queries.functional_dependency import determined_columns

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from remuda.plan.expression import AggregateCall, ArgumentOrder, ColumnRef
-from remuda.plan.functions import AGGREGATE_FUNCTIONS
+from remuda.plan.functions.catalog import AGGREGATE_FUNCTIONS
 from remuda.plan.logical import Filter, Logical, OutputColumn, Project, Sort, Unfold, Window
 
 

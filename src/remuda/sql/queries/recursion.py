@@ -24,8 +24,8 @@ from remuda.errors import (
     TypeMismatch,
     UndefinedFunction,
 )
-from remuda.plan.function_signatures import SCALE_OF_INEXACT
-from remuda.plan.functions import AGGREGATE_FUNCTIONS
+from remuda.plan.functions.catalog import AGGREGATE_FUNCTIONS
+from remuda.plan.functions.signatures import SCALE_OF_INEXACT
 from remuda.plan.logical import Logical, Recursion
 from remuda.plan.uses import is_by_chance
 from remuda.sql.expressions.calls import function_name

@@ -10,9 +10,9 @@ from sqlglot import exp
 from remuda.datatypes.sql import row
 from remuda.errors import NotSupported
 from remuda.plan.expression import Call, ColumnId, ColumnRef, Expression, columns_of
-from remuda.plan.functions import is_volatile
+from remuda.plan.functions.catalog import is_volatile
+from remuda.plan.functions.set_functions import SetCall
 from remuda.plan.logical import Logical, OutputColumn, Unfold
-from remuda.plan.set_functions import SetCall
 from remuda.sql.expressions.expressions import ExpressionBinder
 from remuda.sql.queries.table_functions import bound_call
 

@@ -13,8 +13,13 @@ from remuda.datatypes.sql import BIGINT, JSON, VARCHAR, SqlType, array, unrestri
 from remuda.datatypes.text import type_name
 from remuda.errors import SqlSyntaxError, UndefinedFunction, UndefinedType
 from remuda.plan.expression import Call, ColumnRef, Expression, Literal
+from remuda.plan.functions.set_functions import (
+    RECORD_FUNCTIONS,
+    SET_FUNCTIONS,
+    SetCall,
+    SetSignature,
+)
 from remuda.plan.logical import Logical, OutputColumn, Project, Unfold
-from remuda.plan.set_functions import RECORD_FUNCTIONS, SET_FUNCTIONS, SetCall, SetSignature
 from remuda.sql.expressions.calls import function_name
 from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding

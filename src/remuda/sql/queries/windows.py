@@ -27,7 +27,7 @@ from remuda.plan.expression import (
     SortKey,
     columns_of,
 )
-from remuda.plan.functions import AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS
+from remuda.plan.functions.catalog import AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS
 from remuda.plan.logical import Logical, OutputColumn, Window
 from remuda.plan.windows import DEFAULT_FRAME, WindowCall, expressions_of, rewritten
 from remuda.sql.expressions.calls import function_name

@@ -9,7 +9,12 @@ from typing import Final
 from remuda.catalog.pg_functions import FUNCTION_OIDS
 from remuda.catalog.pg_objects import HANDLERS
 from remuda.catalog.pg_types import ARRAY_FUNCTIONS, PG_TYPES
-from remuda.plan.functions import AGGREGATE_FUNCTIONS, OPERATORS, SCALAR_FUNCTIONS, WINDOW_FUNCTIONS
+from remuda.plan.functions.catalog import (
+    AGGREGATE_FUNCTIONS,
+    OPERATORS,
+    SCALAR_FUNCTIONS,
+    WINDOW_FUNCTIONS,
+)
 
 _OWN: Final = 10_000
 """From here on are those that PostgreSQL does not have."""

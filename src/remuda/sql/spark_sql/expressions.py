@@ -29,7 +29,7 @@ from remuda.plan.expression import (
     transform,
     walk,
 )
-from remuda.plan.functions import is_volatile
+from remuda.plan.functions.catalog import is_volatile
 from remuda.sql.spark_sql.casts import native_cast
 from remuda.sql.spark_sql.literals import COMPARABLE, literal, text, type_name
 from remuda.sql.spark_sql.refusal import refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from remuda.plan.expression import Literal
-from remuda.plan.functions import AGGREGATE_FUNCTIONS
+from remuda.plan.functions.catalog import AGGREGATE_FUNCTIONS
 from remuda.plan.windows import BoundKind, Exclusion, Frame, FrameBound, FrameUnit, WindowCall
 from remuda.sql.spark_sql.aggregates import call_text
 from remuda.sql.spark_sql.literals import type_name

@@ -11,7 +11,7 @@ from remuda.datatypes.sql import (
     INTEGER,
     VARCHAR,
 )
-from remuda.plan.function_signatures import (
+from remuda.plan.functions.signatures import (
     Signature,
     Types,
     WindowFunction,

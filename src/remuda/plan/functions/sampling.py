@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from remuda.datatypes.sql import BOOLEAN, DOUBLE
-from remuda.plan.function_signatures import ScalarFunction, Signature, Types
+from remuda.plan.functions.signatures import ScalarFunction, Signature, Types
 
 
 def _sampled(types: Types) -> Signature | None:

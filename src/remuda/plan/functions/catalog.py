@@ -24,22 +24,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from remuda.plan import (
-    function_aggregates,
-    function_arrays,
-    function_dates,
-    function_intervals,
-    function_json,
-    function_numbers,
-    function_operators,
-    function_sampling,
-    function_text,
-    function_windows,
-)
 from remuda.plan.expression import Call, Expression, walk
-from remuda.plan.function_dates import extract_signature
-from remuda.plan.function_numbers import with_digits, with_exponent
-from remuda.plan.function_signatures import (
+from remuda.plan.functions import aggregates as function_aggregates
+from remuda.plan.functions import arrays as function_arrays
+from remuda.plan.functions import dates as function_dates
+from remuda.plan.functions import intervals as function_intervals
+from remuda.plan.functions import json as function_json
+from remuda.plan.functions import numbers as function_numbers
+from remuda.plan.functions import operators as function_operators
+from remuda.plan.functions import sampling as function_sampling
+from remuda.plan.functions import text as function_text
+from remuda.plan.functions import windows as function_windows
+from remuda.plan.functions.dates import extract_signature
+from remuda.plan.functions.numbers import with_digits, with_exponent
+from remuda.plan.functions.set_functions import SET_FUNCTIONS
+from remuda.plan.functions.signatures import (
     AggregateFunction,
     NullRule,
     Resolver,
@@ -48,7 +47,6 @@ from remuda.plan.function_signatures import (
     Types,
     WindowFunction,
 )
-from remuda.plan.set_functions import SET_FUNCTIONS
 
 __all__ = [
     "AGGREGATE_FUNCTIONS",

@@ -20,7 +20,7 @@ from remuda.datatypes.sql import (
     decimal,
 )
 from remuda.plan.expression import AggregateCall
-from remuda.plan.function_signatures import (
+from remuda.plan.functions.signatures import (
     AggregateFunction,
     Resolver,
     Signature,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from remuda.plan.explain_index import index_scan_text, lookup_join_text
+from remuda.plan.explain.index import index_scan_text, lookup_join_text
 from remuda.plan.expression import ColumnId, Expression
 from remuda.plan.logical import OutputColumn
 from remuda.plan.physical import (

@@ -15,8 +15,8 @@ from remuda.datatypes.sql import (
     array,
     row,
 )
-from remuda.plan import function_json
-from remuda.plan.function_signatures import (
+from remuda.plan.functions import json as function_json
+from remuda.plan.functions.signatures import (
     NullRule,
     Resolver,
     ScalarFunction,

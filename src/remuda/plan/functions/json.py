@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from remuda.datatypes.sql import BOOLEAN, INTEGER, JSON, VARCHAR, SqlType, array
-from remuda.plan.function_signatures import (
+from remuda.plan.functions.signatures import (
     NullRule,
     ScalarFunction,
     Signature,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from remuda.plan.explain import OperatorProfile, Printer, Profile
+from remuda.plan.explain.explain import OperatorProfile, Printer, Profile
 from remuda.plan.physical import Fragment, Physical, PhysicalPlan, inputs_of
 
 Json = dict[str, Any]

@@ -13,8 +13,9 @@ from remuda.datatypes.sql import (
     Kind,
     array,
 )
-from remuda.plan import function_arrays, function_json
-from remuda.plan.function_signatures import (
+from remuda.plan.functions import arrays as function_arrays
+from remuda.plan.functions import json as function_json
+from remuda.plan.functions.signatures import (
     NullRule,
     ScalarFunction,
     Signature,

@@ -16,8 +16,9 @@ from remuda.datatypes.sql import (
     Kind,
     SqlType,
 )
-from remuda.plan import function_intervals, function_json
-from remuda.plan.function_signatures import (
+from remuda.plan.functions import intervals as function_intervals
+from remuda.plan.functions import json as function_json
+from remuda.plan.functions.signatures import (
     NullRule,
     Resolver,
     ScalarFunction,

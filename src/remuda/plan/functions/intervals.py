@@ -15,7 +15,7 @@ from remuda.datatypes.sql import (
     VARCHAR,
     SqlType,
 )
-from remuda.plan.function_signatures import (
+from remuda.plan.functions.signatures import (
     Resolver,
     ScalarFunction,
     Signature,

@@ -22,9 +22,9 @@ from remuda.datatypes.sql import (
     SqlType,
     decimal,
 )
-from remuda.plan.datetime_fields import EXTRACT_FIELDS, TIME_FIELDS, ZONE_FIELDS
-from remuda.plan.function_intervals import INTERVAL_FIELDS
-from remuda.plan.function_signatures import (
+from remuda.plan.functions.datetime_fields import EXTRACT_FIELDS, TIME_FIELDS, ZONE_FIELDS
+from remuda.plan.functions.intervals import INTERVAL_FIELDS
+from remuda.plan.functions.signatures import (
     NullRule,
     ScalarFunction,
     Signature,

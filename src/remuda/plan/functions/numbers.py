@@ -20,7 +20,7 @@ from remuda.datatypes.sql import (
     SqlType,
     decimal,
 )
-from remuda.plan.function_signatures import (
+from remuda.plan.functions.signatures import (
     NullRule,
     Resolver,
     ScalarFunction,
