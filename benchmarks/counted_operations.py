@@ -13,7 +13,7 @@ from typing import Any
 import remuda.aio
 from counted_loop import CountingLoop, counted_world
 from remuda.config import MemberConfig
-from remuda.datatypes.keyhash import hasher, partition_of
+from remuda.datatypes.hashes.keyhash import hasher, partition_of
 from remuda.datatypes.sql import BIGINT
 from remuda.member.member import Member
 from remuda.rpc.connection import ChannelKind

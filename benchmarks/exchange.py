@@ -27,7 +27,7 @@ import uvloop
 
 import remuda
 import rpc
-from remuda.datatypes.keyhash import hash_arrays, partitions_of
+from remuda.datatypes.hashes.keyhash import hash_arrays, partitions_of
 from remuda.datatypes.sql import BIGINT
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, user_pb2

@@ -22,7 +22,7 @@ import psycopg
 
 import remuda
 from peers import postgres
-from remuda.datatypes.keyhash import hasher, partition_of
+from remuda.datatypes.hashes.keyhash import hasher, partition_of
 from remuda.datatypes.sql import BIGINT
 from remuda.member.state.clients import PID_SHIFT
 

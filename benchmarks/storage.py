@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.keyhash import hash_arrays, partitions_of
+from remuda.datatypes.hashes.keyhash import hash_arrays, partitions_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.storage.maps.map_store import MapStore
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from remuda.client.requests.requests import ClusterInfo, JobTask, MapDescription
     from remuda.client.values.predicate import Condition, col
     from remuda.client.values.row import Row
-    from remuda.datatypes.intervals import Interval
     from remuda.datatypes.schema import Column, MapSchema
     from remuda.datatypes.sql import SqlType, array, char, decimal, varchar
+    from remuda.datatypes.times.intervals import Interval
     from remuda.errors import RemudaError
 
 __version__ = "0.1.0"
@@ -86,7 +86,7 @@ _HOMES = {
     "Cursor": "remuda.client.blocking.cursor",
     "EntryEvent": "remuda.client.requests.feed_events",
     "EventKind": "remuda.client.requests.feed_events",
-    "Interval": "remuda.datatypes.intervals",
+    "Interval": "remuda.datatypes.times.intervals",
     "Job": "remuda.client.blocking.jobs",
     "JobTarget": "remuda.client.operations.job_writer",
     "JobTask": "remuda.client.requests.requests",

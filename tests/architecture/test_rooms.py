@@ -15,7 +15,6 @@ CATALOGUES = {
 """Lists of things of one kind, one module each: readers look a name up."""
 WAITING = {
     "remuda/cli": 30,
-    "remuda/datatypes": 32,
     "remuda/member/statements": 26,
     "remuda/spark": 42,
 }

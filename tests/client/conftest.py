@@ -24,7 +24,7 @@ from remuda.client.blocking.client import Client, connect
 from remuda.client.network import backoff
 from remuda.cluster.assignment import first_view
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.keyhash import hash_values, partition_of
+from remuda.datatypes.hashes.keyhash import hash_values, partition_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.values import array_to_values
 from remuda.datatypes.view import MemberInfo, View

@@ -13,7 +13,7 @@ import pytest
 from remuda.client.blocking.client import connect
 from remuda.client.network import backoff
 from remuda.datatypes import sql
-from remuda.datatypes.keyhash import hash_values, partition_of
+from remuda.datatypes.hashes.keyhash import hash_values, partition_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.errors import (
     ConnectionBroken,

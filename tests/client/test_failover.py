@@ -18,7 +18,7 @@ from remuda.client.network import line
 from remuda.client.network import loop_connections as asyncio_connections
 from remuda.client.requests import requests
 from remuda.datatypes import sql
-from remuda.datatypes.keyhash import hash_values, partition_of
+from remuda.datatypes.hashes.keyhash import hash_values, partition_of
 from remuda.datatypes.schema import Column
 from remuda.datatypes.view import View
 from remuda.errors import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remuda.datatypes.arraytext import array_text, row_text, split_array
+from remuda.datatypes.texts.arraytext import array_text, row_text, split_array
 from remuda.datatypes.uuids import parse_uuid, uuid_text, uuid_texts
 from remuda.errors import InvalidText, UnsupportedValue
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remuda.datatypes.intervals import (
+from remuda.datatypes.times.intervals import (
     Interval,
     divided,
     interval_text,
@@ -20,7 +20,7 @@ from remuda.datatypes.intervals import (
     scaled,
     unpack,
 )
-from remuda.datatypes.intervaltext import parse_interval
+from remuda.datatypes.times.intervaltext import parse_interval
 from remuda.errors import IntervalFieldOverflow, IntervalOverflow, InvalidDatetime
 
 TEXTS = [

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remuda.datatypes import sql
-from remuda.datatypes.keyhash import (
+from remuda.datatypes.hashes.keyhash import (
     hash_arrays,
     hash_values,
     hasher,
@@ -25,7 +25,7 @@ from remuda.datatypes.keyhash import (
     partitions_of,
 )
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.text import parse_text
+from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.values import values_to_array
 
 # What Spark 4.3 answers for SELECT xxhash64(key), pmod(xxhash64(key), 271).
@@ -107,7 +107,7 @@ def test_blocks_of_any_bytes_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     array = pa.array(["before", *texts])[1:]
     whole = hash_arrays([array], [sql.VARCHAR])
     for size in (1, 8, 64, 100_000):
-        monkeypatch.setattr("remuda.datatypes.wordhash.BLOCK_SIZE", size)
+        monkeypatch.setattr("remuda.datatypes.hashes.wordhash.BLOCK_SIZE", size)
         assert (hash_arrays([array], [sql.VARCHAR]) == whole).all()
     assert whole[1] == hash_arrays([pa.array(["a" * 40])], [sql.VARCHAR])[0]
 

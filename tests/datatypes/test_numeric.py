@@ -18,7 +18,7 @@ from remuda.datatypes.numeric import (
     square_root,
 )
 from remuda.datatypes.sql import LOGARITHM_STEP, QUOTIENT_STEP, ROOT_STEP
-from remuda.datatypes.valuetext import decimal_text
+from remuda.datatypes.texts.valuetext import decimal_text
 from remuda.errors import NumericOverflow, RemudaError
 
 ANSWERS = Path(__file__).parent.parent / "data" / "postgresql_numeric.tsv"

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remuda.datatypes import sql
-from remuda.datatypes.intervals import pack
-from remuda.datatypes.orderkeys import json_key, order_keys, value_key
+from remuda.datatypes.hashes.orderkeys import json_key, order_keys, value_key
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.text import parse_text
+from remuda.datatypes.texts.text import parse_text
+from remuda.datatypes.times.intervals import pack
 from remuda.datatypes.values import values_to_array
 
 SMALL = st.integers(-3, 3)

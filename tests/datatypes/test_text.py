@@ -23,7 +23,7 @@ from remuda.datatypes.sql import (
     decimal,
     varchar,
 )
-from remuda.datatypes.text import parse_text, rescale
+from remuda.datatypes.texts.text import parse_text, rescale
 from remuda.errors import InvalidDatetime, InvalidText, NumericOverflow, StringTooLong
 
 GOOD = [

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from remuda.datatypes.arrow import engine_schema, to_engine
 from remuda.datatypes.conformance import RowCheck, check_batch
-from remuda.datatypes.intervals import Interval, pack, unpack
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import (
     DATE,
@@ -25,8 +24,9 @@ from remuda.datatypes.sql import (
     restricted,
     unrestricted,
 )
-from remuda.datatypes.text import parse_text
-from remuda.datatypes.time_digits import fit_array, fit_of, keeps_all
+from remuda.datatypes.texts.text import parse_text
+from remuda.datatypes.times.intervals import Interval, pack, unpack
+from remuda.datatypes.times.time_digits import fit_array, fit_of, keeps_all
 from remuda.datatypes.values import from_physical, to_physical, values_to_array
 from remuda.datatypes.widening import widening
 from remuda.errors import DataError, DatetimeOverflow, ProtocolError

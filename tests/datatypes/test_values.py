@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remuda.datatypes import sql
-from remuda.datatypes.intervals import Interval
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.times.intervals import Interval
 from remuda.datatypes.values import (
     array_to_values,
     from_physical,

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from remuda.datatypes.zones import zone
+from remuda.datatypes.times.zones import zone
 from remuda.errors import InvalidParameterValue
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 (a clock without a zone)

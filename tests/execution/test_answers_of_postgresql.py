@@ -6,7 +6,7 @@ import pytest
 
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BIGINT, TIMESTAMP, restricted
-from remuda.datatypes.valuetext import text_of
+from remuda.datatypes.texts.valuetext import text_of
 from remuda.errors import RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.sql.binder import bind

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from remuda.datatypes import sql
-from remuda.datatypes.intervals import pack
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.text import parse_text
+from remuda.datatypes.texts.text import parse_text
+from remuda.datatypes.times.intervals import pack
 from remuda.datatypes.values import array_to_values, values_to_array
 from remuda.errors import IntervalOverflow
 from remuda.execution.keys import KeyIds

@@ -9,7 +9,7 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from remuda.datatypes.keyhash import hash_arrays, partitions_of
+from remuda.datatypes.hashes.keyhash import hash_arrays, partitions_of
 from remuda.datatypes.sql import BIGINT, BOOLEAN, VARCHAR
 from remuda.datatypes.values import values_to_array
 from remuda.errors import DivisionByZero, OutOfMemory, QueryCanceled

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from remuda.catalog.statistics import ColumnStatistics
-from remuda.datatypes.keyhash import hash_arrays
+from remuda.datatypes.hashes.keyhash import hash_arrays
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BIGINT, VARCHAR
 from remuda.member.statements import statistics_service

@@ -14,8 +14,9 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import Format
 
 from remuda.catalog.pg_types import type_oid
-from remuda.datatypes import intervals, sql
+from remuda.datatypes import sql
 from remuda.datatypes.sql import array, row
+from remuda.datatypes.times import intervals
 from remuda.datatypes.values import from_physical, to_physical, values_to_array
 from remuda.errors import DataError, InvalidText, NotSupported, NumericOverflow, UndefinedType
 from remuda.postgres.numeric_digits import decode_numeric, encode_numeric

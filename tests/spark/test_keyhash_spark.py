@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from remuda.datatypes import sql
-from remuda.datatypes.keyhash import hash_arrays, hash_values, partition_of, partitions_of
+from remuda.datatypes.hashes.keyhash import hash_arrays, hash_values, partition_of, partitions_of
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import from_physical, to_physical, values_to_array
 

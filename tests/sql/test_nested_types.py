@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from remuda.datatypes import sql
-from remuda.datatypes.intervals import pack
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.times.intervals import pack
 from remuda.errors import RemudaError
 from remuda.plan.expression import Call, Expression, Literal, Parameter
 from remuda.plan.logical import Project

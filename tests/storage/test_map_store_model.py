@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.keyhash import hash_values, partition_of
+from remuda.datatypes.hashes.keyhash import hash_values, partition_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.values import array_to_values
 from remuda.storage.chunks import chunk, chunk_table, key_index, scan, upkeep

@@ -10,7 +10,7 @@ import pytest
 
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.keyhash import hash_arrays
+from remuda.datatypes.hashes.keyhash import hash_arrays
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.storage.maps import statistics
 from remuda.storage.maps.map_store import MapStore

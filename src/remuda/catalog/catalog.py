@@ -17,7 +17,7 @@ from remuda.catalog.indexes import carried, same_rows
 from remuda.catalog.oids import FIRST_OID, allotted
 from remuda.catalog.staged_maps import is_staged
 from remuda.catalog.unique_guards import is_guards
-from remuda.datatypes.keyhash import is_key_type
+from remuda.datatypes.hashes.keyhash import is_key_type
 from remuda.datatypes.map_options import refuse_for_replicated
 from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
 from remuda.datatypes.sql import Kind

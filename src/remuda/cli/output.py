@@ -24,10 +24,10 @@ from remuda.cli.table import (
     table_line,
 )
 from remuda.client.blocking.cursor import Cursor
-from remuda.datatypes.arraytext import array_text, row_text
 from remuda.datatypes.jsons import from_python, json_text
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.texts.arraytext import array_text, row_text
 from remuda.errors import InputError
 
 NULL = "<null>"

@@ -21,7 +21,7 @@ from remuda.datatypes import arrow_forms, sql
 from remuda.datatypes.buffers import validity_of, values_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.time_digits import fit_array
+from remuda.datatypes.times.time_digits import fit_array
 from remuda.errors import (
     DataError,
     InvalidDatetime,

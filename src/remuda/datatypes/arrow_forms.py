@@ -1,6 +1,6 @@
 """The Arrow forms of INTERVAL, UUID, JSON, ARRAY and ROW: engine to external and back.
 
-Engine: 16 bytes (``datatypes.intervals``), 16 bytes, normalized text, list, struct. External:
+Engine: 16 bytes (``datatypes.times.intervals``), 16 bytes, normalized text, list, struct. External:
 month_day_nano_interval, arrow.uuid, arrow.json, list, struct.
 """
 
@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.buffers import list_over, validity_of, values_of
-from remuda.datatypes.intervals import LAYOUT, pack
 from remuda.datatypes.jsons import normalized
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.times.intervals import LAYOUT, pack
 from remuda.errors import DataError, IntervalOverflow, InvalidText
 
 Convert: TypeAlias = Callable[[pa.Array, SqlType], pa.Array]

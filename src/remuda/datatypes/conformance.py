@@ -14,7 +14,7 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.coercion import integer_range
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.time_digits import fit_array, fit_of
+from remuda.datatypes.times.time_digits import fit_array, fit_of
 from remuda.datatypes.values import PhysicalValue, arrays_to_rows
 from remuda.datatypes.violations import null_value
 from remuda.errors import (

@@ -41,7 +41,8 @@ TEXT_KINDS = (Kind.CHAR, Kind.VARCHAR)
 BYTES_KINDS = (Kind.BYTEA, Kind.UUID, Kind.INTERVAL)
 """Kinds whose values are byte strings inside the engine."""
 ORDERED_BY_KEY_KINDS = (Kind.INTERVAL, Kind.JSON, Kind.ARRAY, Kind.ROW)
-"""Kinds whose values are compared by a key that is computed from them (``datatypes.orderkeys``)."""
+"""Kinds whose values are compared by a key that is computed from them
+(``datatypes.hashes.orderkeys``)."""
 
 TIME_KINDS = (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
 """Kinds whose values have seconds."""
@@ -71,7 +72,7 @@ class SqlType:
     ``fraction`` (digits of a second, 0 to 6) and ``span`` (the fields of INTERVAL YEAR TO MONTH)
     say what a column of a time type keeps of a value that is stored in it. They are no part of the
     type, as PostgreSQL's type modifiers are none: types that differ in them only are equal, and no
-    expression has them (``unrestricted``). ``datatypes.time_digits`` applies them.
+    expression has them (``unrestricted``). ``datatypes.times.time_digits`` applies them.
 
     ``alias`` is PostgreSQL's name for a column of its catalog whose values have another type here:
     ``oid`` and ``regclass`` are BIGINT, ``name`` is VARCHAR. It is no part of the type either: it
@@ -158,7 +159,7 @@ class SqlType:
 
     @property
     def ordered_by_key(self) -> bool:
-        """Not compared as stored, but by the key of ``datatypes.orderkeys``."""
+        """Not compared as stored, but by the key of ``datatypes.hashes.orderkeys``."""
         return self.kind in ORDERED_BY_KEY_KINDS
 
 

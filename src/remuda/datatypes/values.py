@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from remuda.datatypes import jsons, sql
 from remuda.datatypes.arrow import engine_type, values_of
 from remuda.datatypes.coercion import common_type
-from remuda.datatypes.intervals import Interval, pack, unpack
 from remuda.datatypes.numeric import shown_scale
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.time_digits import fit_of
+from remuda.datatypes.times.intervals import Interval, pack, unpack
+from remuda.datatypes.times.time_digits import fit_of
 from remuda.errors import (
     DataError,
     InvalidDatetime,

@@ -9,8 +9,8 @@ from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import NOT_NULL_GUARD, ROW_ID, Check, Column, MapSchema
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.texts.valuetext import part_text
 from remuda.datatypes.values import PhysicalValue
-from remuda.datatypes.valuetext import part_text
 from remuda.errors import (
     CheckViolation,
     ConstraintError,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.time_digits import keeps_all
+from remuda.datatypes.times.time_digits import keeps_all
 from remuda.datatypes.values import PhysicalValue
 
 _MICROS_PER_DAY: Final = 86_400_000_000

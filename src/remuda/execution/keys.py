@@ -17,7 +17,7 @@ import pyarrow as pa
 from pandas._libs import hashtable  # type: ignore[attr-defined]  # no stubs for khash
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.orderkeys import order_keys
+from remuda.datatypes.hashes.orderkeys import order_keys
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.values import values_to_array
 from remuda.execution.arrays import (

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from remuda.datatypes.keyhash import hash_arrays
+from remuda.datatypes.hashes.keyhash import hash_arrays
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.errors import SerializationFailure

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from typing import TypeAlias
 
-from remuda.datatypes.intervals import interval_text, unpack
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.times.intervals import interval_text, unpack
 from remuda.datatypes.uuids import uuid_text
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import (

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from remuda.catalog.pg_types import type_oid
-from remuda.datatypes.intervals import LAYOUT as INTERVAL_LAYOUT
 from remuda.datatypes.numeric import shown_scale
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.times.intervals import LAYOUT as INTERVAL_LAYOUT
 from remuda.postgres.numeric_digits import encode_numeric
 
 Encoder: TypeAlias = Callable[[Any], bytes]

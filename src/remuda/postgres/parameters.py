@@ -8,12 +8,13 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from remuda.catalog.pg_types import PG_TYPES
-from remuda.datatypes import intervals, sql
-from remuda.datatypes.arraytext import split_array
+from remuda.datatypes import sql
 from remuda.datatypes.coercion import integer_range
 from remuda.datatypes.jsons import normalized
 from remuda.datatypes.sql import Kind, SqlType, array
-from remuda.datatypes.text import parse_text
+from remuda.datatypes.texts.arraytext import split_array
+from remuda.datatypes.texts.text import parse_text
+from remuda.datatypes.times import intervals
 from remuda.datatypes.values import (
     PhysicalValue,
     from_physical,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.valuetext import text_of
+from remuda.datatypes.texts.valuetext import text_of
 from remuda.postgres.binary_values import Encoder
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final, TypeVar
 
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.text import parse_text
+from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.values import PhysicalValue, from_physical, to_physical
 from remuda.errors import InputError, UndefinedSetting, WrongParameters
 from remuda.plan.expression import Call, Expression, Literal, Parameter, Subquery, transform

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from remuda.datatypes.arrow import external_type, to_engine
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.text import parse_text
+from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.values import PhysicalValue, to_physical, values_to_array
 from remuda.errors import DataError
 from remuda.spark.rows import Convert, Sifted, sift, text_to_engine

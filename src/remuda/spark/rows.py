@@ -14,7 +14,7 @@ from remuda.client.operations.bulk import row_ids
 from remuda.datatypes.arrow import engine_schema, engine_type, to_engine
 from remuda.datatypes.schema import ROW_ID, Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.text import parse_text
+from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.datatypes.violations import null_value
 from remuda.errors import DataError, InputError

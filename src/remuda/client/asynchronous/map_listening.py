@@ -18,7 +18,7 @@ from remuda.client.values.convert import python_values
 from remuda.client.values.objects import ObjectCodec
 from remuda.client.values.predicate import Condition, Operand, col, quote
 from remuda.client.values.values import parameters_of
-from remuda.datatypes.keyhash import hasher, partition_of
+from remuda.datatypes.hashes.keyhash import hasher, partition_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, from_physical

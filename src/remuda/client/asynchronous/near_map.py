@@ -19,7 +19,7 @@ from remuda.client.operations.near_cache import NearCache, NearCacheStatistics, 
 from remuda.client.requests.feeds import FeedPage, FeedQuery
 from remuda.client.values.objects import PhysicalRow
 from remuda.client.values.predicate import quote
-from remuda.datatypes.keyhash import hasher
+from remuda.datatypes.hashes.keyhash import hasher
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import LimitExceeded, NoAnswer, RemudaError, TransientError
 

@@ -38,7 +38,7 @@ from remuda.client.requests.requests import (
     RunOptions,
 )
 from remuda.client.requests.result_stream import ResultStream
-from remuda.datatypes.keyhash import partition_of
+from remuda.datatypes.hashes.keyhash import partition_of
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, to_physical
 from remuda.datatypes.view import View

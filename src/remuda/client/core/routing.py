@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from remuda.datatypes.keyhash import hash_arrays, hasher, partition_of, partitions_of
+from remuda.datatypes.hashes.keyhash import hash_arrays, hasher, partition_of, partitions_of
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View

@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from remuda.datatypes.keyhash import hasher
+from remuda.datatypes.hashes.keyhash import hasher
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue

@@ -12,8 +12,8 @@ from remuda.client.values.fields import object_hint
 from remuda.datatypes.arrow import to_engine
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import FLOAT_KINDS, INTEGER_KINDS, Kind, SqlType
+from remuda.datatypes.texts.valuetext import text_of
 from remuda.datatypes.values import PhysicalValue, array_to_values, from_physical, to_physical
-from remuda.datatypes.valuetext import text_of
 from remuda.errors import DataError, InvalidDatetime, ObjectMismatch, TypeMismatch
 
 Encoder: TypeAlias = Callable[[object], PhysicalValue]

@@ -18,8 +18,8 @@ import numpy as np
 
 from remuda.client.values.row import Row
 from remuda.datatypes import sql
-from remuda.datatypes.intervals import Interval
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.times.intervals import Interval
 from remuda.errors import InputError
 
 INFERRED_DECIMAL = sql.decimal(38, 10)

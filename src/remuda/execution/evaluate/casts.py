@@ -14,10 +14,10 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.buffers import list_over, validity_of
 from remuda.datatypes.jsons import json_type, parse_json
 from remuda.datatypes.sql import Kind, SqlType, decimal
-from remuda.datatypes.text import parse_text, type_name
+from remuda.datatypes.texts.text import parse_text, type_name
+from remuda.datatypes.texts.valuetext import text_of
 from remuda.datatypes.uuids import uuid_texts
 from remuda.datatypes.values import array_to_values, values_to_array
-from remuda.datatypes.valuetext import text_of
 from remuda.errors import InvalidParameterValue, NumericOverflow, TypeMismatch
 from remuda.execution.arrays import Data, array_from, boolean_array, data_of, mask_of
 from remuda.execution.evaluate.arithmetic import decimal_to_float
@@ -298,7 +298,7 @@ def _plain(numbers: pa.Array) -> bool:
 
 
 def parse_column(array: pa.Array, target: SqlType) -> pa.Array:
-    """Text as values of ``target``; raises what ``datatypes.text.parse_text`` raises.
+    """Text as values of ``target``; raises what ``datatypes.texts.text.parse_text`` raises.
 
     Clean columns go through Arrow's parsers; anything they refuse is read value by value."""
     if target.is_integer or target.kind in (Kind.DOUBLE, Kind.DATE):

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from remuda.datatypes.orderkeys import order_keys
+from remuda.datatypes.hashes.orderkeys import order_keys
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.execution.arrays import (
     Mask,

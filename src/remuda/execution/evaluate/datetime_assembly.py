@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from remuda.datatypes.calendar import civil, days_from_civil, days_in_month
 from remuda.datatypes.sql import TIMESTAMP, restricted
-from remuda.datatypes.time_digits import fit_of
+from remuda.datatypes.times.calendar import civil, days_from_civil, days_in_month
+from remuda.datatypes.times.time_digits import fit_of
 from remuda.errors import DatetimeOverflow, InvalidDatetime, InvalidZoneDisplacement
 
 _DAY: Final = 86_400_000_000

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from remuda.datatypes.calendar import Moment, ordinal_suffix
+from remuda.datatypes.times.calendar import Moment, ordinal_suffix
 from remuda.errors import NotSupported
 
 MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August",

@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.calendar import (
+from remuda.datatypes.sql import Kind
+from remuda.datatypes.texts.text import decimal_to_unscaled
+from remuda.datatypes.times.calendar import (
     END_OF_TIMESTAMPS,
     FIRST_DAY,
     FIRST_TIMESTAMP,
@@ -19,9 +21,7 @@ from remuda.datatypes.calendar import (
     days_from_civil,
     days_in_month,
 )
-from remuda.datatypes.intervals import unpack
-from remuda.datatypes.sql import Kind
-from remuda.datatypes.text import decimal_to_unscaled
+from remuda.datatypes.times.intervals import unpack
 from remuda.datatypes.values import array_to_values, values_to_array
 from remuda.errors import DatetimeOverflow, NotSupported
 from remuda.execution.arrays import boolean_array, shared_validity

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from remuda.datatypes.text import unescaped_bytes
+from remuda.datatypes.texts.text import unescaped_bytes
 from remuda.errors import (
     InputError,
     InvalidByteSequence,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from remuda.datatypes.calendar import ordinal_suffix
-from remuda.datatypes.intervals import unpack
+from remuda.datatypes.times.calendar import ordinal_suffix
+from remuda.datatypes.times.intervals import unpack
 from remuda.errors import InvalidDatetime, NotSupported
 from remuda.execution.evaluate.datetime_format import NUMERIC_FIELDS, ROMAN, Field, fields_of
 

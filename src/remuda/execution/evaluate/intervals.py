@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from remuda.datatypes import intervals
-from remuda.datatypes.intervals import DAYS_PER_MONTH, MICROS_PER_DAY
-from remuda.datatypes.orderkeys import interval_parts
+from remuda.datatypes.hashes.orderkeys import interval_parts
 from remuda.datatypes.sql import DATE, INTERVAL, TIME, SqlType
+from remuda.datatypes.times import intervals
+from remuda.datatypes.times.intervals import DAYS_PER_MONTH, MICROS_PER_DAY
 from remuda.errors import (
     DivisionByZero,
     InputError,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from remuda.datatypes.intervals import clock_text
-from remuda.datatypes.valuetext import date_text, timestamp_text
+from remuda.datatypes.texts.valuetext import date_text, timestamp_text
+from remuda.datatypes.times.intervals import clock_text
 from remuda.errors import (
     DatetimeOverflow,
     InvalidDatetime,

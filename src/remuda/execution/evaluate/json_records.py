@@ -8,7 +8,7 @@ from typing import Any
 
 from remuda.datatypes.jsons import Json, json_text, parse_json
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.text import parse_text, type_name
+from remuda.datatypes.texts.text import parse_text, type_name
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InputError, InvalidText
 

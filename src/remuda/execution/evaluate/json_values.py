@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from remuda.datatypes.jsons import json_text, json_type, ordered_keys, parse_json, quoted
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.texts.valuetext import text_of
 from remuda.datatypes.values import PhysicalValue
-from remuda.datatypes.valuetext import text_of
 from remuda.errors import (
     ArraySubscript,
     InvalidParameterValue,

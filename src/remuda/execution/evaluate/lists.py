@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.orderkeys import value_key
+from remuda.datatypes.hashes.orderkeys import value_key
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.texts.valuetext import part_text
 from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
-from remuda.datatypes.valuetext import part_text
 from remuda.errors import (
     ArraySubscript,
     InternalError,

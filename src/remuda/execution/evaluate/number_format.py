@@ -12,7 +12,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
-from remuda.datatypes.calendar import ordinal_suffix
+from remuda.datatypes.times.calendar import ordinal_suffix
 from remuda.errors import InvalidText, NotSupported, NumericOverflow, SqlSyntaxError
 
 _TOKEN: Final = re.compile(

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.calendar import FIRST_TIMESTAMP
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.times.calendar import FIRST_TIMESTAMP
 from remuda.errors import DatetimeOverflow
 from remuda.execution.arrays import Data, array_from, data_of
 from remuda.execution.evaluate.kernel import column

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from remuda.datatypes.keyhash import Hashes, hash_arrays
+from remuda.datatypes.hashes.keyhash import Hashes, hash_arrays
 from remuda.errors import InvalidSampleArgument
 from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.kernel import Kernel, column

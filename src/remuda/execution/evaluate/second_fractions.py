@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from remuda.datatypes.sql import INTERVAL_FIELDS, SqlType, array, restricted
-from remuda.datatypes.time_digits import fit_array
+from remuda.datatypes.times.time_digits import fit_array
 from remuda.execution.evaluate.kernel import Kernel, column
 from remuda.execution.evaluate.numbers import Value
 from remuda.plan.expression import Call, Literal

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.intervals import MICROS_PER_DAY, unpack
 from remuda.datatypes.jsons import Json, json_text, parse_json
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.times.intervals import MICROS_PER_DAY, unpack
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InputError, InvalidDatetime
 from remuda.execution.evaluate.json_paths import found

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.intervals import unpack
 from remuda.datatypes.sql import INTERVAL, TIMESTAMP
-from remuda.datatypes.zones import Zone, zone
+from remuda.datatypes.times.intervals import unpack
+from remuda.datatypes.times.zones import Zone, zone
 from remuda.errors import DatetimeOverflow, InvalidParameterValue
 from remuda.execution.arrays import Data, array_from, data_of
 from remuda.execution.evaluate.kernel import Kernel, column

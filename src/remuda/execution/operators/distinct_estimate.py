@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.keyhash import hash_arrays
+from remuda.datatypes.hashes.keyhash import hash_arrays
 from remuda.datatypes.sql import SqlType
 from remuda.execution.arrays import Data, Indices, array_from
 from remuda.execution.evaluate.decimals import canonical

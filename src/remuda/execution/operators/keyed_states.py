@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from remuda.datatypes.orderkeys import interval_parts, order_keys
+from remuda.datatypes.hashes.orderkeys import interval_parts, order_keys
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
 from remuda.errors import IntervalOverflow

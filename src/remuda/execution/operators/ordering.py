@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from remuda.datatypes.orderkeys import order_keys
+from remuda.datatypes.hashes.orderkeys import order_keys
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.execution.arrays import Data, Indices, Mask, data_of, mask_of, validity_mask
 from remuda.execution.evaluate.numbers import exact_of

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from remuda.datatypes.keyhash import hash_arrays
+from remuda.datatypes.hashes.keyhash import hash_arrays
 from remuda.datatypes.sql import SqlType
 from remuda.errors import DiskFull
 from remuda.execution.batch import Batch

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from remuda.datatypes.keyhash import hash_arrays, partitions_of
+from remuda.datatypes.hashes.keyhash import hash_arrays, partitions_of
 from remuda.datatypes.sql import SqlType
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress

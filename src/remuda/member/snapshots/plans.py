@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from remuda.datatypes.datetimetext import parse_timestamp
+from remuda.datatypes.times.datetimetext import parse_timestamp
 from remuda.datatypes.timestamp import from_micros, to_micros
 from remuda.errors import DataCorrupted, InputError
 from remuda.member.system.query_relations import moment

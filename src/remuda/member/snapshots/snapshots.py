@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from remuda.catalog.system_relations import SYS, SYSTEM, SystemRelation
 from remuda.config import MemberConfig
-from remuda.datatypes.datetimetext import parse_timestamp
+from remuda.datatypes.times.datetimetext import parse_timestamp
 from remuda.datatypes.timestamp import from_micros, to_micros
 from remuda.errors import QueryTimeout, UndefinedObject
 from remuda.execution.context import SuppliedRows

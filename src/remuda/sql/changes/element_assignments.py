@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from remuda.datatypes.coercion import is_assignable
 from remuda.datatypes.sql import INTEGER, JSON, VARCHAR, array
-from remuda.datatypes.text import type_name
+from remuda.datatypes.texts.text import type_name
 from remuda.errors import TypeMismatch
 from remuda.plan.expression import Call, Expression, Literal
 from remuda.sql.expressions.expressions import ExpressionBinder, register_call

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind, unrestricted
-from remuda.datatypes.text import parse_text
+from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.plan.expression import Literal

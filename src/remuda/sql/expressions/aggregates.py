@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from remuda.datatypes.coercion import is_comparable
 from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, array
-from remuda.datatypes.text import type_name
+from remuda.datatypes.texts.text import type_name
 from remuda.errors import InvalidColumnReference, TypeMismatch, UndefinedFunction, WrongObjectType
 from remuda.plan.expression import AggregateCall, ArgumentOrder, Call, Expression, Literal
 from remuda.plan.functions.catalog import AGGREGATE_FUNCTIONS, AggregateFunction

@@ -7,7 +7,7 @@ from typing import Final
 from sqlglot import exp
 
 from remuda.datatypes.sql import DATE, DOUBLE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType
-from remuda.datatypes.text import type_name
+from remuda.datatypes.texts.text import type_name
 from remuda.errors import (
     AmbiguousFunction,
     GroupingError,

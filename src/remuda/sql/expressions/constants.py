@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from remuda.datatypes.calendar import (
-    END_OF_TIMESTAMPS,
-    FIRST_TIMESTAMP,
-    civil,
-    days_from_civil,
-    days_in_month,
-)
 from remuda.datatypes.coercion import integer_range
-from remuda.datatypes.intervals import pack, unpack
 from remuda.datatypes.sql import (
     BIGINT,
     DATE,
@@ -27,7 +19,21 @@ from remuda.datatypes.sql import (
     SqlType,
     decimal,
 )
-from remuda.datatypes.text import MICROS_PER_DAY, field_overflow, parse_text, rescale, type_name
+from remuda.datatypes.texts.text import (
+    MICROS_PER_DAY,
+    field_overflow,
+    parse_text,
+    rescale,
+    type_name,
+)
+from remuda.datatypes.times.calendar import (
+    END_OF_TIMESTAMPS,
+    FIRST_TIMESTAMP,
+    civil,
+    days_from_civil,
+    days_in_month,
+)
+from remuda.datatypes.times.intervals import pack, unpack
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import DatetimeOverflow, NumericOverflow
 from remuda.plan.expression import Literal

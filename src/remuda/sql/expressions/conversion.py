@@ -34,8 +34,8 @@ from remuda.datatypes.sql import (
     decimal,
     unrestricted,
 )
-from remuda.datatypes.text import check_length, parse_text, type_name
-from remuda.datatypes.time_digits import fit_of
+from remuda.datatypes.texts.text import check_length, parse_text, type_name
+from remuda.datatypes.times.time_digits import fit_of
 from remuda.errors import (
     AmbiguousFunction,
     CannotCoerce,

@@ -7,10 +7,10 @@ from typing import Final
 
 from sqlglot import exp
 
-from remuda.datatypes.intervals import unpack
-from remuda.datatypes.intervaltext import FIELDS
 from remuda.datatypes.sql import BIGINT, DATE, INTEGER, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ
-from remuda.datatypes.text import parse_text
+from remuda.datatypes.texts.text import parse_text
+from remuda.datatypes.times.intervals import unpack
+from remuda.datatypes.times.intervaltext import FIELDS
 from remuda.errors import DataError, UndefinedFunction
 from remuda.plan.expression import Expression, Literal
 from remuda.sql.expressions.constants import add_interval

@@ -19,7 +19,7 @@ from remuda.datatypes.sql import (
     Kind,
     array,
 )
-from remuda.datatypes.text import type_name
+from remuda.datatypes.texts.text import type_name
 from remuda.errors import (
     DataError,
     IndeterminateType,

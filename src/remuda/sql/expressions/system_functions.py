@@ -34,7 +34,7 @@ from remuda.datatypes.sql import (
     aliased,
     array,
 )
-from remuda.datatypes.text import type_name
+from remuda.datatypes.texts.text import type_name
 from remuda.errors import RemudaError, UndefinedFunction
 from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
 from remuda.sql.expressions.expressions import ExpressionBinder, register, register_call

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from remuda.datatypes.coercion import as_decimal
 from remuda.datatypes.sql import BIGINT, DATE, DOUBLE, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ, Kind
-from remuda.datatypes.text import type_name
+from remuda.datatypes.texts.text import type_name
 from remuda.errors import InvalidDefinition, InvalidFrameOffset, WindowingError
 from remuda.plan.expression import Cast, Expression, Literal
 from remuda.plan.windows import BoundKind, Exclusion, Frame, FrameBound, FrameUnit

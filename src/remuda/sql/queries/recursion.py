@@ -15,7 +15,7 @@ from sqlglot import exp
 from remuda.datatypes.coercion import common_type, is_comparable
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import QUOTIENT_STEP, VARCHAR, Kind, SqlType, computed_decimal
-from remuda.datatypes.text import type_name
+from remuda.datatypes.texts.text import type_name
 from remuda.errors import (
     InvalidColumnReference,
     InvalidRecursion,

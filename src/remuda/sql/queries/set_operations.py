@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from remuda.datatypes.coercion import common_type, is_comparable
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.text import type_name
+from remuda.datatypes.texts.text import type_name
 from remuda.errors import (
     InvalidColumnReference,
     NotSupported,

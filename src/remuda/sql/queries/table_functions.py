@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from remuda.catalog.system_relations import FUNCTIONS
 from remuda.datatypes.sql import BIGINT, JSON, VARCHAR, SqlType, array, unrestricted
-from remuda.datatypes.text import type_name
+from remuda.datatypes.texts.text import type_name
 from remuda.errors import SqlSyntaxError, UndefinedFunction, UndefinedType
 from remuda.plan.expression import Call, ColumnRef, Expression, Literal
 from remuda.plan.functions.set_functions import (

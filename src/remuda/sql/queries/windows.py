@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from remuda.datatypes.coercion import is_comparable
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.text import type_name
+from remuda.datatypes.texts.text import type_name
 from remuda.errors import (
     GroupingError,
     TypeMismatch,

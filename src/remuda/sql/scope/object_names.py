@@ -19,7 +19,7 @@ from remuda.catalog.system_relations import INFORMATION_SCHEMA, OWNER, PG_CATALO
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, aliased, array
-from remuda.datatypes.text import parse_text
+from remuda.datatypes.texts.text import parse_text
 from remuda.errors import (
     DataError,
     InvalidName,

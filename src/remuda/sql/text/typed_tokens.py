@@ -16,8 +16,8 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from remuda.datatypes.intervaltext import FIELDS, is_unit
 from remuda.datatypes.sql import FRACTION_MAX
+from remuda.datatypes.times.intervaltext import FIELDS, is_unit
 
 _T = TokenType
 _LITERAL_TYPES: Final = frozenset(

@@ -13,7 +13,13 @@ import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import null_in
-from remuda.datatypes.keyhash import hash_arrays, hasher, is_injective, partition_of, partitions_of
+from remuda.datatypes.hashes.keyhash import (
+    hash_arrays,
+    hasher,
+    is_injective,
+    partition_of,
+    partitions_of,
+)
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, from_physical
 from remuda.datatypes.violations import null_value

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
+from remuda.datatypes.hashes.wordhash import hash_bytes, hash_words
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.datatypes.wordhash import hash_bytes, hash_words
 from remuda.limits import KEY_HASH_SEED
 from remuda.storage.indexes.keys import Bound, KeyForm, Keys
 from remuda.storage.indexes.sorted import SortedIndex

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.keyhash import hash_arrays
-from remuda.datatypes.orderkeys import order_keys
+from remuda.datatypes.hashes.keyhash import hash_arrays
+from remuda.datatypes.hashes.orderkeys import order_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import BYTEA, Kind, SqlType
 from remuda.datatypes.timestamp import FOREVER

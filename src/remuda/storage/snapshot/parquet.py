@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from remuda.datatypes.arrow import external_type, to_external
 from remuda.datatypes.buffers import list_over, validity_of
-from remuda.datatypes.intervals import interval_text, unpack
 from remuda.datatypes.schema import ROW_ID, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.times.intervals import interval_text, unpack
 from remuda.datatypes.uuids import uuid_texts
 
 COMPRESSION: Final = "zstd"

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from remuda.datatypes.zone_abbreviations import OFFSETS, ZONES
+from remuda.datatypes.times.zone_abbreviations import OFFSETS, ZONES
 from remuda.errors import InvalidParameterValue
 
 _OFFSET = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{2}))?(?::?([0-9]{2}))?\Z")

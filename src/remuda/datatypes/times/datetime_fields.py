@@ -11,9 +11,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from remuda.datatypes.calendar import civil, days_from_civil, days_in_month
-from remuda.datatypes.zone_abbreviations import OFFSETS, ZONES
-from remuda.datatypes.zones import Zone, zone
+from remuda.datatypes.times.calendar import civil, days_from_civil, days_in_month
+from remuda.datatypes.times.zone_abbreviations import OFFSETS, ZONES
+from remuda.datatypes.times.zones import Zone, zone
 from remuda.errors import InvalidParameterValue
 
 MICROS_PER_DAY: Final = 86_400_000_000

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias, TypeVar
 
-from remuda.datatypes.datetime_fields import (
+from remuda.datatypes.times.datetime_fields import (
     BadFormat,
     OutOfRange,
     UnknownZone,

@@ -27,9 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import validity_of, values_of
-from remuda.datatypes.intervals import DAYS_PER_MONTH, MICROS_PER_DAY
 from remuda.datatypes.jsons import ordered_keys, parse_json
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.times.intervals import DAYS_PER_MONTH, MICROS_PER_DAY
 from remuda.datatypes.values import PhysicalValue, array_to_values
 
 _SIGN: Final = np.uint64(1 << 63)

@@ -10,14 +10,14 @@ import re
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 from typing import Final
 
-from remuda.datatypes.intervals import (
+from remuda.datatypes.sql import INTERVAL_FIELDS
+from remuda.datatypes.times.intervals import (
     DAYS_PER_MONTH,
     MICROS_PER_DAY,
     MICROS_PER_HOUR,
     MICROS_PER_SECOND,
     pack,
 )
-from remuda.datatypes.sql import INTERVAL_FIELDS
 from remuda.errors import IntervalFieldOverflow, IntervalOverflow, InvalidDatetime
 
 FIELDS: Final = INTERVAL_FIELDS

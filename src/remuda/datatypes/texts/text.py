@@ -9,13 +9,13 @@ from decimal import Decimal, InvalidOperation
 from math import inf
 from typing import Final, TypeAlias
 
-from remuda.datatypes.arraytext import split_array
 from remuda.datatypes.coercion import integer_range
-from remuda.datatypes.datetimetext import parse_date, parse_time, parse_timestamp
-from remuda.datatypes.intervaltext import parse_interval
 from remuda.datatypes.jsons import normalized
 from remuda.datatypes.sql import Kind, SqlType
-from remuda.datatypes.time_digits import fit_of
+from remuda.datatypes.texts.arraytext import split_array
+from remuda.datatypes.times.datetimetext import parse_date, parse_time, parse_timestamp
+from remuda.datatypes.times.intervaltext import parse_interval
+from remuda.datatypes.times.time_digits import fit_of
 from remuda.datatypes.uuids import parse_uuid
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InvalidText, NumericOverflow, StringTooLong

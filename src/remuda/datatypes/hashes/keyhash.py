@@ -23,11 +23,11 @@ import pyarrow.compute as pc
 import xxhash
 
 from remuda.datatypes.arrow import values_of
-from remuda.datatypes.orderkeys import order_keys
+from remuda.datatypes.hashes.orderkeys import order_keys
+from remuda.datatypes.hashes.wordhash import hash_bytes, hash_words
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.uuids import uuid_text, uuid_texts
 from remuda.datatypes.values import PhysicalValue
-from remuda.datatypes.wordhash import hash_bytes, hash_words
 from remuda.limits import KEY_HASH_SEED, PARTITIONS
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
