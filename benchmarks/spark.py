@@ -43,7 +43,7 @@ from remuda.client.blocking.client import connect
 from remuda.client.embedded.cluster import start
 from remuda.spark.datasource import prepare
 from remuda.spark.frames import read
-from remuda.spark.loader import load
+from remuda.spark.loading.loader import load
 from remuda.spark.session import session
 from tpc_data import definitions, generate
 

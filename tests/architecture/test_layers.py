@@ -28,11 +28,11 @@ def test_layers() -> None:
 
 CLASSIC_ONLY = {"sparkContext", "_jvm", "_jsc", "_jdf", "_jsparkSession", "_sc", "rdd"}
 """What Spark Connect has not."""
-HOSTING = ("host", "rendezvous", "scheduler")
+HOSTING = ROOT / "src/remuda/spark/hosting"
 SPARK = [
     path
     for path in SOURCES
-    if path.is_relative_to(ROOT / "src/remuda/spark") and not path.name.startswith(HOSTING)
+    if path.is_relative_to(ROOT / "src/remuda/spark") and not path.is_relative_to(HOSTING)
 ]
 
 
@@ -49,7 +49,8 @@ def test_what_the_workers_of_spark_import() -> None:
     code = "import pyspark_remuda, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"pandas", "sqlglot", "yaml", "remuda.member", "remuda.execution"}
-    heavy |= {f"remuda.spark.{name}" for name in ("hosting", "loader", "pipeline", "cut_reader")}
+    heavy |= {f"remuda.spark.{name}" for name in ("hosting", "loading", "pipeline")}
+    heavy |= {"remuda.spark.transfer.cut_reader"}
     assert heavy & set(done.stdout.split()) == set()
 
 

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from remuda.spark import hosting
-from remuda.spark.hosting import HostedCluster, start_cluster
-from remuda.spark.rendezvous import Arrival, Rendezvous
+from remuda.spark.hosting import start as hosting
+from remuda.spark.hosting.rendezvous import Arrival, Rendezvous
+from remuda.spark.hosting.start import HostedCluster, start_cluster
 from remuda.spark.session import session
 
 ROWS = 5_000

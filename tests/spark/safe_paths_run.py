@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pyspark.sql.functions import udf
 
-from remuda.spark.hosting import start_cluster
+from remuda.spark.hosting.start import start_cluster
 from remuda.spark.session import session
 
 

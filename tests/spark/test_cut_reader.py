@@ -14,8 +14,8 @@ import pytest
 from remuda.client.embedded.cluster import start
 from remuda.errors import InputError, UndefinedColumn, UndefinedMap, UndefinedObject
 from remuda.spark import read
-from remuda.spark.cut_reader import CutReader
-from remuda.spark.options import Options
+from remuda.spark.transfer.cut_reader import CutReader
+from remuda.spark.transfer.options import Options
 
 pytestmark = [pytest.mark.cluster]
 ONE = "00000000-0000-0000-0000-0000000000ab"

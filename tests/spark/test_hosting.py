@@ -26,9 +26,9 @@ from remuda.errors import (
     RemudaError,
     ResourceError,
 )
-from remuda.spark import hosting
-from remuda.spark.host_checks import size_in_bytes
-from remuda.spark.hosting import start_cluster
+from remuda.spark.hosting import start as hosting
+from remuda.spark.hosting.checks import size_in_bytes
+from remuda.spark.hosting.start import start_cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 

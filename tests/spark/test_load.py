@@ -26,9 +26,9 @@ from remuda.errors import (
     UndefinedMap,
     UniqueViolation,
 )
-from remuda.spark.loader import Progress, RejectFile, load, writing_rejects
-from remuda.spark.read_files import Piece, Rejected
-from remuda.spark.splits import Split
+from remuda.spark.loading.loader import Progress, RejectFile, load, writing_rejects
+from remuda.spark.loading.read_files import Piece, Rejected
+from remuda.spark.loading.splits import Split
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 

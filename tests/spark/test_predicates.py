@@ -10,7 +10,7 @@ from pyspark.sql import datasource as ds
 
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column
-from remuda.spark.predicates import Condition, condition, conjunction
+from remuda.spark.transfer.predicates import Condition, condition, conjunction
 
 COLUMNS = {
     column.name: column

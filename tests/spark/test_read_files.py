@@ -16,10 +16,10 @@ import pytest
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema, to_external
 from remuda.datatypes.schema import ROW_ID, Column, MapSchema
-from remuda.spark.read_files import Rejected, TextFormat, read_split
-from remuda.spark.rows import of_files, with_row_ids
-from remuda.spark.source import inspect
-from remuda.spark.splits import plan_splits
+from remuda.spark.loading.read_files import Rejected, TextFormat, read_split
+from remuda.spark.loading.source import inspect
+from remuda.spark.loading.splits import plan_splits
+from remuda.spark.transfer.rows import of_files, with_row_ids
 
 SCHEMA = MapSchema(
     name="t",

@@ -15,11 +15,11 @@ from pyspark.sql import types as T  # noqa: N812
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.errors import InputError, MemberUnavailable, TypeMismatch, UndefinedColumn
-from remuda.spark import slice_reading
-from remuda.spark.options import Options
-from remuda.spark.read_time import agree
-from remuda.spark.reader import RemudaReader, arrow_schema, exact
-from remuda.spark.types import spark_schema
+from remuda.spark.transfer import slice_reading
+from remuda.spark.transfer.options import Options
+from remuda.spark.transfer.read_time import agree
+from remuda.spark.transfer.reader import RemudaReader, arrow_schema, exact
+from remuda.spark.transfer.types import spark_schema
 
 SCHEMA = MapSchema(
     "sales",

@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import types as T  # noqa: N812
 
 from remuda.client.embedded.cluster import start
-from remuda.spark import slice_reading
-from remuda.spark.options import Options
-from remuda.spark.reader import RemudaReader
+from remuda.spark.transfer import slice_reading
+from remuda.spark.transfer.options import Options
+from remuda.spark.transfer.reader import RemudaReader
 
 pytestmark = [pytest.mark.cluster]
 

@@ -20,9 +20,9 @@ from remuda.errors import (
     TlsFailed,
 )
 from remuda.rpc.tls import TlsFiles
-from remuda.spark.rendezvous import Arrival, Place, Refusal, Rendezvous
-from remuda.spark.rendezvous_line import Line, accept, dial
-from remuda.spark.rendezvous_server import RendezvousServer
+from remuda.spark.hosting.rendezvous import Arrival, Place, Refusal, Rendezvous
+from remuda.spark.hosting.rendezvous_line import Line, accept, dial
+from remuda.spark.hosting.rendezvous_server import RendezvousServer
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 
@@ -241,7 +241,7 @@ def test_who_does_not_know_the_secret_is_no_driver() -> None:
 
     pretender = threading.Thread(target=pretend)
     pretender.start()
-    from remuda.spark.rendezvous_line import _show  # noqa: PLC0415 (one side alone)
+    from remuda.spark.hosting.rendezvous_line import _show  # noqa: PLC0415 (one side alone)
 
     try:
         _show(Line(ours, "nobody"), SECRET)

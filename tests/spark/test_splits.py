@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remuda.errors import InputError
-from remuda.spark import splits
-from remuda.spark.splits import Split, file_format, find_files, plan_splits, record_ends
+from remuda.spark.loading import splits
+from remuda.spark.loading.splits import Split, file_format, find_files, plan_splits, record_ends
 
 cells = st.text(alphabet='ab"\n,', max_size=6)
 

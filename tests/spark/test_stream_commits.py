@@ -11,7 +11,7 @@ import pytest
 
 from remuda.client.blocking.tool_access import change_ranges, job_committed
 from remuda.errors import InputError, JobAborted, RemudaError, SerializationFailure
-from remuda.spark.stream_commits import Target, abort_batch, commit_batch, read_progress
+from remuda.spark.streams.commits import Target, abort_batch, commit_batch, read_progress
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 

@@ -22,7 +22,7 @@ from remuda.errors import (
 )
 from remuda.limits import PARTITIONS
 from remuda.spark.datasource import RemudaDataSource
-from remuda.spark.stream_offsets import Offset, starting_timestamp
+from remuda.spark.streams.offsets import Offset, starting_timestamp
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import types as T  # noqa: N812
 
-from remuda.spark.tables import keeping_options, options_of
+from remuda.spark.transfer.tables import keeping_options, options_of
 
 SCHEMA = T.StructType([T.StructField("k", T.LongType()), T.StructField("v", T.StringType())])
 GIVEN = {

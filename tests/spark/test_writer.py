@@ -26,9 +26,9 @@ from remuda.errors import (
     UndefinedColumn,
     UndefinedMap,
 )
-from remuda.spark.options import Options
-from remuda.spark.types import fits
-from remuda.spark.writer import RemudaWriter, Staged
+from remuda.spark.transfer.options import Options
+from remuda.spark.transfer.types import fits
+from remuda.spark.transfer.writer import RemudaWriter, Staged
 
 SCHEMA = MapSchema(
     "sales",

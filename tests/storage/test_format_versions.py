@@ -35,9 +35,9 @@ from remuda.formats import Format
 from remuda.member.journal import folder as wal_folder
 from remuda.member.journal import image as wal_image
 from remuda.plan import codec
-from remuda.spark.rendezvous_line import Line, _nonce
-from remuda.spark.stream_offsets import Offset
-from remuda.spark.tables import keeping_options, options_of
+from remuda.spark.hosting.rendezvous_line import Line, _nonce
+from remuda.spark.streams.offsets import Offset
+from remuda.spark.transfer.tables import keeping_options, options_of
 from remuda.storage.format import sealing, segment
 from remuda.storage.format.headline import with_headline
 from remuda.storage.format.manifest import Manifest, MapChanges, decode_manifest, encode_manifest

@@ -22,7 +22,7 @@ from remuda.errors import InputError, InternalError, RemudaError
 from remuda.spark.datasource import prepare
 from remuda.spark.failures import explained
 from remuda.spark.frames import read
-from remuda.spark.loader import load
+from remuda.spark.loading.loader import load
 from remuda.spark.session import SparkSession, session
 
 POINT_OPERATIONS: Final = 2000
@@ -117,7 +117,7 @@ def _start_spark(log: Path) -> SparkSession:
 
 def _same(batches: Any) -> Any:
     """Runs in a worker, which loads what the loader needs once and keeps it."""
-    import_module("remuda.spark.loader")
+    import_module("remuda.spark.loading.loader")
     yield from batches
 
 

@@ -17,10 +17,10 @@ from remuda.cli.table import counted
 from remuda.client.network.login import of_options
 from remuda.datatypes.sql import SqlType
 from remuda.errors import InputError
-from remuda.spark.grid import connect
-from remuda.spark.loader import LoadReport, Progress, load
+from remuda.spark.loading.loader import LoadReport, Progress, load
+from remuda.spark.loading.splits import find_files
 from remuda.spark.session import session
-from remuda.spark.splits import find_files
+from remuda.spark.transfer.grid import connect
 from remuda.spark.type_text import type_of_text
 
 REASONS_SHOWN: Final = 5

@@ -12,9 +12,9 @@ from pathlib import Path
 from remuda.cli.connecting import add_connect, connection_options
 from remuda.client.network.login import of_options
 from remuda.errors import InputError
-from remuda.spark.grid import connect
 from remuda.spark.service import SLOTS, SparkService
 from remuda.spark.session import session
+from remuda.spark.transfer.grid import connect
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

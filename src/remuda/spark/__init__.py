@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from remuda.spark.copartitioning import co_partitioned
     from remuda.spark.datasource import RemudaDataSource, prepare
     from remuda.spark.frames import read, write
-    from remuda.spark.hosting import HostedCluster, start_cluster
+    from remuda.spark.hosting.start import HostedCluster, start_cluster
     from remuda.spark.java import Java, JavaMissing, find_java
-    from remuda.spark.loader import LoadReport, Progress, load
+    from remuda.spark.loading.loader import LoadReport, Progress, load
     from remuda.spark.reading import Reading
 
 __all__ = [
@@ -50,22 +50,22 @@ __all__ = [
 ]
 
 _HOMES = {
-    "HostedCluster": "remuda.spark.hosting",
+    "HostedCluster": "remuda.spark.hosting.start",
     "Java": "remuda.spark.java",
     "JavaMissing": "remuda.spark.java",
-    "LoadReport": "remuda.spark.loader",
-    "Progress": "remuda.spark.loader",
+    "LoadReport": "remuda.spark.loading.loader",
+    "Progress": "remuda.spark.loading.loader",
     "Reading": "remuda.spark.reading",
     "RemudaDataSource": "remuda.spark.datasource",
     "Views": "remuda.spark.catalog",
     "co_partitioned": "remuda.spark.copartitioning",
     "create_views": "remuda.spark.catalog",
     "find_java": "remuda.spark.java",
-    "load": "remuda.spark.loader",
+    "load": "remuda.spark.loading.loader",
     "maps": "remuda.spark.catalog",
     "prepare": "remuda.spark.datasource",
     "read": "remuda.spark.frames",
-    "start_cluster": "remuda.spark.hosting",
+    "start_cluster": "remuda.spark.hosting.start",
     "write": "remuda.spark.frames",
 }
 

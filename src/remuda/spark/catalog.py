@@ -13,9 +13,9 @@ from remuda.client.network.login import of_options
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.errors import NotSupported, UndefinedMap
 from remuda.spark.frames import Option, read
-from remuda.spark.grid import connect
-from remuda.spark.options import Options
-from remuda.spark.types import spark_schema, spark_type
+from remuda.spark.transfer.grid import connect
+from remuda.spark.transfer.options import Options
+from remuda.spark.transfer.types import spark_schema, spark_type
 
 _SCHEMA: Final = (
     "map string, key array<string>, replicated boolean, "

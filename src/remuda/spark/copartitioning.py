@@ -18,8 +18,8 @@ from remuda.datatypes.sql import Kind
 from remuda.datatypes.view import View
 from remuda.errors import InputError, UndefinedColumn
 from remuda.limits import PARTITIONS
-from remuda.spark.grid import connect
-from remuda.spark.types import spark_type
+from remuda.spark.transfer.grid import connect
+from remuda.spark.transfer.types import spark_type
 
 _TASK: Final = "__remuda_task"
 

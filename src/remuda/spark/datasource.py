@@ -28,26 +28,26 @@ from pyspark.sql.types import StructType
 
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import InputError
-from remuda.spark.grid import connect, connecting, query_columns
-from remuda.spark.options import Options
-from remuda.spark.reader import RemudaReader
 from remuda.spark.session import SOURCE_SETTINGS
-from remuda.spark.stream_reader import RemudaStreamReader, stream_fields
-from remuda.spark.stream_writer import ForeachBatchWriter, RemudaStreamWriter
-from remuda.spark.tables import keeping_options, options_of
-from remuda.spark.types import chosen_schema
-from remuda.spark.writer import RemudaWriter
+from remuda.spark.streams.reader import RemudaStreamReader, stream_fields
+from remuda.spark.streams.writer import ForeachBatchWriter, RemudaStreamWriter
+from remuda.spark.transfer.grid import connect, connecting, query_columns
+from remuda.spark.transfer.options import Options
+from remuda.spark.transfer.reader import RemudaReader
+from remuda.spark.transfer.tables import keeping_options, options_of
+from remuda.spark.transfer.types import chosen_schema
+from remuda.spark.transfer.writer import RemudaWriter
 
 if TYPE_CHECKING:
-    from remuda.spark.cut_reader import CutReader
+    from remuda.spark.transfer.cut_reader import CutReader
 
 
 class RemudaDataSource(DataSource):
     """``format("remuda")``: maps and queries of a grid as DataFrames, DataFrames into maps.
 
-    The options are those of ``remuda.spark.options.KNOWN``; ``address`` is needed always, ``map``
-    or ``query`` for reading, ``map`` for writing. A write is one staged job: its rows appear
-    together when it succeeds; mode ``append`` adds or replaces entries by key, ``overwrite``
+    The options are those of ``remuda.spark.transfer.options.KNOWN``; ``address`` is needed always,
+    ``map`` or ``query`` for reading, ``map`` for writing. A write is one staged job: its rows
+    appear together when it succeeds; mode ``append`` adds or replaces entries by key, ``overwrite``
     replaces all. Errors are Remuda's own, inside Spark's. Spark makes the object anew in each
     process.
     """
@@ -122,6 +122,6 @@ def prepare(spark: SparkSession) -> SparkSession:
 
 def _cut_reader() -> type[CutReader]:
     # It replays as members do, with their engine: seconds of imports in every Python worker.
-    from remuda.spark.cut_reader import CutReader  # noqa: PLC0415
+    from remuda.spark.transfer.cut_reader import CutReader  # noqa: PLC0415
 
     return CutReader

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from remuda.spark.datasource import prepare
 from remuda.spark.failures import explained, written
-from remuda.spark.options import WriteMode
+from remuda.spark.transfer.options import WriteMode
 
 Option = str | int | float | bool | None
 
@@ -30,9 +30,9 @@ def read(
 
     Either ``map`` or ``query`` is given. ``columns`` and ``where`` (SQL) are applied by the
     members, before anything travels. ``at`` is a hybrid timestamp of the grid; by default each job
-    takes the newest when it begins. ``options`` are others of the source (``spark.options.KNOWN``),
-    such as ``user``, ``password`` and ``ca``, or ``snapshot``, ``cut`` and ``store``, with which a
-    map is read as it was, without a cluster.
+    takes the newest when it begins. ``options`` are others of the source
+    (``spark.transfer.options.KNOWN``), such as ``user``, ``password`` and ``ca``, or ``snapshot``,
+    ``cut`` and ``store``, with which a map is read as it was, without a cluster.
 
     Raises InputError, UndefinedMap, UndefinedColumn, MemberUnavailable.
     """
@@ -73,7 +73,7 @@ def write(
     ``mode`` "overwrite" replaces the whole content. ``write``: "upsert" adds and replaces entries
     by key, "insert" fails when one exists, "delete" removes the entries with the keys of the frame,
     "changes" does what the column ``operation`` says: insert, update, upsert, delete. An unknown
-    map is made with ``key``. No key may occur twice. ``options``: ``spark.options.KNOWN``.
+    map is made with ``key``. No key may occur twice. ``options``: ``spark.transfer.options.KNOWN``.
 
     Raises TypeMismatch, UndefinedColumn, NotNullViolation, UniqueViolation (with a key), and others
     of InputError; JobAborted, MemberUnavailable. Nothing is written then. When members leave or

@@ -20,8 +20,8 @@ from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.decimals import canonical
 from remuda.plan.codec import decode
 from remuda.plan.expression import Expression
-from remuda.spark.reader import without_extensions
-from remuda.spark.types import spark_type
+from remuda.spark.transfer.reader import without_extensions
+from remuda.spark.transfer.types import spark_type
 
 EXPRESSIONS_KEPT = 256
 

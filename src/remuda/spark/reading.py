@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from remuda.client.network.login import of_options
 from remuda.spark.frames import Option, read
-from remuda.spark.grid import connect
-from remuda.spark.options import LEASE_SECONDS
-from remuda.spark.read_time import ReadTime, ticket
+from remuda.spark.transfer.grid import connect
+from remuda.spark.transfer.options import LEASE_SECONDS
+from remuda.spark.transfer.read_time import ReadTime, ticket
 
 
 class Reading:

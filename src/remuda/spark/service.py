@@ -40,9 +40,9 @@ from remuda.errors import (
 from remuda.query.ids import QueryId
 from remuda.spark.datasource import prepare
 from remuda.spark.failures import explain
-from remuda.spark.grid import connect
 from remuda.spark.grid_functions import engine_column, grid_function
-from remuda.spark.types import spark_schema
+from remuda.spark.transfer.grid import connect
+from remuda.spark.transfer.types import spark_schema
 from remuda.spark_errors import SparkFailed
 
 log = logging.getLogger(__name__)

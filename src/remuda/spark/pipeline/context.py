@@ -19,11 +19,11 @@ from remuda.client.network.login import Security, from_environment, of_options
 from remuda.errors import RemudaError
 from remuda.limits import USER_PORT
 from remuda.spark.failures import explain
-from remuda.spark.grid import connect
 from remuda.spark.pipeline.errors import PipelineInvalid
 from remuda.spark.pipeline.model import Grid, Pipeline
 from remuda.spark.pipeline.report import Tell
 from remuda.spark.pipeline.variables import Values
+from remuda.spark.transfer.grid import connect
 
 DEFAULT_ADDRESS: Final = f"127.0.0.1:{USER_PORT}"
 _MESSAGE_LINES: Final = 6

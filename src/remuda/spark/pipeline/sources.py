@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from remuda.errors import InputError, NotSupported
+from remuda.spark.loading.splits import find_files
 from remuda.spark.pipeline.context import Context
 from remuda.spark.pipeline.durations import parse_duration
 from remuda.spark.pipeline.model import Source
-from remuda.spark.splits import find_files
 
 _FILES_THAT_SPARK_INFERS: Final = ("parquet", "csv", "json", "delta")
 

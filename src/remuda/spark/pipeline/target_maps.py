@@ -14,16 +14,16 @@ from remuda.client.blocking.client import Client
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.errors import InvalidDefinition, RemudaError, UndefinedColumn, UndefinedMap
-from remuda.spark.change_sets import key_positions
 from remuda.spark.failures import written
-from remuda.spark.fit import SourceColumn, check_key, check_replicated, fit, new_schema
 from remuda.spark.pipeline.context import Context
 from remuda.spark.pipeline.document import nearest
 from remuda.spark.pipeline.model import Index, MapTarget, Mode
 from remuda.spark.pipeline.quoting import quoted
 from remuda.spark.pipeline.report import TargetReport
-from remuda.spark.types import spark_type
-from remuda.spark.writer import source_columns
+from remuda.spark.transfer.change_sets import key_positions
+from remuda.spark.transfer.fit import SourceColumn, check_key, check_replicated, fit, new_schema
+from remuda.spark.transfer.types import spark_type
+from remuda.spark.transfer.writer import source_columns
 
 _ROWS: Final = "remuda_rows"
 _MODES: Final[Mapping[Mode, tuple[str, Mapping[str, str]]]] = {

@@ -30,8 +30,8 @@ from remuda.client.embedded.ready import Ready, parse_ready
 from remuda.client.network.address import format_address
 from remuda.errors import ConnectionBroken, InputError, MemberUnavailable
 from remuda.rpc.tls import TlsFiles
-from remuda.spark.rendezvous import Arrival
-from remuda.spark.rendezvous_line import dial
+from remuda.spark.hosting.rendezvous import Arrival
+from remuda.spark.hosting.rendezvous_line import dial
 
 STOP_TIMEOUT: Final = 15.0
 RECONNECT_TIMEOUT: Final = 20.0

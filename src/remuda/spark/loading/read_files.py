@@ -24,8 +24,8 @@ from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.values import PhysicalValue, to_physical, values_to_array
 from remuda.errors import DataError
-from remuda.spark.rows import Convert, Sifted, sift, text_to_engine
-from remuda.spark.splits import Split, compression_of, first_line
+from remuda.spark.loading.splits import Split, compression_of, first_line
+from remuda.spark.transfer.rows import Convert, Sifted, sift, text_to_engine
 
 BATCH_ROWS: Final = 256 * 1024
 JSON_BLOCK_SIZE: Final = 4 * 1024 * 1024

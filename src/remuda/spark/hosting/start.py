@@ -1,9 +1,9 @@
 """``start_cluster``: members on the executors of a Spark cluster.
 
 One job of N endless tasks, in a plain stage (a barrier stage would end all members with the first
-one that is lost). Each task starts a member as its child (``host_task``), and hears from the driver
-where it belongs (``rendezvous``). A lost member is a failed task: Spark runs it again, and the new
-member joins the others, which give it its share and make the lost backups anew.
+one that is lost). Each task starts a member as its child (``hosting.task``), and hears from the
+driver where it belongs (``rendezvous``). A lost member is a failed task: Spark runs it again, and
+the new member joins the others, which give it its share and make the lost backups anew.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from remuda.client.embedded.started import StartedCluster
 from remuda.config import is_loopback
 from remuda.errors import InputError, MemberUnavailable, RemudaError
 from remuda.spark.failures import explain
-from remuda.spark.host_checks import (
+from remuda.spark.hosting.checks import (
     await_slots,
     check_count,
     check_retries,
@@ -38,10 +38,10 @@ from remuda.spark.host_checks import (
     size_in_bytes,
     tls_of,
 )
-from remuda.spark.host_task import Hosting, host
-from remuda.spark.rendezvous import HostedMember, Loss, Rendezvous
-from remuda.spark.rendezvous_server import RendezvousServer
-from remuda.spark.scheduler import failures_of_group, slots_of, stopped
+from remuda.spark.hosting.rendezvous import HostedMember, Loss, Rendezvous
+from remuda.spark.hosting.rendezvous_server import RendezvousServer
+from remuda.spark.hosting.scheduler import failures_of_group, slots_of, stopped
+from remuda.spark.hosting.task import Hosting, host
 
 log = logging.getLogger(__name__)
 

@@ -31,13 +31,13 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.errors import DiskFull, InputError, RemudaError, UniqueViolation
 from remuda.spark.failures import explain, written
-from remuda.spark.fit import fit
-from remuda.spark.grid import connect
-from remuda.spark.read_files import Piece, TextFormat, read_split
-from remuda.spark.rows import of_files, with_row_ids
-from remuda.spark.source import inspect
-from remuda.spark.splits import Format, Split, find_files, plan_splits
-from remuda.spark.writer import attempt_name, find_or_create, undo
+from remuda.spark.loading.read_files import Piece, TextFormat, read_split
+from remuda.spark.loading.source import inspect
+from remuda.spark.loading.splits import Format, Split, find_files, plan_splits
+from remuda.spark.transfer.fit import fit
+from remuda.spark.transfer.grid import connect
+from remuda.spark.transfer.rows import of_files, with_row_ids
+from remuda.spark.transfer.writer import attempt_name, find_or_create, undo
 
 REASONS_KEPT: Final = 20
 """Different reasons counted per task; further ones are only in the files."""

@@ -2,7 +2,7 @@
 
 A map is read in slices: some partitions, which one member has when the read is planned, over a
 connection to whoever has them when they are read, all at one timestamp, so that the job sees one
-state of the whole grid however long its tasks take (``spark.read_time``).
+state of the whole grid however long its tasks take (``spark.transfer.read_time``).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.uuids import uuid_texts
 from remuda.datatypes.view import NOBODY, View
 from remuda.errors import TypeMismatch, UndefinedColumn
-from remuda.spark.grid import connect
-from remuda.spark.options import Options
-from remuda.spark.predicates import Condition, condition, conjunction, quote
-from remuda.spark.read_time import ReadTime, run_name, ticket
-from remuda.spark.slice_reading import PIECE_SIZE, Scan, read_slice, read_whole
-from remuda.spark.types import spark_type
+from remuda.spark.transfer.grid import connect
+from remuda.spark.transfer.options import Options
+from remuda.spark.transfer.predicates import Condition, condition, conjunction, quote
+from remuda.spark.transfer.read_time import ReadTime, run_name, ticket
+from remuda.spark.transfer.slice_reading import PIECE_SIZE, Scan, read_slice, read_whole
+from remuda.spark.transfer.types import spark_type
 
 Connect = Callable[[str], Client]
 

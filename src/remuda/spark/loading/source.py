@@ -18,9 +18,9 @@ from remuda.datatypes.arrow import describe, from_arrow_type, to_engine
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import VARCHAR, Kind, SqlType
 from remuda.errors import InputError, RemudaError, TypeMismatch, UndefinedColumn, UndefinedType
-from remuda.spark.fit import SourceColumn
-from remuda.spark.read_files import TextFormat
-from remuda.spark.splits import Format, compression_of, file_format, first_line
+from remuda.spark.loading.read_files import TextFormat
+from remuda.spark.loading.splits import Format, compression_of, file_format, first_line
+from remuda.spark.transfer.fit import SourceColumn
 
 SAMPLE_SIZE: Final = 4 * 1024 * 1024
 """Bytes of a text file from which its types are guessed."""

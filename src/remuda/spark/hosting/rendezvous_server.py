@@ -17,8 +17,8 @@ from remuda.client.embedded.ready import Ready
 from remuda.client.network.address import format_address
 from remuda.errors import ConnectionBroken, InputError, RemudaError
 from remuda.rpc.tls import TlsFiles, server_context
-from remuda.spark.rendezvous import Arrival, Place, Refusal, Rendezvous
-from remuda.spark.rendezvous_line import Line, Message, accept
+from remuda.spark.hosting.rendezvous import Arrival, Place, Refusal, Rendezvous
+from remuda.spark.hosting.rendezvous_line import Line, Message, accept
 
 log = logging.getLogger(__name__)
 

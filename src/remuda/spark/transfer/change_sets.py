@@ -19,9 +19,9 @@ from remuda.errors import (
     TypeMismatch,
     UndefinedColumn,
 )
-from remuda.spark.fit import MADE, SourceColumn, fit, lossless
-from remuda.spark.options import Options
-from remuda.spark.rows import engine_batch, engine_keys
+from remuda.spark.transfer.fit import MADE, SourceColumn, fit, lossless
+from remuda.spark.transfer.options import Options
+from remuda.spark.transfer.rows import engine_batch, engine_keys
 
 Kind = Literal["store", "delete"]
 

@@ -21,12 +21,12 @@ from remuda.client.blocking.client import Client
 from remuda.client.blocking.jobs import JobTarget, JobTask
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import InputError, RemudaError, UndefinedMap
-from remuda.spark.change_sets import RowPlan, plan_rows, without_operation, write_rows
-from remuda.spark.fit import SourceColumn, check_key, check_replicated, new_schema
-from remuda.spark.grid import connect
-from remuda.spark.options import Options
-from remuda.spark.reader import Connect
-from remuda.spark.types import sql_type
+from remuda.spark.transfer.change_sets import RowPlan, plan_rows, without_operation, write_rows
+from remuda.spark.transfer.fit import SourceColumn, check_key, check_replicated, new_schema
+from remuda.spark.transfer.grid import connect
+from remuda.spark.transfer.options import Options
+from remuda.spark.transfer.reader import Connect
+from remuda.spark.transfer.types import sql_type
 
 GATHER_ROWS: Final = 128 * 1024
 GATHER_SIZE: Final = 16 * 1024 * 1024

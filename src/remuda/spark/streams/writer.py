@@ -25,12 +25,12 @@ from pyspark.sql.types import StructType
 from remuda.client.blocking.jobs import JobTask
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import InputError, InternalError, RemudaError
-from remuda.spark.change_sets import RowPlan, write_rows
-from remuda.spark.grid import connect
-from remuda.spark.options import Options
-from remuda.spark.reader import Connect
-from remuda.spark.stream_commits import Target, abort_batch, commit_batch
-from remuda.spark.writer import attempt_name, find_target, gathered
+from remuda.spark.streams.commits import Target, abort_batch, commit_batch
+from remuda.spark.transfer.change_sets import RowPlan, write_rows
+from remuda.spark.transfer.grid import connect
+from remuda.spark.transfer.options import Options
+from remuda.spark.transfer.reader import Connect
+from remuda.spark.transfer.writer import attempt_name, find_target, gathered
 
 QUERY: Final = "sql.streaming.queryId"
 BATCH: Final = "streaming.sql.batchId"

@@ -46,12 +46,7 @@ from remuda.errors import (
     UndefinedMap,
 )
 from remuda.limits import PARTITIONS
-from remuda.spark.grid import connect
-from remuda.spark.options import Options
-from remuda.spark.predicates import quote
-from remuda.spark.reader import Connect, arrow_schema, slices, without_extensions
-from remuda.spark.slice_reading import Scan, read_slice
-from remuda.spark.stream_offsets import (
+from remuda.spark.streams.offsets import (
     EARLIEST,
     SNAPSHOT,
     Offset,
@@ -59,7 +54,12 @@ from remuda.spark.stream_offsets import (
     is_before,
     starting_timestamp,
 )
-from remuda.spark.types import spark_schema
+from remuda.spark.transfer.grid import connect
+from remuda.spark.transfer.options import Options
+from remuda.spark.transfer.predicates import quote
+from remuda.spark.transfer.reader import Connect, arrow_schema, slices, without_extensions
+from remuda.spark.transfer.slice_reading import Scan, read_slice
+from remuda.spark.transfer.types import spark_schema
 
 LEASE: Final = 600
 """Seconds for which the rows of a snapshot that is being read are kept, from batch to batch."""

@@ -22,9 +22,9 @@ from remuda.member.snapshots.replay import replayed
 from remuda.member.snapshots.restored import read_rows
 from remuda.member.snapshots.storage import open_store, read_key
 from remuda.rpc.messages import control_pb2
-from remuda.spark.options import Options
-from remuda.spark.reader import arrow_schema, check_wanted, exact
-from remuda.spark.types import chosen_schema
+from remuda.spark.transfer.options import Options
+from remuda.spark.transfer.reader import arrow_schema, check_wanted, exact
+from remuda.spark.transfer.types import chosen_schema
 from remuda.storage.format.manifest import DataObject
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.snapshot.chain import load

@@ -21,7 +21,7 @@ from remuda.client.blocking.client import Client
 from remuda.client.blocking.tool_access import read_lease
 from remuda.datatypes.view import View
 from remuda.errors import MemberUnavailable, RemudaError, SnapshotTooOld, TransientError
-from remuda.spark.options import LEASE_SECONDS
+from remuda.spark.transfer.options import LEASE_SECONDS
 
 KEEPERS: Final = 2
 """Members that know the timestamp of a job: one may be lost."""

@@ -15,7 +15,7 @@ from remuda.errors import (
     TypeMismatch,
     UndefinedColumn,
 )
-from remuda.spark.types import fits
+from remuda.spark.transfer.types import fits
 
 MADE: Final = -1
 """Instead of a position: the column is the key that rows of a map without one get as they come."""

@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.sql.types import StructField, StructType
 
 from remuda.formats import SPARK_TABLE
-from remuda.spark.options import KNOWN
+from remuda.spark.transfer.options import KNOWN
 
 _METADATA: Final = "remuda.options"
 _FORMAT: Final = "remuda.format"

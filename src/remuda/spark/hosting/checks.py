@@ -15,7 +15,7 @@ from remuda.config import MemberConfig, check_exposure, member_config
 from remuda.errors import InputError, NotSupported, ResourceError
 from remuda.limits import MEMBERS_MAX
 from remuda.rpc.tls import TlsFiles
-from remuda.spark.scheduler import slots_of, stopped
+from remuda.spark.hosting.scheduler import slots_of, stopped
 
 OURS: Final = frozenset(
     [

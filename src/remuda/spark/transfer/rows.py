@@ -18,7 +18,7 @@ from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.datatypes.violations import null_value
 from remuda.errors import DataError, InputError
-from remuda.spark.fit import MADE
+from remuda.spark.transfer.fit import MADE
 
 Convert = Callable[[pa.Array, SqlType], pa.Array]
 
