@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from remuda.cli.demo_questions import QUESTIONS
+from remuda.cli.demo.questions import QUESTIONS
 
 
 def demo(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -8,9 +8,9 @@ from typing import Any
 from sim_mutations import Patch, a_lost_initiator_is_waited_for, mutation
 
 from remuda.cluster.draining import Drain
+from remuda.member.sessions.client_table import ClientTable
 from remuda.member.state import clients
 from remuda.member.statements import control
-from remuda.member.statements.client_table import ClientTable
 from remuda.member.statements.control import Control
 from remuda.member.transactions.key_locks import KeyLocks
 from remuda.query import ending

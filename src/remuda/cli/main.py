@@ -33,7 +33,7 @@ EXIT_INTERRUPTED = 130
 _LATER = {
     "load": ("remuda.cli.load", "load files into a map, by Spark"),
     "pipeline": ("remuda.cli.pipeline_command", "run a pipeline from a file, by Spark"),
-    "demo": ("remuda.cli.demo", "everything from nothing, in three minutes"),
+    "demo": ("remuda.cli.demo.demo", "everything from nothing, in three minutes"),
     "spark-service": (
         "remuda.cli.spark_service_command",
         "a Spark session that runs statements with ENGINE(spark)",

@@ -24,11 +24,11 @@ from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
 from remuda.member.queries.cursors import Cursor, Results
 from remuda.member.queries.queries import Queries
+from remuda.member.sessions.client_table import ClientTable
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.session import OpenTransaction, TransactionSessions
 from remuda.member.sessions.statement import Client, Statement
 from remuda.member.sessions.statements import TransactionStatements
-from remuda.member.statements.client_table import ClientTable
 from remuda.member.statements.control import Control
 from remuda.member.statements.definitions import Definitions
 from remuda.member.statements.implicit_transactions import ImplicitTransactions

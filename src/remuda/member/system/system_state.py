@@ -9,10 +9,10 @@ from remuda.member.base.peers import REQUEST_TIMEOUT, Peers
 from remuda.member.base.round import PATIENCE, Gathered, in_one_round
 from remuda.member.queries.fragment_reports import encode_operator
 from remuda.member.queries.queries import Queries
+from remuda.member.sessions.client_table import ClientTable
 from remuda.member.sessions.session import OpenTransaction
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.log import levels
-from remuda.member.statements.client_table import ClientTable
 from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
 from remuda.rpc.messages import control_pb2

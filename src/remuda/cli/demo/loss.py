@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import remuda
-from remuda.cli.demo_screen import Screen, Stopwatch
+from remuda.cli.demo.screen import Screen, Stopwatch
 from remuda.client.blocking.client import Client
 from remuda.client.embedded.cluster import Cluster
 from remuda.errors import InternalError, TransientError

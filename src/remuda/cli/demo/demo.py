@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from remuda.cli.demo_data import Load, check_packages, prepare_flights, prepare_tpcds
-from remuda.cli.demo_durability import survive
-from remuda.cli.demo_loss import lose_a_member, transfer
-from remuda.cli.demo_questions import QUESTIONS, TPCDS_3, WRONG, Question
-from remuda.cli.demo_screen import Screen, Stopwatch, duration
+from remuda.cli.demo.data import Load, check_packages, prepare_flights, prepare_tpcds
+from remuda.cli.demo.durability import survive
+from remuda.cli.demo.loss import lose_a_member, transfer
+from remuda.cli.demo.questions import QUESTIONS, TPCDS_3, WRONG, Question
+from remuda.cli.demo.screen import Screen, Stopwatch, duration
 from remuda.client.blocking.client import Client
 from remuda.client.embedded.cluster import Cluster, start
 from remuda.errors import InputError, InternalError, RemudaError

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import remuda
-from remuda.cli.demo_screen import Screen, Stopwatch, duration
+from remuda.cli.demo.screen import Screen, Stopwatch, duration
 from remuda.client.blocking.client import Client
 from remuda.client.embedded.cluster import Cluster, start
 from remuda.errors import InternalError, RemudaError, SerializationFailure
