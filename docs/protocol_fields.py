@@ -341,7 +341,15 @@ _CONTROL: Final = {
     },
     "RunningFragment": {"memory": "bytes that its statement holds"},
     "Forward": {"body": "the request as the client sent it"},
-    "PartMessages": {"messages": "messages, in order"},
+    "PartMessages": {
+        "messages": "messages, in order",
+        "alone": "parts to keep: those of single writes",
+    },
+    "AlonePart": {
+        "timestamp": "the name of the transaction, its snapshot, and when it is prepared",
+        "partition": "the part",
+        "writes": "what it writes",
+    },
     "PartMessage": {
         "kind": "which step of the commit",
         "one_phase": "the primary decides alone",

@@ -32,7 +32,8 @@ def test_the_answer_comes_before_the_backup_has_it(
         held: list[tuple[int, Any]] = []
         shell = primary.transactions.shell
         with monkeypatch.context() as patched:
-            patched.setattr(shell, "_send_frame", lambda to, frame: held.append((to, frame)))
+            keep = lambda to, frame: held.append((to, frame))  # noqa: E731
+            patched.setattr(shell.outgoing, "send_frame", keep)
             assert await client.put(quick, (key, 1)) == [None]
             waits = asyncio.ensure_future(client.put(safe, (other, 1)))
             # The writer sees its own write: the read waits for what the answer did not.
@@ -46,7 +47,7 @@ def test_the_answer_comes_before_the_backup_has_it(
             assert not again.done()
             assert primary.maps.writes.small.backup_lag() > 0
         for to, frame in held:
-            shell._send_frame(to, frame)
+            shell.outgoing.send_frame(to, frame)
         assert await again == [(key, 1)]
         assert (await get)[0] in {(key, 1), (key, 2)}
         assert await waits == [None]

@@ -98,7 +98,8 @@ def test_readers_wait_for_what_they_read(
         held: list[tuple[int, Any]] = []
         shell = primary.transactions.shell
         with monkeypatch.context() as patched:
-            patched.setattr(shell, "_send_frame", lambda to, frame: held.append((to, frame)))
+            keep = lambda to, frame: held.append((to, frame))  # noqa: E731
+            patched.setattr(shell.outgoing, "send_frame", keep)
             put = asyncio.ensure_future(client.put(schema, (key, 1)))
             while not len(shell.pending):
                 await asyncio.sleep(0.001)
@@ -113,7 +114,7 @@ def test_readers_wait_for_what_they_read(
             assert not get.done()
             assert not counted.done()
         for to, frame in held:
-            shell._send_frame(to, frame)
+            shell.outgoing.send_frame(to, frame)
         assert await put == [(key, 0)]
         assert await again == [(key, 1)]
         assert (await get)[0][1] in {1, 2}

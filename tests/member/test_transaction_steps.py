@@ -24,8 +24,7 @@ from remuda.errors import (
 from remuda.member.base.routes import UserRoutes
 from remuda.member.sessions import snapshots as transaction_snapshots
 from remuda.member.sessions.session import TransactionSessions
-from remuda.member.transactions import shell as transaction_shell
-from remuda.member.transactions import transactions
+from remuda.member.transactions import outgoing, transactions
 from remuda.member.transactions.shell import TransactionShell
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.transaction import states as tx
@@ -253,13 +252,13 @@ def test_messages_that_a_user_waits_for_wait_for_no_company(
             owner = (await client.map("numbers")._bind(Deadline(60.0))).router.owner
             keys = {owner((key,)): key for key in range(50)}
             assert len(keys) == 3
-            monkeypatch.setattr(transaction_shell, "LINGER", 3600.0)
+            monkeypatch.setattr(outgoing, "LINGER", 3600.0)
             for number in range(3):
                 async with asyncio.timeout(60), client.transaction(**how) as transaction:
                     for key in keys.values():
                         await transaction.map("numbers").put(key, number)
             for member in cluster.members:
-                member.transactions.shell._flush_all()
+                member.transactions.shell.outgoing.flush_all()
 
     in_cluster(scenario, members=3, backups=1)
 
@@ -280,7 +279,7 @@ def test_a_commit_that_cannot_end_is_answered_in_time(
                     await numbers.put(here, await numbers.get(here) + 1)
                     await numbers.put(there, await numbers.get(there) + 1)
                     with monkeypatch.context() as patch:
-                        patch.setattr(TransactionShell, "on_messages", lambda *_: None)
+                        patch.setattr(outgoing.Outgoing, "send_frame", lambda *_: None)
                         await transaction.commit()
             assert isinstance(caught.value, OutcomeUnknown | TransactionTimeout)
 

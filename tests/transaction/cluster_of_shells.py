@@ -126,7 +126,7 @@ class Member:
 
     def receive(self, frame: bytes) -> None:
         with contextlib.suppress(MemberGivenUp):
-            self.transactions.on_messages(Message(frame))  # type: ignore[arg-type]
+            self.transactions.shell.on_messages(Message(frame))  # type: ignore[arg-type]
 
     def install(self, view: View) -> None:
         before, self.core.view = self.core.view, view

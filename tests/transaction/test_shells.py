@@ -96,6 +96,36 @@ def test_a_primary_before_its_backups_is_caught(monkeypatch: pytest.MonkeyPatch)
     assert caught()
 
 
+def test_a_put_that_is_visible_before_its_backup_has_it_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keep = Parts.prepare_alone
+
+    def prepare_alone(self: Parts, address: Any, work: Any, timestamp: int) -> Any:
+        out = keep(self, address, work, timestamp)
+        if not out:
+            return out
+        part = self._parts[address]
+        return [*out, *self._end(address, part, timestamp), *self._vote(address, part)]
+
+    monkeypatch.setattr(Parts, "prepare_alone", prepare_alone)
+    assert caught(17)
+
+
+def test_a_put_whose_key_others_may_take_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = TransactionShell.begin_alone
+
+    def begin_alone(self: TransactionShell, partition: int, work: PartWork, done: Any) -> bool:
+        before = set(self.pending.parts)
+        begun = keep(self, partition, work, done)
+        for address in set(self.pending.parts) - before:
+            self.pending.remove(address)
+        return begun
+
+    monkeypatch.setattr(TransactionShell, "begin_alone", begin_alone)
+    assert caught()
+
+
 def test_readers_of_a_promoted_backup_wait_for_what_it_has_kept() -> None:
     store = MapStore(SCHEMA)
     pending = PendingParts(SimpleNamespace(stores={MAP: store}))  # type: ignore[arg-type]

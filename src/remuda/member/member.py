@@ -479,7 +479,7 @@ class Member:
             ControlType.STAGE_ROWS: partial(on_stage_rows, core, commits, self.job_rows.on_rows),
             ControlType.MOVES_PAUSE: self.job_rows.pauses.on_pause,
             ControlType.TRANSACTION_PIN: self.open.pins.on_pin,
-            ControlType.PARTS: self.transactions.on_messages,
+            ControlType.PARTS: self.transactions.shell.on_messages,
             **self.transactions.locks.routes(),
             **self.snapshots.routes(),
             **self.activity.routes(),

@@ -185,8 +185,8 @@ class Channel(asyncio.BufferedProtocol):
         """One-way. On a closed channel it is dropped: ``on_closed`` has told. FrameTooLarge."""
         if self.closed:
             return
-        pbody, size = serialized(body), _size(dbody) if dbody else 0
-        self._write(self._connection.one_way(rpc_type, pbody, size), dbody)
+        pbody = body if isinstance(body, bytes) else body.SerializeToString()
+        self._write(self._connection.one_way(rpc_type, pbody, _size(dbody) if dbody else 0), dbody)
 
     def close(self, error: RemudaError | None = None) -> None:
         """Flush and close; pending requests fail with ``error`` (default ConnectionBroken)."""

@@ -104,6 +104,16 @@ class Near:
         assert self._one_phase
         self.state, self._sent = State.PREPARING, now
 
+    def committed_alone(self, timestamp: int) -> Report | None:
+        """All copies of the part that this member has prepared by itself have committed: what a
+        vote says that has committed."""
+        if self.state is not State.PREPARING or self._reported:
+            return None
+        self.state, self.commit_timestamp = State.COMMITTED, timestamp
+        self._unfinished.clear()
+        self._reported = True
+        return Report(self.transaction, State.COMMITTED, timestamp)
+
     def rollback(self, now: float, cause: RemudaError) -> list[Effect]:
         """The user's wish, or a timeout; too late once it is committed."""
         if self.state is State.ACTIVE:  # no part was prepared, none will be

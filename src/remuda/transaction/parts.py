@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from remuda.errors import JobAborted, RemudaError
+from remuda.transaction.alone import AloneParts
 from remuda.transaction.part import Part, due
-from remuda.transaction.part_table import Address, PartTable
+from remuda.transaction.part_table import Address
 from remuda.transaction.states import (
     BackupEnded,
     BackupFinish,
@@ -56,7 +57,7 @@ from remuda.transaction.states import (
 __all__ = ["Address", "Parts"]
 
 
-class Parts(PartTable):
+class Parts(AloneParts):
     """What happens to the parts on member ``me``."""
 
     # --- events -------------------------------------------------------------------------------
@@ -95,16 +96,6 @@ class Parts(PartTable):
         """The answer to ``PrepareHere``: the part is registered."""
         part = self._parts[address]
         part.prepare_timestamp = timestamp
-        return self._spread(address, part)
-
-    def prepare_alone(self, address: Address, work: object, timestamp: int) -> list[Effect]:
-        """This member is near member and primary of a transaction of one part, and has validated
-        and registered it in this very step: what a Prepare in one phase and ``prepared_here`` do.
-        """
-        assert self._primary(address)
-        part = Part(State.PREPARING, (address[1],), work, one_phase=True)
-        part.prepare_timestamp = timestamp
-        self._parts[address] = part
         return self._spread(address, part)
 
     def refused_here(self, address: Address, refusal: RemudaError) -> list[Effect]:

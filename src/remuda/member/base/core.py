@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from remuda.catalog.catalog import Catalog
 from remuda.config import MemberConfig, read_labels
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.timestamp import FOREVER, HybridClock, from_micros
+from remuda.datatypes.timestamp import FOREVER, HybridClock, to_micros
 from remuda.datatypes.view import NOBODY, MemberInfo, View
 from remuda.errors import (
     InputError,
@@ -211,8 +211,7 @@ class Core:
             ) from error
 
     def _observe(self, clock: int, ahead_max: float) -> None:
-        ahead = clock - from_micros(self._wall_micros())
-        if ahead > from_micros(int(ahead_max * 1_000_000)):
+        if to_micros(clock) > self._wall_micros() + ahead_max * 1_000_000:
             raise ProtocolError(
                 f"clock of the sender is more than {ahead_max:.0f} s ahead of member {self.number}",
                 hint="Synchronize the clocks of the machines.",
@@ -223,7 +222,8 @@ class Core:
         """Check a message from another member that relies on who keeps which partition: it must
         come from the same view (design rule 14). Raises ViewChanged, MemberGivenUp,
         ProtocolError."""
-        self.departure.require_view()
+        if self.departure.gone:
+            self.departure.require_view()
         if context.view != self.view.number:
             self._in_other_view(context)
             raise ViewChanged(

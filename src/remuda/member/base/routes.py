@@ -47,21 +47,26 @@ def guarded(request: Request, serve: Callable[[Request], None]) -> None:
     try:
         serve(request)
     except RemudaError as error:
-        if request.one_way:  # nobody is told: the log is all that there is
-            log.warning(
-                "message refused",
-                extra=fields(
-                    type=request.rpc_type,
-                    peer=request.channel.peer,
-                    error=error.message,
-                    kind=type(error).__name__,
-                ),
-            )
-            if isinstance(error, MemberGivenUp):
-                request.channel.close()  # it asks why, and learns
-        request.fail(error)
+        refuse(request, error)
     except Exception as error:  # noqa: BLE001 (the boundary: a bug must not end the connection)
         request.fail(bug(error, f"request {request.rpc_type}"))
+
+
+def refuse(request: Request, error: RemudaError) -> None:
+    """Answer with the error; one of a message that expects no answer goes into the log."""
+    if request.one_way:
+        log.warning(
+            "message refused",
+            extra=fields(
+                type=request.rpc_type,
+                peer=request.channel.peer,
+                error=error.message,
+                kind=type(error).__name__,
+            ),
+        )
+        if isinstance(error, MemberGivenUp):
+            request.channel.close()  # it asks why, and learns
+    request.fail(error)
 
 
 class UserRoutes:
@@ -178,7 +183,12 @@ class MemberRoutes:
         self.complete = False
 
     def handle_control(self, request: Request) -> None:
-        guarded(request, self.control.get(request.rpc_type, self._no_control))
+        try:  # ``guarded`` written out: the way of every write to its backup
+            self.control.get(request.rpc_type, self._no_control)(request)
+        except RemudaError as error:
+            refuse(request, error)
+        except Exception as error:  # noqa: BLE001 (the boundary: see ``guarded``)
+            request.fail(bug(error, f"request {request.rpc_type}"))
 
     def handle_data(self, request: Request) -> None:
         guarded(request, self.data.get(request.rpc_type, self._no_data))

@@ -126,6 +126,7 @@ class Giving:
         now = self._now
         if now is not None and not any(place.fits(view) for place in now.move.placements):
             self._receivers.clear()
+            self._transactions.copies_changed()
             self._copy_no_more_staged_rows()
         self._changed.set()
 

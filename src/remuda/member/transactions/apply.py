@@ -8,7 +8,7 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import expiry
 from remuda.errors import InternalError, SchemaChanged
 from remuda.limits import PARTITIONS
-from remuda.member.base.core import Core, attempt
+from remuda.member.base.core import Core, bug
 from remuda.member.state.transaction_sets import PartWork, Row, Write
 from remuda.storage.chunks.layout import Layout
 from remuda.storage.maps.map_store import MapStore
@@ -54,27 +54,34 @@ class Applying:
         """Make the writes visible from ``timestamp`` on. A map that was dropped meanwhile has
         nothing to write to."""
         for write in work.writes:
-            attempt("a committed write", lambda one=write: self._apply(partition, one, timestamp))  # type: ignore[misc]
+            try:
+                self._apply(partition, write, timestamp)
+            except SchemaChanged:
+                continue
+            except Exception as error:  # noqa: BLE001 (the others are committed, too: see bug)
+                bug(error, "a committed write")
 
     def _apply(self, partition: int, write: Write, timestamp: int) -> None:
-        try:
-            store = self.copy(write.map_id, partition)
-        except SchemaChanged:
-            return
+        store = self.copy(write.map_id, partition)
         # A part that was pending while its partition was handed over may commit at a timestamp
         # below the one from which on this member serves it. The rows that came begin there, and
         # would cover the write; nobody reads below the floor.
         at = max(timestamp, store.floor)
-        if write.row is None:
+        row = write.row
+        if row is None:
             store.discard(write.key, at)
+            return
+        if write.schema_version != store.schema.version:
+            row = self._row(store, write, row)
+        if write.ttl:
+            self._set(store, write, row, at, timestamp)
         else:
-            self._set(store, self._row(store, write, write.row), write, at, timestamp)
-
-    def _set(self, store: MapStore, row: Row, write: Write, at: int, timestamp: int) -> None:
-        """Its time counts from the commit, on every copy."""
-        if not write.ttl:
             store.set(row, at)
-        elif (until := expiry(timestamp, write.ttl)) > at:
+
+    def _set(self, store: MapStore, write: Write, row: Row, at: int, timestamp: int) -> None:
+        """A row with an end of its own, whose time counts from the commit, on every copy."""
+        until = expiry(timestamp, write.ttl or 0)
+        if until > at:
             store.set(row, at, until)
         else:
             store.discard(write.key, at)
@@ -87,8 +94,6 @@ class Applying:
 
     def _row(self, store: MapStore, write: Write, row: Row) -> Row:
         """A row that was made for an earlier schema, as one of the map as it is now."""
-        if write.schema_version == store.schema.version:
-            return row
         written = self._schemas.get((write.map_id, write.schema_version))
         if written is None:  # altered twice within a tick: its columns cannot be told apart
             raise InternalError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from remuda.errors import RemudaError
 from remuda.member.base.core import Core
@@ -17,7 +16,7 @@ class BackupRoom:
     def __init__(self, core: Core, pending: PendingParts) -> None:
         self._core = core
         self._pending = pending
-        self._full: set[int] = set()
+        self.full: set[int] = set()
         """Backups that had no room for the last rows that they were sent."""
 
     def refusal(self, message: tx.BackupPrepare, known: Parts) -> RemudaError | None:
@@ -28,7 +27,9 @@ class BackupRoom:
         if self._core.number not in self._core.view.replicas[message.partition]:
             return None
         try:
-            self._core.room.admit_part(cast("PartWork", message.work), primary=False)
+            work = message.work
+            assert isinstance(work, PartWork)
+            self._core.room.admit_part(work, primary=False)
         except RemudaError as error:
             return error.with_traceback(None)
         return None
@@ -36,12 +37,12 @@ class BackupRoom:
     def note(self, sender: int, message: tx.BackupPrepared | tx.BackupRefused) -> None:
         """On a primary: what a backup has said."""
         if isinstance(message, tx.BackupRefused):
-            self._full.add(sender)
-        elif sender in self._full:
+            self.full.add(sender)
+        elif sender in self.full:
             part = self._pending.part((message.transaction, message.partition))
             if part is not None and any(write.row is not None for write in part.work.writes):
-                self._full.discard(sender)
+                self.full.discard(sender)
 
     def may_refuse(self, backups: Sequence[int]) -> bool:
         """Whether one of them had no room a moment ago."""
-        return bool(self._full) and not self._full.isdisjoint(backups)
+        return bool(self.full) and not self.full.isdisjoint(backups)

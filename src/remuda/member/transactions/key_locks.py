@@ -380,7 +380,7 @@ class KeyLocks:
         self, held: Held, owner: TransactionId | None, *, write: bool
     ) -> TransactionId | None:
         """Whose lock stands in the way of reading, or writing, a key."""
-        if not len(self.table):
+        if not self.table.held:
             return None
         return self.table.obstacle(held, Mode.EXCLUSIVE if write else Mode.SHARED, owner)
 

@@ -45,7 +45,7 @@ class PendingParts:
         self.parts: dict[Address, Pending] = {}
         self._keys: dict[Held, dict[Address, bool]] = {}
         """Holders, and whether they write."""
-        self._scans: dict[tuple[int, int], dict[Address, tuple[Scan, ...]]] = {}
+        self.scans: dict[tuple[int, int], dict[Address, tuple[Scan, ...]]] = {}
         """By map id and partition."""
         self._writes: dict[tuple[int, int], dict[Address, list[Write]]] = {}
         self._by_map: dict[int, dict[Address, Pending]] = {}
@@ -93,7 +93,26 @@ class PendingParts:
     def _add_scans(self, address: Address, work: PartWork) -> None:
         for map_id in {scan.map_id for scan in work.scans}:
             mine = tuple(scan for scan in work.scans if scan.map_id == map_id)
-            self._scans.setdefault((map_id, address[1]), {})[address] = mine
+            self.scans.setdefault((map_id, address[1]), {})[address] = mine
+
+    def add_writes(self, address: Address, work: PartWork, timestamp: int) -> None:
+        """``add`` of a part that is new, reads nothing, writes one map, and whose writes readers
+        here wait for: its timestamp was given out just now."""
+        map_id = work.writes[0].map_id
+        part = self.parts[address] = Pending(work, timestamp, frozenset((map_id,)))
+        keys = self._keys
+        for write in work.writes:
+            keys.setdefault((map_id, write.key), {})[address] = True
+        self._writes.setdefault((map_id, address[1]), {})[address] = list(work.writes)
+        self._by_map.setdefault(map_id, {})[address] = part
+        stamps = self._awaited.get(map_id)
+        if not stamps:
+            self._awaited[map_id] = {address: timestamp}
+            self._publish(map_id)
+        elif next(reversed(stamps.values())) < timestamp:  # the first one stays the lowest
+            stamps[address] = timestamp
+        else:
+            self.await_part(address)
 
     def await_part(self, address: Address) -> None:
         """Readers here wait for its writes (this member serves its partition)."""
@@ -123,31 +142,41 @@ class PendingParts:
 
     def remove(self, address: Address) -> None:
         """It holds nothing any more; who waited for its keys goes on."""
-        self.decided(address)
-        part = self.parts.pop(address, None)
+        part = self.parts.get(address)
         if part is None:
             return
+        if part.timestamp != FOREVER:
+            self.decided(address)
+        del self.parts[address]
         freed: list[Held] = []
-        for held in held_by(part.work):
-            holders = self._keys.get(held)
-            if holders is not None and holders.pop(address, None) is not None and not holders:
-                del self._keys[held]
-            if held in self._waiting:
-                freed.append(held)
+        work = part.work
+        for write in work.writes:
+            self._let_go((write.map_id, write.key), address, freed)
+        for held in work.reads:
+            self._let_go(held, address, freed)
         for map_id in part.map_ids:
             place = (map_id, address[1])
-            if self._scans:
-                _drop(self._scans, place, address)
+            if self.scans:
+                _drop(self.scans, place, address)
             _drop(self._writes, place, address)
             _drop(self._by_map, map_id, address)
             if map_id not in self._by_map:
                 for action in self._settled.pop(map_id, []):
                     attempt("a wait for single writes", action)
-        changed, self._changed = self._changed, []
-        for action in changed:
-            attempt("a wait for single writes", action)
+        if self._changed:
+            changed, self._changed = self._changed, []
+            for action in changed:
+                attempt("a wait for single writes", action)
         for held in freed:
             self._serve(held)
+
+    def _let_go(self, held: Held, address: Address, freed: list[Held]) -> None:
+        """The part does not hold the key any more; ``freed`` gets it, if somebody waits for it."""
+        holders = self._keys.get(held)
+        if holders is not None and holders.pop(address, None) is not None and not holders:
+            del self._keys[held]
+        if held in self._waiting:
+            freed.append(held)
 
     def _publish(self, map_id: int) -> None:
         """Set from where on readers wait; tell them when that has risen."""
@@ -234,7 +263,7 @@ class PendingParts:
 
     def scans_of(self, map_id: int, partition: int) -> Iterator[tuple[Address, tuple[Scan, ...]]]:
         """Scans that undecided parts have made of a map in a partition."""
-        return iter(self._scans.get((map_id, partition), {}).items())
+        return iter(self.scans.get((map_id, partition), {}).items())
 
     def writes_of(self, map_id: int, partition: int) -> Iterator[tuple[Address, list[Write]]]:
         return iter(self._writes.get((map_id, partition), {}).items())

@@ -18,7 +18,7 @@ from typing import ParamSpec, cast
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.view import View
 from remuda.errors import RemudaError, SerializationFailure, ViewChanged
-from remuda.limits import MIB, PARTITIONS
+from remuda.limits import PARTITIONS
 from remuda.member.base.core import Core, attempt, bug
 from remuda.member.base.peers import Peers
 from remuda.member.state.transaction_sets import PartWork
@@ -26,19 +26,18 @@ from remuda.member.state.view_layout import Receivers, ViewLayout
 from remuda.member.transactions.admission import Admission
 from remuda.member.transactions.apply import Applying
 from remuda.member.transactions.backup_room import BackupRoom
+from remuda.member.transactions.outgoing import Outgoing
 from remuda.member.transactions.pending import PendingParts
 from remuda.member.transactions.slices import (
     ROWS_PER_STEP,
     Inbox,
     Item,
     patience,
-    rows_of,
     slices,
 )
 from remuda.member.transactions.validation import Validation
-from remuda.member.transactions.wire import decode_message, fill_message
+from remuda.member.transactions.wire import decode_alone, decode_message
 from remuda.rpc.messages import control_pb2
-from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.transaction import states as tx
 from remuda.transaction.near import Near
@@ -46,15 +45,11 @@ from remuda.transaction.parts import Address, Parts
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
-_PARTS = RpcType.PARTS
 
 TICK = 0.1
 RESEND = 0.5
 REPEAT = 5.0
-LINGER = 0.005
-"""Seconds that a message which nobody waits for may wait for company."""
 LINGERING = (tx.BackupFinish, tx.Finished)
-FRAME_SIZE = 8 * MIB  # of messages that travel together, about; one may be larger
 
 Done = Callable[[tx.Report], None]
 
@@ -70,7 +65,6 @@ class TransactionShell:
 
     def __init__(self, core: Core, peers: Peers) -> None:
         self._core = core
-        self._peers = peers
         self._receivers: Receivers = lambda _partition: ()
         self.pending = PendingParts(core)
         core.room.counts(lambda: self.pending.nbytes)
@@ -84,10 +78,7 @@ class TransactionShell:
         self._to_me: deque[tx.Message] = deque()
         self._inbox = Inbox(self._arrived)
         self._stepping = False
-        self._outbox: dict[int, list[tx.Message]] = {}
-        self._urgent: set[int] = set()
-        """Members to whom something is said that is waited for."""
-        self._lingering = False
+        self.outgoing = Outgoing(core, peers, self._frame, self._view)
         self._awaited_ends: set[Address] = set()
         """Parts whose end the user may wait for (see ``Near``)."""
         self._finished: dict[int, tuple[int, frozenset[int]]] = {}
@@ -111,7 +102,7 @@ class TransactionShell:
         self._parts = Parts(self._core.number, self.layout, resend=RESEND)
         self.admission.take = self._take_prepare
         self.admission.must_wait = self.validation.must_wait
-        self.pending.on_wait = self._hurry
+        self.pending.on_wait = self.outgoing.hurry
         self._ticker = self._core.spawn(self._tick(), "transaction checks")
 
     def close(self) -> None:
@@ -143,25 +134,78 @@ class TransactionShell:
 
     def begin_alone(self, partition: int, work: PartWork, done: Done) -> bool:
         """``begin`` in one phase of a part of this member's own, whose keys the caller has found
-        free and whose condition it has decided in this very step: the same states and messages,
-        without asking itself. False: it takes ``begin`` (several backups, scans that must be
-        compared, rows that expire). Raises DiskFull, StorageFull, and nothing is begun."""
+        free and whose condition it has decided in this very step, at the snapshot of ``work``: the
+        same states, without asking itself. False: it takes ``begin`` (several backups, scans that
+        must be compared, rows that expire). Raises DiskFull, StorageFull, and nothing is begun."""
         core, layout = self._core, self.layout
         if len(layout.backups(partition)) > 1 or self.validation.must_look(partition, work):
             return False
         core.room.admit_part(work, primary=True)
-        self._latest = core.timestamp()
-        transaction = tx.TransactionId(self._latest, core.number)
+        # Nobody has read at this timestamp since it was given out, so it is that of the prepare.
+        self._latest = timestamp = work.snapshot
+        transaction = tx.TransactionId(timestamp, core.number)
         address = (transaction, partition)
         alone = {partition: work}
         near = Near(core.number, transaction, alone, layout, one_phase=True, resend=RESEND)
         self._nears[transaction] = Leading(near, done)
         near.begin_alone(core.world.clock.monotonic())
         self._applying.knows(work)  # remembered, for the case that the map is altered meanwhile
-        timestamp = core.timestamp()
-        self.pending.add(address, work, timestamp, readers_wait=True)
-        self._run(self._parts.prepare_alone(address, work, timestamp))
-        self._drop_done(near)
+        self.pending.add_writes(address, work, timestamp)
+        effects = self._parts.prepare_alone(address, work, timestamp)
+        if not effects:
+            self._settle_alone(address, ())
+        elif len(effects) == 1 and isinstance(effects[0], tx.Send):
+            self.outgoing.post(*effects[0])
+        else:
+            self._run(effects)
+        return True
+
+    def _settle_alone(self, address: Address, kept: tuple[int, ...]) -> bool:
+        """Carry out what ``Parts.settle_alone`` says; False: nothing."""
+        part = self._parts.settle_alone(address, kept)
+        if part is None:
+            return False
+        work, timestamp = part.work, part.prepare_timestamp
+        assert isinstance(work, PartWork)
+        self._apply_alone(address, work, timestamp, part.partitions)
+        transaction = address[0]
+        leading = self._nears.get(transaction)
+        if leading is None:
+            return True
+        report = leading.near.committed_alone(timestamp)
+        if report is None:  # it is in doubt: its user was told
+            vote = tx.Vote(transaction, address[1], timestamp, committed=True)
+            self._step(self._receive, self._core.number, vote)
+            return True
+        del self._nears[transaction]
+        self._core.wal.after(partial(attempt, "the end of a write", partial(leading.done, report)))
+        return True
+
+    def _apply_alone(
+        self, address: Address, work: PartWork, timestamp: int, partitions: tuple[int, ...]
+    ) -> None:
+        """The part is committed on all copies that this one has to know of: what ``ResolveHere``
+        and ``SettledHere`` say."""
+        self._applying.apply(address[1], work, timestamp)
+        wal = self._core.wal
+        if wal.active:
+            wal.part_committed(address, work, timestamp, partitions)
+        if address in self.pending.parts:
+            wal.after(partial(self.pending.remove, address))
+
+    def _keep_alone(self, sender: int, message: tx.BackupPrepare) -> bool:
+        """Carry out what ``Parts.keep_alone`` says; False: nothing."""
+        work = message.work
+        assert isinstance(work, PartWork)
+        if not self._applying.knows(work) or self.backup_room.refusal(message, self._parts):
+            return False
+        if not self._parts.keep_alone(message):
+            return False
+        address, timestamp = (message.transaction, message.partition), message.timestamp
+        if self._core.wal.active:  # who is promoted meanwhile lets readers wait for the log
+            self.pending.add(address, work, timestamp, readers_wait=self._serves(address[1]))
+        self._apply_alone(address, work, timestamp, message.partitions)
+        self.outgoing.post(sender, tx.BackupPrepared(*address))
         return True
 
     def roll_back(self, near: Near, cause: RemudaError) -> None:
@@ -191,17 +235,30 @@ class TransactionShell:
         if not self.layout.alive(context.sender):  # dropped, and does not know it yet
             return
         self._finished[context.sender] = frame.finished_below, frozenset(frame.in_doubt)
-        sender = context.sender
+        sender, me = context.sender, self._core.number
+        for began, partition in zip(frame.kept, frame.kept_partitions, strict=False):
+            address = (tx.TransactionId(began, me), partition)
+            if sender in self.backup_room.full or not self._settle_alone(address, (sender,)):
+                self._inbox.put(sender, tx.BackupPrepared(*address))
+        for part in frame.alone:
+            self._inbox.put(sender, part)
         for each in frame.messages:
             self._inbox.put(sender, each)
-        self._inbox.drain()
+        if len(self._inbox):
+            self._inbox.drain()
 
     def _arrived(self, sender: int, message: Item) -> None:
-        if not isinstance(message, control_pb2.PartMessage):  # said to itself
-            self._step(self._receive, sender, message)
-            return
         try:
-            decoded = decode_message(message)
+            if isinstance(message, control_pb2.AlonePart):
+                alone = decode_alone(message, sender)
+                if self._keep_alone(sender, alone):
+                    self._inbox.rows += len(message.writes)
+                    return
+                decoded: tx.Message = alone
+            elif isinstance(message, control_pb2.PartMessage):
+                decoded = decode_message(message)
+            else:  # said to itself
+                decoded = message
         except RemudaError as error:
             log.warning("a message of member %d about a part: %s", sender, error.message)
             return
@@ -375,15 +432,10 @@ class TransactionShell:
         lingers = self._may_linger(message)
         if to == self._core.number:
             self._to_me.append(message)
-            return
-        self._outbox.setdefault(to, []).append(message)
-        if not lingers:
-            if not self._urgent:
-                asyncio.get_running_loop().call_soon(self._flush)
-            self._urgent.add(to)
-        elif not self._lingering:
-            self._lingering = True
-            asyncio.get_running_loop().call_later(LINGER, self._flush_all)
+        elif lingers:
+            self.outgoing.linger(to, message)
+        else:
+            self.outgoing.post(to, message)
 
     def _note_awaited(self, message: tx.Finish) -> None:
         """The near member waits for a primary that is behind, where there is one copy, and for what
@@ -416,73 +468,16 @@ class TransactionShell:
                 self._send(to, piece)
         self._inbox.later()
 
-    def _flush_all(self) -> None:
-        self._lingering = False
-        self._flush(everything=True)
-
-    def _hurry(self) -> None:
-        """Somebody waits for a key that is held until the backups have heard how a part ended."""
-        if len(self._urgent) < len(self._outbox):
-            if not self._urgent:
-                asyncio.get_running_loop().call_soon(self._flush)
-            self._urgent.update(self._outbox)
-
-    def _flush(self, *, everything: bool = False) -> None:
-        """What is said to members that something urgent is said to, or to all of them."""
-        outbox = self._outbox
-        if everything or len(self._urgent) == len(outbox):
-            self._outbox = {}
-        else:
-            outbox = {to: outbox.pop(to) for to in list(outbox) if to in self._urgent}
-        self._urgent.clear()
-        if not outbox:
-            return
-        self._core.wal.after(partial(self._deliver, self.layout.number, outbox))
-
-    def _deliver(self, view: int, outbox: dict[int, list[tx.Message]]) -> None:
-        if view != self.layout.number:
-            return  # said in the view before
-        while outbox:
-            to = next(iter(outbox))
-            messages = outbox.pop(to)
-            sent = len(messages)
-            try:
-                sent = self._send_some(to, messages)
-            except Exception as error:  # noqa: BLE001 (the boundary, see bug)
-                bug(error, f"messages of parts to member {to}")
-            if sent < len(messages):
-                outbox[to] = messages[sent:]  # after those for the others
-                asyncio.get_running_loop().call_soon(self._deliver, view, outbox)
-                return
-
-    def _send_some(self, to: int, messages: list[tx.Message]) -> int:
-        """One frame; how many of the messages went with it."""
-        frame, size, rows = self._frame(), 0, 0
-        sent = 0
-        for message in messages:
-            out = frame.messages.add()
-            fill_message(out, message)
-            sent += 1
-            if isinstance(message, tx.Prepare | tx.BackupPrepare):
-                size += out.ByteSize()
-                rows += rows_of(message)
-                if size > FRAME_SIZE or rows >= ROWS_PER_STEP:
-                    break
-        self._send_frame(to, frame)
-        return sent
-
     def _frame(self) -> control_pb2.PartMessages:
+        core = self._core
         return control_pb2.PartMessages(
-            context=self._core.context(),
+            context=core.context(),
             finished_below=self._below(),
-            in_doubt=sorted(self._unfinished()) if self._core.view.unreachable else (),
+            in_doubt=sorted(self._unfinished()) if core.view.unreachable else (),
         )
 
-    def _send_frame(self, to: int, frame: control_pb2.PartMessages) -> None:
-        try:
-            self._peers.send_control(to, _PARTS, frame)
-        except RemudaError as error:  # it is sent again, to whoever is there by then
-            log.debug("messages of parts not sent: %s", error.message)
+    def _view(self) -> int:
+        return self.layout.number
 
     def _below(self) -> int:
         """All transactions of this member that began before it are finished everywhere, but for
@@ -540,7 +535,7 @@ class TransactionShell:
         self._told_below, self._told_at = self._below(), now
         for member in self._core.view.by_number:
             if member != self._core.number:
-                self._core.wal.after(partial(self._send_frame, member, self._frame()))
+                self._core.wal.after(partial(self.outgoing.send_frame, member, self._frame()))
 
     def given(self, partitions: Collection[int]) -> list[tx.GivenPart]:
         """See ``Parts.given``."""
@@ -580,8 +575,7 @@ class TransactionShell:
         self.layout = ViewLayout(after, self._receivers)
         members = after.by_number
         self._finished = {near: each for near, each in self._finished.items() if near in members}
-        self._outbox.clear()
-        self._urgent.clear()  # said in the view before; what matters is sent again
+        self.outgoing.clear()
         self._awaited_ends.clear()
         self._inbox.clear()
         self.admission.clear()

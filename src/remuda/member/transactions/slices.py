@@ -21,7 +21,7 @@ ROWS_PER_STEP: Final = 500
 ROWS_PER_RESEND: Final = 2_000
 """For each so many rows, a near member waits that much longer before it asks again."""
 
-Item = control_pb2.PartMessage | tx.Message
+Item = control_pb2.PartMessage | control_pb2.AlonePart | tx.Message
 Take = Callable[[int, Item], None]
 
 

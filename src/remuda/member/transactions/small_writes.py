@@ -78,6 +78,7 @@ class SmallWrites:
     def __init__(self, core: Core, transactions: Transactions) -> None:
         self._core = core
         self._transactions = transactions
+        self._shell = transactions.shell
         self._running: dict[SmallWrite, None] = {}
         transactions.on_tick.append(self._expire)
 
@@ -115,7 +116,7 @@ class SmallWrites:
                     )  # fmt: skip
 
     def _holders(self, held: Held) -> tuple[str, ...]:
-        shell = self._transactions.shell
+        shell = self._shell
         parts = [str(address[0]) for address in shell.pending.holders(held)]
         holder = self._transactions.locks.holder(held, None, write=True)
         return tuple(parts) if holder is None else (*parts, str(holder))
@@ -141,7 +142,6 @@ class SmallWrites:
                 raise ConnectionBroken("the client is gone, and its write was not begun")
             if not self._waits(write):
                 self._core.store(write.schema.map_id, write.schema.version)  # altered meanwhile?
-                self._core.wal.require_room()
                 self._prepare(write)
         except RemudaError as error:
             self._answer(write, error)
@@ -149,7 +149,7 @@ class SmallWrites:
             self._answer(write, bug(error, f'a write of map "{write.schema.name}"'))
 
     def _waits(self, write: SmallWrite) -> bool:
-        shell, map_id = self._transactions.shell, write.schema.map_id
+        shell, map_id = self._shell, write.schema.map_id
         if shell.layout.primary(write.partition) != self._core.number:
             raise ViewChanged(
                 f"partition {write.partition} has got another primary than member "
@@ -188,10 +188,12 @@ class SmallWrites:
             write.prepared = True
             core.spawn(self._commit(write, writes, answer, at), "a write of unique values")
             return
-        writes = [Write(schema.map_id, schema.version, key, row, ttl) for key, row in chosen]
+        writes = []
+        for key, row in chosen:
+            writes.append(Write(schema.map_id, schema.version, key, row, ttl))
         write.prepared = True
         work, ended = PartWork(at, tuple(writes)), partial(self._ended, write, answer)
-        shell = self._transactions.shell
+        shell = self._shell
         held = shell.begin_alone(write.partition, work, ended)
         if not held:
             near = shell.begin({write.partition: work}, ended, one_phase=True)

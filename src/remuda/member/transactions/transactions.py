@@ -29,7 +29,6 @@ from remuda.member.state.view_layout import Receivers
 from remuda.member.transactions.key_locks import KeyLocks
 from remuda.member.transactions.pending import PendingParts, held_by
 from remuda.member.transactions.shell import TransactionShell
-from remuda.rpc.transport import Request
 from remuda.storage.maps.map_store import MapStore
 from remuda.transaction import states as tx
 from remuda.transaction.near import Near
@@ -85,9 +84,6 @@ class Transactions:
 
     def close(self) -> None:
         self._shell.close()
-
-    def on_messages(self, request: Request) -> None:
-        self._shell.on_messages(request)
 
     def on_view(self, before: View, after: View) -> None:
         me = self._core.number
@@ -169,6 +165,7 @@ class Transactions:
     def copies_changed(self) -> None:
         """The receivers of a partition have changed."""
         layout = self._shell.layout
+        layout.receivers_changed()
         mine = self._core.view.partitions_of(self._core.number)
         self.backed = any(layout.backups(partition) for partition in mine)
 

@@ -115,10 +115,9 @@ class Validation:
     def must_look(self, partition: int, work: PartWork) -> bool:
         """Whether ``conflict`` may find more than who holds the keys of a part whose snapshot was
         taken in this very step: scans of others, and rows that end by themselves."""
-        for map_id in {write.map_id for write in work.writes}:
-            if self._copy(map_id, partition).expiring:
-                return True
-            if any(self._pending.scans_of(map_id, partition)):
+        scans = self._pending.scans
+        for write in work.writes:
+            if (write.map_id, partition) in scans or self._copy(write.map_id, partition).expiring:
                 return True
         return False
 

@@ -25,6 +25,8 @@ _STATES = {
 _BACKUP_PREPARE = PartMessage.BACKUP_PREPARE  # attributes of messages are slow
 _STATE_OF = {number: state for state, number in _STATES.items()}
 SCANS_KEPT = 1024
+_KEPT_SIZE = 12
+"""Bytes of an answer in a frame, about."""
 
 
 # --- work -----------------------------------------------------------------------------------------
@@ -65,17 +67,21 @@ def fill_work(message: control_pb2.PartWork, partition: int, work: PartWork) -> 
     message.partition = partition
     message.snapshot = work.snapshot
     for write in work.writes:
-        written = message.writes.add(map_id=write.map_id, schema_version=write.schema_version)
-        codec.fill_row(written.key, write.key)
-        if write.row is not None:
-            codec.fill_row(written.row, write.row)
-            if write.ttl:
-                written.ttl = write.ttl
+        _fill_write(message.writes.add(), write)
     for map_id, key in work.reads:
         codec.fill_row(message.reads.add(map_id=map_id).key, key)
     message.scans.extend(encode_scan(scan) for scan in work.scans)
     if work.owner is not None:
         fill_name(message.owner, work.owner)
+
+
+def _fill_write(out: control_pb2.PartWrite, write: Write) -> None:
+    out.map_id, out.schema_version = write.map_id, write.schema_version
+    codec.fill_row(out.key, write.key)
+    if write.row is not None:
+        codec.fill_row(out.row, write.row)
+        if write.ttl:
+            out.ttl = write.ttl
 
 
 def decode_work(message: control_pb2.PartWork) -> PartWork:
@@ -215,6 +221,52 @@ _FILL: dict[type, Callable[[control_pb2.PartMessage, Any], None]] = {
     tx.Inquire: _fill_inquire,
     tx.Told: _fill_told,
 }
+
+
+def fill_alone(
+    frame: control_pb2.PartMessages, message: tx.Message, sender: int, receiver: int
+) -> int:
+    """Write a message of a part that is alone (``transaction.alone``) into the fields of the frame
+    for these; how many bytes it takes. 0: it is another message."""
+    if isinstance(message, tx.BackupPrepared):
+        if message.transaction.near != receiver:
+            return 0
+        frame.kept.append(message.transaction.began)
+        frame.kept_partitions.append(message.partition)
+        return _KEPT_SIZE
+    if not isinstance(message, tx.BackupPrepare) or not message.one_phase:
+        return 0
+    work = message.work
+    assert isinstance(work, PartWork)
+    transaction, at = message.transaction, message.timestamp
+    if (
+        transaction.began != at
+        or transaction.near != sender
+        or work.snapshot != at
+        or work.reads
+        or work.scans
+        or work.owner is not None
+    ):
+        return 0
+    out = frame.alone.add()
+    out.timestamp, out.partition = at, message.partition
+    for write in work.writes:
+        _fill_write(out.writes.add(), write)
+    return out.ByteSize()
+
+
+def decode_alone(message: control_pb2.AlonePart, sender: int) -> tx.BackupPrepare:
+    """Raises ProtocolError."""
+    at, partition = message.timestamp, message.partition
+    if partition < 0:
+        raise _negative()
+    writes = []
+    for write in message.writes:
+        row = codec.decode_row(write.row) if write.HasField("row") else None
+        key = codec.decode_row(write.key)
+        writes.append(Write(write.map_id, write.schema_version, key, row, write.ttl))
+    transaction, work = tx.TransactionId(at, sender), PartWork(at, tuple(writes))
+    return tx.BackupPrepare(transaction, partition, at, (partition,), work, one_phase=True)
 
 
 def decode_message(message: control_pb2.PartMessage) -> tx.Message:

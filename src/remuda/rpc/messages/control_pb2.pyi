@@ -1447,16 +1447,32 @@ class Forward(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rpc_type: _Optional[int] = ..., body: _Optional[bytes] = ..., user: _Optional[str] = ...) -> None: ...
 
 class PartMessages(_message.Message):
-    __slots__ = ("context", "finished_below", "messages", "in_doubt")
+    __slots__ = ("context", "finished_below", "messages", "in_doubt", "alone", "kept", "kept_partitions")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     FINISHED_BELOW_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
     IN_DOUBT_FIELD_NUMBER: _ClassVar[int]
+    ALONE_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    KEPT_PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     finished_below: int
     messages: _containers.RepeatedCompositeFieldContainer[PartMessage]
     in_doubt: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., finished_below: _Optional[int] = ..., messages: _Optional[_Iterable[_Union[PartMessage, _Mapping]]] = ..., in_doubt: _Optional[_Iterable[int]] = ...) -> None: ...
+    alone: _containers.RepeatedCompositeFieldContainer[AlonePart]
+    kept: _containers.RepeatedScalarFieldContainer[int]
+    kept_partitions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., finished_below: _Optional[int] = ..., messages: _Optional[_Iterable[_Union[PartMessage, _Mapping]]] = ..., in_doubt: _Optional[_Iterable[int]] = ..., alone: _Optional[_Iterable[_Union[AlonePart, _Mapping]]] = ..., kept: _Optional[_Iterable[int]] = ..., kept_partitions: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class AlonePart(_message.Message):
+    __slots__ = ("timestamp", "partition", "writes")
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    WRITES_FIELD_NUMBER: _ClassVar[int]
+    timestamp: int
+    partition: int
+    writes: _containers.RepeatedCompositeFieldContainer[PartWrite]
+    def __init__(self, timestamp: _Optional[int] = ..., partition: _Optional[int] = ..., writes: _Optional[_Iterable[_Union[PartWrite, _Mapping]]] = ...) -> None: ...
 
 class PartMessage(_message.Message):
     __slots__ = ("kind", "began", "near", "partition", "timestamp", "one_phase", "committed", "partitions", "refusal", "asking", "state", "work")

@@ -126,13 +126,15 @@ class MapStore:
     def get(self, key: Key, at: int, version: int = 0) -> Row | None:
         """The row of ``key`` that exists at ``at``, in a version of the schema that ``reads``
         allows (0: the newest)."""
-        layouts = self._readable.under(version)
-        if at < self._upkeep.floor:
+        layouts = self._readable.under(version) if version else self._readable.newest
+        if at < self._upkeep.floors.reads:
             raise validation.too_old(self.schema, at, self.floor)
         slot = self._locate(self._keys.hash(key), key, at)
         while slot != NOWHERE:
             chunk = self._table.by_number.get(slot >> OFFSET_BITS)
             if chunk is not None:
+                if chunk.schema is layouts.schema:
+                    return chunk.row(slot & OFFSET_MASK)
                 return layouts.row(chunk, slot & OFFSET_MASK)
             slot = self._locate(self._keys.hash(key), key, at)  # rewritten just now
         return None
@@ -163,7 +165,8 @@ class MapStore:
             chunk = self._table.by_number[slot >> OFFSET_BITS]
             offset = slot & OFFSET_MASK
             replaced = chunk, offset
-            old_end = self._end_of(chunk, offset)
+            ends = chunk.end_view
+            old_end = chunk.end if ends is None else ends[offset]
             if old_end == FOREVER:
                 self.rows -= 1
             elif old_end < end and ended_by_write(old_end):
@@ -460,7 +463,7 @@ class MapStore:
     @property
     def floor(self) -> int:
         """What was before it can no longer be read."""
-        return self._upkeep.floor
+        return self._upkeep.floors.reads
 
     @property
     def floors(self) -> Floors:
