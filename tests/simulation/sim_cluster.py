@@ -371,10 +371,14 @@ class Simulation:
 
 
 def pbody(sent: Sent) -> bytes:
-    reader = FrameReader()
-    view = reader.buffer()
-    view[: len(sent.frame)] = sent.frame
-    return reader.received(len(sent.frame))[0].pbody
+    reader, left = FrameReader(), memoryview(sent.frame)
+    while True:
+        view = reader.buffer()
+        count = min(len(view), len(left))  # a frame may be larger than what is read at once
+        view[:count] = left[:count]
+        left = left[count:]
+        if found := reader.received(count):
+            return found[0].pbody
 
 
 @contextmanager
